@@ -14,11 +14,11 @@ const own = basename(process.argv[1]);
  * second of CPU.
  */
 export async function runQueue() {
-  /** @type {{ files: { path: string, bundle: string }[], mostTogether: number }} */
-  const { files, mostTogether } = JSON.parse(readFileSync(join(folder, 'queue.json'), 'utf8'));
+  /** @type {{ files: { path: string, bundle: string }[], maxTogether: number }} */
+  const { files, maxTogether } = JSON.parse(readFileSync(join(folder, 'queue.json'), 'utf8'));
   let taken = 0;
   for (const [index, file] of files.entries()) {
-    if (taken === mostTogether) break;
+    if (taken === maxTogether) break;
     if (!take(index)) continue;
     taken++;
     await run(file);

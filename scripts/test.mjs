@@ -40,13 +40,13 @@ const { values: options, positionals: filters } = parseArgs({
 });
 
 /** More failing files than this are no accident. */
-const mostTriedAgain = 3;
+const maxRetried = 3;
 
 /** Test processes at once: much of what they do is to wait. */
 const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 6);
 
 /** At most so many test files run in one process, one after the other. */
-const mostTogether = 10;
+const maxTogether = 10;
 
 /** Folders of tests are in memory where there is so much room. */
 const memoryBytes = 4 * 1024 ** 3;
@@ -203,7 +203,7 @@ const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWit
 if (options.times && existsSync(timesFile)) printTimes(performance.now() - started);
 const flaky = [];
 // What fails for want of time beside others has another try, and is named; what fails alone has failed.
-if (status !== 0 && failed.length > 0 && failed.length <= mostTriedAgain && failed.length < tests.length) {
+if (status !== 0 && failed.length > 0 && failed.length <= maxRetried && failed.length < tests.length) {
   console.log(`\nonce more, alone, as they failed beside others: ${failed.join(', ')}`);
   status = await run(failed.map(ownProcessOf), 1);
   if (status === 0) flaky.push(...failed);
@@ -223,8 +223,8 @@ process.exit(status);
 function processesOf(paths) {
   queue = inTurn(paths.filter((path) => !isLong(path)));
   const files = queue.map((path) => ({ path, bundle: resolve(bundled(path)) }));
-  writeFileSync(join(outdir, 'queue.json'), JSON.stringify({ files, mostTogether }));
-  const needed = Math.max(Math.ceil(queue.length / mostTogether), Math.min(queue.length, concurrency));
+  writeFileSync(join(outdir, 'queue.json'), JSON.stringify({ files, maxTogether }));
+  const needed = Math.max(Math.ceil(queue.length / maxTogether), Math.min(queue.length, concurrency));
   const takers = Array.from({ length: needed }, (_, index) => {
     const path = join(outdir, `queue-${String(index).padStart(3, '0')}.mjs`);
     writeFileSync(path, `import { runQueue } from '${testQueue}';\nawait runQueue();\n`);

@@ -84,7 +84,7 @@ async function run(name) {
     const all = part.workloads.map(({ name: one, unit, figures = { [one]: unit }, ...more }) => ({ figures, ...more }));
     const workloads = all.filter(isAsked);
     if (workloads.length === 0) return;
-    const rounds = isSmoke ? 1 : Math.min(Number(options.rounds ?? part.rounds ?? 3), part.mostRounds ?? Number.POSITIVE_INFINITY);
+    const rounds = isSmoke ? 1 : Math.min(Number(options.rounds ?? part.rounds ?? 3), part.maxRounds ?? Number.POSITIVE_INFINITY);
     const measured = new Rounds({ rounds, isWarm: isSmoke || part.isWarm });
     // Before any server starts: some remember which folders there are.
     await part.fill?.();

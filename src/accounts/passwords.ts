@@ -95,12 +95,12 @@ export async function verifyPassword(password: string, text: string): Promise<bo
 }
 
 /** Passwords verified at once; each takes a thread and its memory. */
-const mostAtOnce = 2;
+const maxAtOnce = 2;
 /** Verifications that may wait; beyond, clients are asked to come back. */
-const mostWaiting = { ofOne: 256, inAll: 4096 };
+const maxWaiting = { ofOne: 256, inAll: 4096 };
 /** Whoever waited longer is not verified any more, in milliseconds. */
 export const longestVerificationMs = 60_000;
-const mostRemembered = 1024;
+const maxRemembered = 1024;
 
 /** For whom a password is verified. */
 export interface VerificationTurn {
@@ -122,7 +122,7 @@ export class PasswordVerifier {
   readonly #remembered = new Set<string>();
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #dummySalt = randomBytes(saltBytes);
-  readonly #turns = new FairTurns({ atOnce: mostAtOnce, waitingOfOne: mostWaiting.ofOne, waiting: mostWaiting.inAll });
+  readonly #turns = new FairTurns({ atOnce: maxAtOnce, waitingOfOne: maxWaiting.ofOne, waiting: maxWaiting.inAll });
   readonly #clock: Clock;
 
   constructor(clock: Clock = systemClock) {
@@ -187,6 +187,6 @@ export class PasswordVerifier {
 
   #remember(token: string): void {
     this.#remembered.add(token);
-    dropOldest(this.#remembered, mostRemembered);
+    dropOldest(this.#remembered, maxRemembered);
   }
 }

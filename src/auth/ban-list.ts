@@ -76,10 +76,10 @@ export interface AddressBans extends BanOverview {
 }
 
 /** Sources and names remembered at most; beyond, the oldest are forgotten, so that an attacker with many cannot eat the memory. */
-export const mostAddresses = 100_000;
+export const maxAddresses = 100_000;
 
 /** Credentials that a source was accepted with, remembered at most. */
-export const mostAcceptedOfSource = 1000;
+export const maxAcceptedPerSource = 1000;
 
 /** How often a name may fail within a minute, from all sources together. */
 export const nameFailures = { most: 10, windowMs: 60_000 };

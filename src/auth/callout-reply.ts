@@ -19,25 +19,25 @@ export interface CalloutReply {
 const longestTextCharacters = 1000;
 
 /** Most values of an account: more would take noticeable time to check. */
-const mostAccountValues = 20_000;
+const maxAccountValues = 20_000;
 
 /** Most that the lists of an account may have: all rules may be asked about each path, and each folder is looked at or made. */
-const mostItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
+const maxItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
 
 /** Most folders that the entries of `homeFolderStructure` name, those on the way to others included: each is made, and synced, at a login. */
-const mostFolders = 1000;
+const maxFolders = 1000;
 
 /** Longest text of an account, in characters: it stands in each of its events, and no path is longer (PATH_MAX). */
 const longestAccountText = 4096;
 
 /** Most that the expressions of an account may cost together (`expressionCost`): a longer path would keep others waiting. */
-const mostExpressionCost = 2000;
+const maxExpressionCost = 2000;
 
 /** Longest unknown key that is told whole, in characters. */
 const longestShownKey = 100;
 
 /** Most unknown keys or bad values that are told of one reply. */
-const mostProblems = 20;
+const maxProblems = 20;
 
 // JSON has types: the text spellings of the configuration are not for replies.
 const permissions = z
@@ -45,9 +45,9 @@ const permissions = z
     error: 'must be a list of lists of permissions, or one list of permissions',
   })
   .superRefine((entries, context) => {
-    if (entries.length > mostItems.permissions) context.addIssue(`has more than ${mostItems.permissions} items`);
+    if (entries.length > maxItems.permissions) context.addIssue(`has more than ${maxItems.permissions} items`);
     const cost = entries.slice(1).reduce((sum, entry) => sum + (Array.isArray(entry) ? expressionCost(entry[0] ?? '') : 0), 0);
-    if (cost > mostExpressionCost) context.addIssue('has expressions that would take too long to match');
+    if (cost > maxExpressionCost) context.addIssue('has expressions that would take too long to match');
   })
   .transform((value): unknown[] | string => value)
   .pipe(permissionsOption);
@@ -56,11 +56,11 @@ const shortText = z.string().max(longestAccountText, { error: `has more than ${l
 const absolutePath = shortText.refine(isAbsolute, 'must be an absolute path');
 const structure = z
   .array(z.unknown())
-  .max(mostItems.homeFolderStructure, tooMany)
+  .max(maxItems.homeFolderStructure, tooMany)
   .pipe(structureList)
   .superRefine((entries, context) => {
     const folders = entries.reduce((sum, entry) => sum + entry.split('/').length, 0);
-    if (folders > mostFolders) context.addIssue(`names more than ${mostFolders} folders`);
+    if (folders > maxFolders) context.addIssue(`names more than ${maxFolders} folders`);
   });
 
 /** The account of a 200 reply (docs/spec/authentication.md#account-of-a-reply): lower-case keys, nothing else. */
@@ -76,7 +76,7 @@ const accountReply = z.lazy(() =>
     home_folder_structure: structure.optional(),
     virtual_folders: z
       .array(z.tuple([z.string(), absolutePath]))
-      .max(mostItems.virtualFolders, tooMany)
+      .max(maxItems.virtualFolders, tooMany)
       .pipe(virtualFoldersOption)
       .optional(),
     permissions: permissions.optional(),
@@ -109,7 +109,7 @@ export function verdictOf(reply: CalloutReply, groupUuids: ReadonlySet<string>):
 const largestKeptBytes = 8 * 1024;
 
 /** Names whose last verdict is remembered. */
-const mostVerdicts = 1000;
+const maxVerdicts = 1000;
 
 /**
  * Verdicts of one method. A client with Basic is asked about with each request, and the reply is mostly that of before, byte for
@@ -133,7 +133,7 @@ export class Verdicts {
     this.#last.delete(username);
     if (verdict.outcome !== 'authenticated' || body.length > largestKeptBytes) return verdict;
     this.#last.set(username, { status, body, verdict });
-    dropOldest(this.#last, mostVerdicts);
+    dropOldest(this.#last, maxVerdicts);
     return verdict;
   }
 }
@@ -147,7 +147,7 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
   try {
     // The decoder takes a byte order mark away.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    value = text.trim() === '' ? {} : parseJson(text, { mostValues: mostAccountValues });
+    value = text.trim() === '' ? {} : parseJson(text, { maxValues: maxAccountValues });
   } catch (error) {
     if (error instanceof JsonLimitError) return invalid(`The body of the 200 reply is not taken: ${error.message}.`);
     return invalid(`The body of the 200 reply is not UTF-8 JSON: ${(error as Error).message}`);
@@ -155,11 +155,11 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
   const result = replyBody.safeParse(value);
   if (!result.success) {
     const unknownKeys = result.error.issues.flatMap((issue) =>
-      issue.code === 'unrecognized_keys' ? issue.keys.slice(0, mostProblems).map((key) => unknownKeyText(issue.path, key)) : [],
+      issue.code === 'unrecognized_keys' ? issue.keys.slice(0, maxProblems).map((key) => unknownKeyText(issue.path, key)) : [],
     );
     if (unknownKeys.length > 0)
       return invalid(`The 200 reply has unknown keys: ${unknownKeys.join('; ')}`, { event: 20149, details: unknownKeys });
-    const problems = result.error.issues.slice(0, mostProblems).map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
+    const problems = result.error.issues.slice(0, maxProblems).map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
     return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: 20031, details: problems });
   }
   const { account = {} } = result.data;

@@ -8,10 +8,10 @@ import { type AddressBans, type Admission, type AttemptOutcome, attemptKey, type
 import type { Credentials } from './credentials.ts';
 
 /** Attempts that wait for a slot of their source, at most. */
-const mostWaitingOfSource = 256;
+const maxWaitingPerSource = 256;
 
 /** Attempts that wait, at most. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 /** When the first in line asks again, as another process may have freed a slot: soon, then less and less often. */
 const askAgainMs = { first: 50, longest: 1000 };
@@ -136,7 +136,7 @@ export class LoginAttempts {
 
   #wait(attempt: LoginAttempt, leaseMs: number): Promise<Exclude<Admission, { kind: 'busy' }>> {
     const line = this.#lines.get(attempt.source) ?? { waiting: [], wake: () => {} };
-    if (line.waiting.length >= mostWaitingOfSource || this.#waiting >= mostWaiting) throw tooMany();
+    if (line.waiting.length >= maxWaitingPerSource || this.#waiting >= maxWaiting) throw tooMany();
     return new Promise((resolve, reject) => {
       this.#waiting++;
       line.waiting.push({ attempt, leaseMs, untilMs: this.#clock.monotonicMs() + leaseMs, resolve, reject });

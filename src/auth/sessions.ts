@@ -10,7 +10,7 @@ const idBytes = 32;
  * Sessions that an account may have at once: far more than people and scripts need, and few enough that one password cannot fill the
  * memory. One more ends the one that has been unused for longest.
  */
-export const mostSessionsOfAccount = 1000;
+export const maxSessionsPerAccount = 1000;
 
 /** A session in force. The ID itself is kept nowhere; `key` is its hash. */
 export interface Session {
@@ -51,7 +51,7 @@ export interface SessionOverview {
 export interface SessionStore extends SessionOverview {
   /**
    * Begins a session and returns its ID, the only time that the ID is known to the service. Where the account has
-   * `mostSessionsOfAccount` already, the one unused for longest times out.
+   * `maxSessionsPerAccount` already, the one unused for longest times out.
    *
    * @param address where the login came from, for those who run the service
    */

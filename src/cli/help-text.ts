@@ -1,10 +1,10 @@
 /** Width of help off a terminal, and the widest that is easy to read, in characters. */
 const defaultWidth = 80;
-const mostWidth = 100;
+const maxWidth = 100;
 
 /** The width that help has on a stream. */
 export function helpWidth(stream: NodeJS.WriteStream): number {
-  return Math.min(stream.columns ?? defaultWidth, mostWidth);
+  return Math.min(stream.columns ?? defaultWidth, maxWidth);
 }
 
 /** Breaks lines of running text that are wider than `width`; indented lines (examples, tables) stay as they are. */

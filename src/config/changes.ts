@@ -5,7 +5,7 @@ import type { LoadedConfig } from './reading/load.ts';
 import type { Config } from './schema/schema.ts';
 
 /** Most changes that are listed one by one. */
-const mostListed = 100;
+const maxListed = 100;
 
 /**
  * The options that differ between two configurations, as paths (`services.web.port`); values are not shown, they may be
@@ -42,7 +42,7 @@ export function needsRestart(changes: readonly string[]): string | undefined {
 function differences(before: Config, after: Config): string[][] {
   const changes: string[][] = [];
   const compare = (a: unknown, b: unknown, path: string[]): void => {
-    if (isDeepStrictEqual(a, b) || changes.length >= mostListed) return;
+    if (isDeepStrictEqual(a, b) || changes.length >= maxListed) return;
     if (isObject(a) && isObject(b)) {
       for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) compare(a[key], b[key], [...path, key]);
       return;

@@ -9,7 +9,7 @@ const beatEveryMs = 15_000;
 
 /** A reader that has taken nothing for so long, or that so many bytes wait for, is cut off. */
 const longestBehindMs = 30_000;
-const mostWaitingBytes = 1024 * 1024;
+const maxWaitingBytes = 1024 * 1024;
 
 /** Who listens, and where. */
 interface Reader {
@@ -74,7 +74,7 @@ export class EventStream {
     if (this.signal.aborted) return false;
     if (this.#outgoing.write(text)) return true;
     this.#behindSinceMs ??= this.#clock.monotonicMs();
-    if (this.#outgoing.writableLength > mostWaitingBytes) this.end();
+    if (this.#outgoing.writableLength > maxWaitingBytes) this.end();
     return false;
   }
 

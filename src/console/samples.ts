@@ -5,7 +5,7 @@ import type { Levels, Sample } from './api/schemas/overview.ts';
 
 /** Seconds from one sample to the next, and how many are kept: an hour. */
 export const sampleIntervalS = 10;
-const mostSamples = 360;
+const maxSamples = 360;
 
 /** The last hour in figures, all processes together. */
 export class Samples {
@@ -59,7 +59,7 @@ export class Samples {
 
   #add(sample: Sample): void {
     this.#ring.push(sample);
-    if (this.#ring.length > mostSamples) this.#ring.shift();
+    if (this.#ring.length > maxSamples) this.#ring.shift();
     for (const listener of this.#listeners) listener(sample);
   }
 }

@@ -13,7 +13,7 @@ import { openSocketPath, type SocketPath } from './socket-path.ts';
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
 /** Clients at once; whoever runs the service is few. */
-const mostConnections = 32;
+const maxConnections = 32;
 
 /** How long a client may take for its request, in milliseconds. */
 const requestWithinMs = 5000;
@@ -36,7 +36,7 @@ export class ControlServer {
     this.#log = log;
     const limits = { headersTimeout: requestWithinMs, requestTimeout: requestWithinMs, connectionsCheckingInterval: 1000 };
     this.#server = createServer({ ...limits, maxHeaderSize: 64 * 1024 }, (incoming, outgoing) => void this.#answer(incoming, outgoing));
-    this.#server.maxConnections = mostConnections;
+    this.#server.maxConnections = maxConnections;
     this.#server.setTimeout(stallWithinMs);
     this.#server.on('error', (error) => log.warn('the control socket cannot accept a connection', { reason: error }));
   }
@@ -130,7 +130,7 @@ export async function shareControlSocket(dataFolderPath: string, next: () => str
     // Who is cut off before the reply says that no service answered.
     pass(client, folder).catch(() => client.destroy());
   });
-  server.maxConnections = mostConnections;
+  server.maxConnections = maxConnections;
   server.on('error', () => {});
   const closeSocket = await listenAtSocket(server, dataFolderPath);
   return async () => {

@@ -19,10 +19,10 @@ export interface RecentChange {
 }
 
 /** Changes that are told of at most. */
-const mostChanges = 100;
+const maxChanges = 100;
 
 /** How far back to look, in bytes of the journal: it is somebody's page that waits for it. */
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 
 /** The events of changes that were made, by ID (docs/reference/events.md). */
 const changes: ReadonlyMap<string, Pick<RecentChange, 'kind' | 'isFolder'>> = new Map([
@@ -49,12 +49,12 @@ const changes: ReadonlyMap<string, Pick<RecentChange, 'kind' | 'isFolder'>> = ne
 export async function recentChanges(journal: NewestFirstJournal, accountUuid: string): Promise<RecentChange[]> {
   const found = new Map<string, RecentChange>();
   const selection = { id: [...changes.keys()].map(Number), uuid: [], account: [accountUuid] };
-  for await (const { event } of newestEvents(journal, selection, { mostBytes })) {
+  for await (const { event } of newestEvents(journal, selection, { maxBytes })) {
     const change = event.account.uuid === accountUuid ? changeOf(event) : undefined;
     if (!change) continue;
     const key = JSON.stringify([change.kind, change.destination ?? change.path]);
     if (!found.has(key)) found.set(key, change);
-    if (found.size === mostChanges) break;
+    if (found.size === maxChanges) break;
   }
   return [...found.values()];
 }

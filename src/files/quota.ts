@@ -11,7 +11,7 @@ import { type Count, type CountBegun, type KeptContent, type QuotaClaim, QuotaLe
 const stepBytes = 1024 * 1024;
 
 /** Where others keep changing the folders, an upload that does not fit by so many counts is refused. */
-const mostCounts = 2;
+const maxCounts = 2;
 
 /** Room taken for one upload under a quota. Ends with `commit` or `release`. */
 export interface QuotaReservation {
@@ -128,7 +128,7 @@ export class Quotas {
 
   async #claim(roots: RealRoots, folders: string, id: number, claim: QuotaClaim): Promise<void> {
     let answer = this.#ledger.claim(folders, id, claim, undefined);
-    for (let counts = 0; typeof answer === 'object' && counts < mostCounts; counts++)
+    for (let counts = 0; typeof answer === 'object' && counts < maxCounts; counts++)
       answer = this.#ledger.claim(folders, id, claim, await this.#count(roots, folders, answer.count));
     if (answer !== 'taken') throw new ServiceError('storage-full', 'The quota of this account is used up.');
   }

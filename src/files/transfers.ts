@@ -42,7 +42,7 @@ export interface ShownTransfers {
 }
 
 /** So many are shown at most: those that began first. */
-export const mostShown = 100;
+export const maxShown = 100;
 
 /** A rate is that of so many milliseconds at least. */
 const leastRateMs = 1000;
@@ -91,7 +91,7 @@ export class Transfers {
     const nowMs = this.#clock.monotonicMs();
     const shown: ShownTransfer[] = [];
     for (const [transfer, before] of this.#underWay) {
-      if (shown.length === mostShown) break;
+      if (shown.length === maxShown) break;
       const look = before ?? this.#firstLook(transfer, nowMs);
       if (!before) this.#underWay.set(transfer, look);
       shown.push(shownTransfer(transfer, look, nowMs));

@@ -1,5 +1,5 @@
-const mostBytesAtOnce = 4 * 1024 * 1024;
-const mostChunksAtOnce = 512;
+const maxBytesAtOnce = 4 * 1024 * 1024;
+const maxChunksAtOnce = 512;
 
 interface Write {
   offset: number;
@@ -76,7 +76,7 @@ function batchLength(writes: readonly Write[]): number {
   for (const write of writes.slice(1)) {
     bytes += write.bytes;
     chunks += write.chunks.length;
-    if (write.offset !== first.offset + bytes - write.bytes || bytes > mostBytesAtOnce || chunks > mostChunksAtOnce) break;
+    if (write.offset !== first.offset + bytes - write.bytes || bytes > maxBytesAtOnce || chunks > maxChunksAtOnce) break;
     length++;
   }
   return length;

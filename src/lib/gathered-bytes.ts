@@ -1,5 +1,5 @@
 /** So many pieces are put together: each costs some hundred bytes, and the other side may send single ones. */
-const mostPieces = 1024;
+const maxPieces = 1024;
 
 /** Puts together what comes in pieces, in memory that does not grow with their number. */
 export class GatheredBytes {
@@ -14,14 +14,14 @@ export class GatheredBytes {
   add(piece: Buffer): void {
     this.#sizeBytes += piece.length;
     this.#pieces.push(piece);
-    if (this.#pieces.length < mostPieces) return;
+    if (this.#pieces.length < maxPieces) return;
     this.#blocks.push(Buffer.concat(this.#pieces));
     this.#pieces = [];
   }
 
-  /** @param mostBytes more are left out */
-  whole(mostBytes = this.#sizeBytes): Buffer {
+  /** @param maxBytes more are left out */
+  whole(maxBytes = this.#sizeBytes): Buffer {
     const all = [...this.#blocks, ...this.#pieces];
-    return all.length === 1 && mostBytes === this.#sizeBytes ? (all[0] as Buffer) : Buffer.concat(all, mostBytes);
+    return all.length === 1 && maxBytes === this.#sizeBytes ? (all[0] as Buffer) : Buffer.concat(all, maxBytes);
   }
 }

@@ -8,7 +8,7 @@ interface JsonLimits {
   /** In lists and objects one inside the other. */
   deepest?: number;
   /** All values, those in lists and objects included. */
-  mostValues?: number;
+  maxValues?: number;
 }
 
 /**
@@ -18,8 +18,8 @@ interface JsonLimits {
  * @throws JsonLimitError above the limits
  * @throws SyntaxError for what is no JSON
  */
-export function parseJson(text: string, { deepest = deepestJson, mostValues = Number.POSITIVE_INFINITY }: JsonLimits = {}): unknown {
-  if (mostValues !== Number.POSITIVE_INFINITY || hasManyBrackets(text, deepest)) checkLimits(text, deepest, mostValues);
+export function parseJson(text: string, { deepest = deepestJson, maxValues = Number.POSITIVE_INFINITY }: JsonLimits = {}): unknown {
+  if (maxValues !== Number.POSITIVE_INFINITY || hasManyBrackets(text, deepest)) checkLimits(text, deepest, maxValues);
   return JSON.parse(text);
 }
 
@@ -31,7 +31,7 @@ function hasManyBrackets(text: string, limit: number): boolean {
   return false;
 }
 
-function checkLimits(text: string, deepest: number, mostValues: number): void {
+function checkLimits(text: string, deepest: number, maxValues: number): void {
   let depth = 0;
   let values = 1;
   for (let at = 0; at < text.length; at++) {
@@ -52,7 +52,7 @@ function checkLimits(text: string, deepest: number, mostValues: number): void {
         values++;
         break;
     }
-    if (values > mostValues) throw new JsonLimitError(`it has more than ${mostValues} values`);
+    if (values > maxValues) throw new JsonLimitError(`it has more than ${maxValues} values`);
   }
 }
 

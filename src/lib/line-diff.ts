@@ -1,5 +1,5 @@
 /** Most lines that are compared one by one; longer texts are shown as removed and added whole. */
-const mostLines = 2000;
+const maxLines = 2000;
 
 /** The lines that differ: `-` for those of the first text alone, `+` for those of the second. */
 export function lineDiff(before: string, after: string): string[] {
@@ -13,7 +13,7 @@ export function lineDiff(before: string, after: string): string[] {
 }
 
 function middleDiff(a: readonly string[], b: readonly string[]): string[] {
-  if (a.length > mostLines || b.length > mostLines) return [...a.map((line) => `- ${line}`), ...b.map((line) => `+ ${line}`)];
+  if (a.length > maxLines || b.length > maxLines) return [...a.map((line) => `- ${line}`), ...b.map((line) => `+ ${line}`)];
   // common[i][j]: length of the longest common subsequence of a from i and b from j.
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   const at = (i: number, j: number) => common[i]?.[j] ?? 0;

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 /** With so much unsent, nothing more is read. Channels stop far below; what a library answers by itself does not. */
-const mostUnsentBytes = 8 * 1024 * 1024;
+const maxUnsentBytes = 8 * 1024 * 1024;
 
 /**
  * Sends what is written in one turn of the event loop together, as a library may write a message in pieces, and reads nothing
@@ -21,7 +21,7 @@ export function shapeWrites(socket: Socket): void {
       process.nextTick(uncork);
     }
     const hasRoom = write(...args);
-    if (socket.writableLength > mostUnsentBytes && !socket.isPaused()) {
+    if (socket.writableLength > maxUnsentBytes && !socket.isPaused()) {
       socket.pause();
       socket.once('drain', () => socket.resume());
     }

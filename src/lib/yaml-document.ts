@@ -4,7 +4,7 @@ import { Composer, type CST, type Document, isCollection, isMap, isNode, isPair,
 export const deepestNesting = 32;
 
 /** More references to anchors than this are no configuration: to find each anchor takes a look at all of them. */
-const mostAliases = 1000;
+const maxAliases = 1000;
 
 /** What is wrong with a text, and where. */
 export interface YamlProblem {
@@ -87,8 +87,8 @@ function tokensOf(text: string, lines: LineCounter): CST.Token[] | { code: 'shap
   lines.addNewLine(0);
   for (const lexeme of new Lexer().lex(text)) {
     for (const token of parser.next(lexeme)) tokens.push(token);
-    if (lexeme.startsWith('*') && ++aliases > mostAliases)
-      return { code: 'aliases', message: `There are more than ${mostAliases} aliases.`, offset: parser.offset - lexeme.length };
+    if (lexeme.startsWith('*') && ++aliases > maxAliases)
+      return { code: 'aliases', message: `There are more than ${maxAliases} aliases.`, offset: parser.offset - lexeme.length };
     // Document and scalar are no levels.
     if (parser.stack.length > deepestNesting && parser.stack.filter((token) => 'items' in token).length > deepestNesting + 1)
       return { code: 'shape', message: `The file nests deeper than ${deepestNesting} levels.`, offset: parser.offset - lexeme.length };

@@ -6,7 +6,7 @@ import { HttpServer } from '../http/connection/http-server.ts';
 import { ticketSecretLastsMs } from '../http/connection/ticket-keys.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { Timer } from '../lib/clock.ts';
-import { mostDescriptors } from '../lib/disk/descriptors.ts';
+import { maxDescriptors } from '../lib/disk/descriptors.ts';
 import { UnderWay } from '../lib/turns/under-way.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
@@ -31,7 +31,7 @@ export class OwnListeners {
   /** Those that a reload took away, until their last request is answered. */
   readonly #retired = new Set<Running>();
   readonly #attempts: LoginAttempts;
-  readonly #handles = new HandleShares(Math.floor(mostDescriptors() * shareOfHandles));
+  readonly #handles = new HandleShares(Math.floor(maxDescriptors() * shareOfHandles));
   /** Listeners that a reload took out of force, as long as something is under way on them. */
   readonly #retiring = new UnderWay();
   /** Aborted when transfers get no more time. */

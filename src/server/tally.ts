@@ -2,7 +2,7 @@ import { eventCatalogue } from '../events/catalogue.ts';
 import type { ServiceEvent } from '../events/event.ts';
 
 /** Errors that are remembered. */
-export const mostErrors = 20;
+export const maxErrors = 20;
 
 /** An event of the group `failure`, as consoles show it. */
 export interface RecentError {
@@ -36,7 +36,7 @@ export class Tally {
     this.figures.failures++;
     const { errors } = this.figures;
     errors.push(recentError(event));
-    if (errors.length > mostErrors) errors.shift();
+    if (errors.length > maxErrors) errors.shift();
   }
 
   delivery({ outcome }: { outcome: string }): void {
@@ -53,7 +53,7 @@ export function recentError({ id, uuid, message, timestamp, server }: ServiceEve
 /** The newest of several lists, each once; the newest last, those of one moment in the order of their list. */
 export function newestErrors(lists: readonly (readonly RecentError[])[]): RecentError[] {
   const all = new Map(lists.flat().map((error) => [error.uuid, error]));
-  return [...all.values()].sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time)).slice(-mostErrors);
+  return [...all.values()].sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time)).slice(-maxErrors);
 }
 
 /** The figures of a process that has counted nothing yet. */

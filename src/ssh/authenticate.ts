@@ -41,7 +41,7 @@ export function keyFault({ algorithm, blob, hash, signature, signed }: Presented
 }
 
 /** Requests of a connection that try nothing (`none`, keys without a signature, the service asked for again), at most. */
-const mostQuestions = 100;
+const maxQuestions = 100;
 
 /** What the connection does for a login. */
 export interface LoginConnection extends ConnectionOrigin {
@@ -277,7 +277,7 @@ export class Login {
   }
 
   #asked(): Answer {
-    if (++this.#questions > mostQuestions) this.#connection.giveUp('Too many requests without a try.');
+    if (++this.#questions > maxQuestions) this.#connection.giveUp('Too many requests without a try.');
     return { refused: 'asked' };
   }
 

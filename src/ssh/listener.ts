@@ -11,7 +11,7 @@ import { SshConnection } from './connection/connection.ts';
 import type { SshService } from './ssh-service.ts';
 
 /** Keep-alives that may stay without an answer. */
-const mostSilentKeepAlives = 3;
+const maxSilentKeepAlives = 3;
 
 /** How often connections are looked at: grace time, idleness, new keys, sessions that ended. */
 const lookMs = 1000;
@@ -146,7 +146,7 @@ export class SshServer {
       ident: 'svc',
       banner: options.before_login_message,
       keepaliveInterval: options.keep_alive_interval * 1000,
-      keepaliveCountMax: mostSilentKeepAlives,
+      keepaliveCountMax: maxSilentKeepAlives,
     });
     protocol.on(
       'connection',

@@ -15,7 +15,7 @@ const strange = ['z "q" <b>&amp;.txt', 'z \u0007bell', 'z \u202egnp.exe', "z 'ä
 const all = count + strange.length;
 
 /** More rows than a window of 800 px has in sight, with those that are kept ready. */
-const mostPlaced = 60;
+const maxPlaced = 60;
 
 /** A folder whose page is sent without most of its rows. */
 function fill(server: TestServer): void {
@@ -129,7 +129,7 @@ test('of a long folder only the rows near to the window are in the document, and
       const seen = await inSight();
       return seen.length > 10 && seen.includes(awaited);
     });
-    assert.ok((await names()).length <= mostPlaced, `${(await names()).length} rows`);
+    assert.ok((await names()).length <= maxPlaced, `${(await names()).length} rows`);
     assert.ok((await ofRows<boolean>('row.cells[0].firstChild.checked')).every(Boolean), 'each is selected');
     assert.equal(await focused(), nameAt(1), 'the focus stays in its row');
   }
@@ -151,7 +151,7 @@ test('of a long folder only the rows near to the window are in the document, and
   await scrollTo(0.5);
   await until('some rows of tiles are there', async () => (await tiles()).length > 5 * new Set(await tiles()).size);
   const columns = new Set(await tiles()).size;
-  assert.ok(columns > 3 && (await names()).length < 3 * mostPlaced, `${columns} columns, ${(await names()).length} tiles`);
+  assert.ok(columns > 3 && (await names()).length < 3 * maxPlaced, `${columns} columns, ${(await names()).length} tiles`);
   await page.locator('tbody a', { hasText: new RegExp(`^${nameAt(300)}`) }).focus();
   await page.keyboard.press('ArrowDown');
   assert.equal(await focused(), nameAt(300 + columns));

@@ -18,7 +18,7 @@ const hasty: Clock = {
 };
 
 /** Far more than buffers of connections hold, in bytes of events. */
-const mostBytes = 64 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
 
 /** Connections that a server on a port of loopback has not ended (Linux), by the ports of its clients. */
 function establishedOf(port: number): Set<number> {
@@ -41,7 +41,7 @@ test('connections of live tails that read nothing are ended, those that read go 
   const path = `/home/${Array.from({ length: 14 }, () => 'x'.repeat(250)).join('/')}`;
   const journal = async () => (await console.get('/api/overview', asViewer)).json<{ journal: { bytes: number } }>().journal.bytes;
   while (followed() > 0) {
-    assert.ok((await journal()) < mostBytes, 'they are still connected');
+    assert.ok((await journal()) < maxBytes, 'they are still connected');
     await Promise.all(Array.from({ length: 20 }, () => server.get(path)));
   }
   for (const socket of deaf) {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { PasswordVerifier } from '../../src/accounts/passwords.ts';
 import { Administrators } from '../../src/console/login/administrators.ts';
 import { LoginLinks, linkLifetimeMs } from '../../src/console/login/login-links.ts';
-import { AdministratorSessions, mostSessionsOfAdministrator } from '../../src/console/login/sessions.ts';
+import { AdministratorSessions, maxSessionsPerAdministrator } from '../../src/console/login/sessions.ts';
 import { overviewForDeafReaders } from '../support/deaf-readers.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { cheapHash } from '../support/passwords.ts';
@@ -44,7 +44,7 @@ test('sessions end when nobody uses them, when they are old, and when there are 
   clock.advance(600);
   assert.equal(sessions.find(used), undefined, 'too old');
   const first = sessions.create(olga);
-  for (let count = 0; count < mostSessionsOfAdministrator; count++) sessions.create(olga);
+  for (let count = 0; count < maxSessionsPerAdministrator; count++) sessions.create(olga);
   assert.equal(sessions.find(first), undefined);
   assert.equal(ended, 3);
   sessions.close();

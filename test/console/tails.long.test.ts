@@ -103,10 +103,10 @@ test('1,000 live tails: who reads hears every event once and in order, beside so
   const before = { rssMiB: rssMiB(), uuids: uuids().length };
   const folders = ['a', 'b', 'c'].map((letter) => letter.repeat(250));
   for (let depth = 1; depth <= folders.length; depth++) await client.put(`/home/${folders.slice(0, depth).join('/')}/`, '');
-  let mostMiB = 0;
+  let maxMiB = 0;
   for (let round = 0; round < 30; round++) {
     for (let index = 0; index < 30; index++) assert.ok((await client.put(`/home/${folders.join('/')}/x`, 'x')).status < 300);
-    mostMiB = Math.max(mostMiB, rssMiB());
+    maxMiB = Math.max(maxMiB, rssMiB());
     const expected = uuids().slice(before.uuids);
     await eventually(() => reading.every(({ told }) => told.length >= expected.length));
   }
@@ -115,7 +115,7 @@ test('1,000 live tails: who reads hears every event once and in order, beside so
     assert.deepEqual(told, expected);
     assert.deepEqual({ lags, isOver }, { lags: 0, isOver: false });
   }
-  t.diagnostic(`${Math.round(before.rssMiB)} MiB with 1,000 tails, ${Math.round(mostMiB)} MiB at most, ${expected.length} events`);
+  t.diagnostic(`${Math.round(before.rssMiB)} MiB with 1,000 tails, ${Math.round(maxMiB)} MiB at most, ${expected.length} events`);
   const boundMiB = before.rssMiB + roomMiB + deafReaders * keptForOneMiB;
-  assert.ok(mostMiB < boundMiB, `${before.rssMiB} MiB became ${mostMiB} MiB`);
+  assert.ok(maxMiB < boundMiB, `${before.rssMiB} MiB became ${maxMiB} MiB`);
 });

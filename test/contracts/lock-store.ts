@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type LockStore, mostLocksOfAccount } from '../../src/files/locks/lock-store.ts';
+import { type LockStore, maxLocksPerAccount } from '../../src/files/locks/lock-store.ts';
 
 /** A store under test, with the clock that it goes by. */
 export interface LockStoreFixture {
@@ -126,7 +126,7 @@ export function lockStoreContract(
     const made = await make(t);
     if (!made) return;
     const { store } = made;
-    for (let index = 0; index < mostLocksOfAccount; index++) await store.take(request(`/${index}`));
+    for (let index = 0; index < maxLocksPerAccount; index++) await store.take(request(`/${index}`));
     await assert.rejects(store.take(request('/more')), { code: 'too-many-requests' });
     assert.ok('taken' in (await store.take(request('/more', false, 'bob'))));
   });

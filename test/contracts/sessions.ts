@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Identity } from '../../src/auth/identity.ts';
-import { mostSessionsOfAccount, type Session, type SessionLifetimes, type SessionStore } from '../../src/auth/sessions.ts';
+import { maxSessionsPerAccount, type Session, type SessionLifetimes, type SessionStore } from '../../src/auth/sessions.ts';
 import { until } from '../support/receiver.ts';
 import { loginOf } from '../support/redis-sessions.ts';
 
@@ -237,7 +237,7 @@ export function sessionsContract(
       // Times of Redis are whole milliseconds.
       await pause(5);
     }
-    for (let left = mostSessionsOfAccount - 2; left > 0; left -= 50)
+    for (let left = maxSessionsPerAccount - 2; left > 0; left -= 50)
       await Promise.all(Array.from({ length: Math.min(left, 50) }, () => sessions.create(loginOf('alice'))));
     const [first, second] = ids as [string, string];
     await pause(5);
@@ -245,8 +245,8 @@ export function sessionsContract(
     const more = await sessions.create(loginOf('alice'));
     assert.equal(await sessions.find(second), undefined);
     for (const id of [first, more, other]) assert.ok(await sessions.find(id));
-    assert.equal(await sessions.count(), mostSessionsOfAccount + 1);
+    assert.equal(await sessions.count(), maxSessionsPerAccount + 1);
     assert.deepEqual(over, ['alice']);
-    assert.equal(await sessions.endAll('alice'), mostSessionsOfAccount);
+    assert.equal(await sessions.endAll('alice'), maxSessionsPerAccount);
   });
 }

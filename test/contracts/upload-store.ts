@@ -24,7 +24,7 @@ export interface UploadStoreFixture {
 }
 
 /** The limits that the stores under test go by. */
-export const testLimits: UploadLimits = { expireAfterMs: 60_000, mostOfAccount: 3 };
+export const testLimits: UploadLimits = { expireAfterMs: 60_000, maxPerAccount: 3 };
 
 const peer = { address: '192.0.2.1', port: 1, protocol: 'TCP', family: 'IPv4' } as const;
 
@@ -115,7 +115,7 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
 
   contract('an account has a limited number of uploads; what is over or forgotten does not count', async ({ store }) => {
     const added = [];
-    for (let index = 0; index < testLimits.mostOfAccount; index++) added.push(await store.add(orderOf(`/srv/${index}`), 1));
+    for (let index = 0; index < testLimits.maxPerAccount; index++) added.push(await store.add(orderOf(`/srv/${index}`), 1));
     await assert.rejects(store.add(orderOf('/srv/more'), 1), { code: 'too-many-requests' });
     await store.add(orderOf('/srv/bob', 'bob'), 1);
     await changeUpload(store, added[0]?.id ?? '', { outcome: { kind: 'stored', headers: [['etag', '"x"']] } });

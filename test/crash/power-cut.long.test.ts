@@ -107,7 +107,7 @@ interface Looked {
   problem: string | undefined;
   states: number;
   cuts: number;
-  mostUnsynced: number;
+  maxUnsynced: number;
 }
 
 /** Looks at states of all cuts until one is wrong. */
@@ -120,11 +120,11 @@ async function lookAtStates(t: TestContext, { folder: traced, calls, trees }: Ru
   const answers = disk.answers.slice(1);
   const cuts = disk.cuts(disk.answers[0]?.at ?? 0);
   const random = randomFrom(seed);
-  const looked: Looked = { problem: undefined, states: 0, cuts: cuts.length, mostUnsynced: 0 };
+  const looked: Looked = { problem: undefined, states: 0, cuts: cuts.length, maxUnsynced: 0 };
   for (let number = 0; number < ofCut; number++) {
     for (const cut of cuts) {
       const unsynced = disk.unsyncedAt(cut);
-      looked.mostUnsynced = Math.max(looked.mostUnsynced, unsynced.length);
+      looked.maxUnsynced = Math.max(looked.maxUnsynced, unsynced.length);
       const choices = chosen(unsynced, number, random);
       const folder = join(place, `${looked.states++}`);
       disk.writeState(folder, cut, (change) => choices.get(change) ?? false);
@@ -166,10 +166,10 @@ test('whatever a power cut drops of what was not synced, answered changes and th
 }, async (t) => {
   if (!hasProgram(t, 'strace')) return;
   const run = await traced(t);
-  const { problem, states, cuts, mostUnsynced } = await lookAtStates(t, run);
+  const { problem, states, cuts, maxUnsynced } = await lookAtStates(t, run);
   assert.equal(problem, undefined);
-  console.log(`power cut: ${states} states of ${cuts} cuts, up to ${mostUnsynced} unsynced changes at once (seed ${seed})`);
-  assert.ok(mostUnsynced > 3);
+  console.log(`power cut: ${states} states of ${cuts} cuts, up to ${maxUnsynced} unsynced changes at once (seed ${seed})`);
+  assert.ok(maxUnsynced > 3);
   // Each sync is needed: without it the same look finds what would be lost.
   for (const [what, file] of [
     ['the content of uploads', /\.part/],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mostShown, type Transfer, Transfers } from '../../src/files/transfers.ts';
+import { maxShown, type Transfer, Transfers } from '../../src/files/transfers.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -61,12 +61,12 @@ test('what was there before an upload went on does not count as speed; nor does 
 test('of many those are shown that began first, and the others are counted', () => {
   const clock = new ManualClock();
   const transfers = new Transfers(clock);
-  for (let number = 0; number <= mostShown; number++) {
+  for (let number = 0; number <= maxShown; number++) {
     transfers.enter(upload(clock));
     clock.advance(1);
   }
   const { shown, leftOut } = transfers.look();
-  assert.deepEqual([new Set(shown.map(({ id }) => id)).size, leftOut], [mostShown, 1]);
+  assert.deepEqual([new Set(shown.map(({ id }) => id)).size, leftOut], [maxShown, 1]);
   assert.ok(shown.every(({ startedMs }, index) => index === 0 || startedMs >= (shown[index - 1]?.startedMs ?? 0)));
 });
 

@@ -4,7 +4,7 @@ import { constants } from 'node:http2';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { mostPending } from '../../src/http/connection/pending-replies.ts';
+import { maxPending } from '../../src/http/connection/pending-replies.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { type Act, connectRaw, frame, frameTypes, type RawHttp2, requestFrame } from '../support/http2-raw.mjs';
 import { openBelow } from '../support/open-files.ts';
@@ -124,13 +124,13 @@ test('streams whose client never reads: so many at most, nothing is opened for m
   const connection = await connect();
   // SETTINGS_INITIAL_WINDOW_SIZE 0: no content may be sent.
   connection.write(frame(frameTypes.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0, 0)));
-  for (let stream = 0; stream < mostPending; stream++) connection.acts.requests();
-  await until('all have the head of their reply', () => connection.replies200 === mostPending);
-  assert.ok(openBelow(server.home).length <= mostPending);
+  for (let stream = 0; stream < maxPending; stream++) connection.acts.requests();
+  await until('all have the head of their reply', () => connection.replies200 === maxPending);
+  assert.ok(openBelow(server.home).length <= maxPending);
   assert.equal((await server.get('/home/small', { ca: cert })).status, 200, 'others are served');
   connection.acts.requests();
   await until('one more is refused', () => connection.resets.length > 0 || connection.isOver);
-  assert.equal(connection.replies200, mostPending);
+  assert.equal(connection.replies200, maxPending);
 
   const patient = await connect();
   patient.write(frame(frameTypes.settings, 0, 0, Buffer.of(0, 4, 0, 0, 0, 0)));

@@ -13,25 +13,25 @@ function countOf(value: unknown): number {
 }
 
 const seeds = ['{"a":[{"b":"]}\\"[{"},[[]]],"\\\\":"[[[["}', '[1,"\\u005b[",{"":[]}]', '"\\\\\\""', '[[[[[[', ']]]]'];
-const limits = fc.record({ deepest: fc.integer({ min: 0, max: 4 }), mostValues: fc.integer({ min: 1, max: 8 }) });
+const limits = fc.record({ deepest: fc.integer({ min: 0, max: 4 }), maxValues: fc.integer({ min: 1, max: 8 }) });
 
 test('JSON is what JSON.parse says, or refused for its depth or its number of values', (t) =>
   fuzz(
     t,
     fc.tuple(fc.oneof(damaged(seeds), fc.json({ maxDepth: 6 })), limits),
-    ([text, { deepest, mostValues }]) => {
+    ([text, { deepest, maxValues }]) => {
       let value: unknown;
       try {
         value = JSON.parse(text);
       } catch {
-        assert.throws(() => parseJson(text, { deepest, mostValues }), /./);
+        assert.throws(() => parseJson(text, { deepest, maxValues }), /./);
         return;
       }
       if (depthOf(value) > deepest) assert.throws(() => parseJson(text, { deepest }), JsonLimitError);
       else assert.deepEqual(parseJson(text, { deepest }), value);
       // Brackets are values too, and keys that stand twice were counted twice.
-      if (countOf(value) > 2 * mostValues) assert.throws(() => parseJson(text, { mostValues }), JsonLimitError);
-      if (2 * text.length < mostValues) assert.deepEqual(parseJson(text, { mostValues }), value);
+      if (countOf(value) > 2 * maxValues) assert.throws(() => parseJson(text, { maxValues }), JsonLimitError);
+      if (2 * text.length < maxValues) assert.deepEqual(parseJson(text, { maxValues }), value);
     },
     { share: 3 },
   ));
@@ -42,6 +42,6 @@ test('64 levels are taken, 65 are not, and a million do no harm', () => {
   for (const text of [lists(65), lists(1_000_000), '[{"a":'.repeat(33), '['.repeat(65)])
     assert.throws(() => parseJson(text), { name: 'Error', message: 'it is nested deeper than 64 levels' });
   assert.deepEqual(parseJson(JSON.stringify('['.repeat(100))), '['.repeat(100));
-  assert.deepEqual(parseJson('[1,[2,3]]', { mostValues: 6 }), [1, [2, 3]]);
-  assert.throws(() => parseJson('[1,[2,3]]', { mostValues: 4 }), { message: 'it has more than 4 values' });
+  assert.deepEqual(parseJson('[1,[2,3]]', { maxValues: 6 }), [1, [2, 3]]);
+  assert.throws(() => parseJson('[1,[2,3]]', { maxValues: 4 }), { message: 'it has more than 4 values' });
 });

@@ -5,7 +5,7 @@ import { ServiceError } from '../../src/lib/errors.ts';
 import { createLog, silentLog } from '../../src/lib/log.ts';
 import { Installation, type NodeLink, nodeNames } from '../../src/server/nodes/installation.ts';
 import { NodeBoard } from '../../src/server/nodes/node-board.ts';
-import { mostMessageBytes, mostReportBytes, type NodeReport } from '../../src/server/nodes/node-messages.ts';
+import { maxMessageBytes, maxReportBytes, type NodeReport } from '../../src/server/nodes/node-messages.ts';
 import { NodeQuestions } from '../../src/server/nodes/node-questions.ts';
 import { SummedCounts } from '../../src/server/nodes/summed-counts.ts';
 import { until } from '../support/receiver.ts';
@@ -69,7 +69,7 @@ test('what nodes tell each other: who is silent is gone and then forgotten, what
     text: 'no JSON',
     list: '[]',
     deep: '['.repeat(5000) + ']'.repeat(5000),
-    huge: JSON.stringify({ ...report('huge'), host: 'x'.repeat(mostReportBytes) }),
+    huge: JSON.stringify({ ...report('huge'), host: 'x'.repeat(maxReportBytes) }),
     phase: JSON.stringify({ ...report('x'), phase: 'rebooting' }),
     count: JSON.stringify({ ...report('x'), memory_bytes: -1 }),
     // The page makes a link of it, which cannot be made of half a character.
@@ -129,7 +129,7 @@ test('what nodes ask each other: each answers for itself, in time or not at all;
     '{}',
     JSON.stringify({ id: job, kind: 'remove-all' }),
     JSON.stringify({ id: '../x', kind: 'reload' }),
-    'x'.repeat(mostMessageBytes + 1),
+    'x'.repeat(maxMessageBytes + 1),
   ];
   for (const text of bad) await link.call(['RPUSH', link.key('node-questions', 'first'), text]);
   const request = { kind: 'replay-results', replay: job } as const;
@@ -150,7 +150,7 @@ test('what nodes ask each other: each answers for itself, in time or not at all;
     'no JSON',
     JSON.stringify({ node: 'silent', reply: 'not a report' }),
     JSON.stringify({ node: 'another', reply: null }),
-    'x'.repeat(mostMessageBytes + 1),
+    'x'.repeat(maxMessageBytes + 1),
   ];
   const right = { node: 'silent', refused: { code: 'not-found', message: 'It is not here.' } };
   for (const text of [...wrong, JSON.stringify(right)]) await link.call(['RPUSH', link.key('node-answers', id), text]);

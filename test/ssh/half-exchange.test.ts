@@ -9,12 +9,12 @@ import { startSsh, tryLogins } from '../support/ssh.ts';
 const alice = { type: 'password', username: 'alice', password: testPassword };
 
 /** A connection that sends no more than so many bytes, and what it has sent. */
-function shortSocket(port: number, mostBytes: number) {
+function shortSocket(port: number, maxBytes: number) {
   const socket = connect(port, '127.0.0.1');
   const write = socket.write.bind(socket) as (data: Buffer) => boolean;
   const sent = { bytes: 0 };
   socket.write = ((data: Buffer) => {
-    const part = data.subarray(0, Math.max(0, mostBytes - sent.bytes));
+    const part = data.subarray(0, Math.max(0, maxBytes - sent.bytes));
     sent.bytes += part.length;
     return part.length === 0 || write(part);
   }) as typeof socket.write;

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReadGroup } from '../../src/ssh/sftp/open-file.ts';
 
-/** A file whose reads are noted; each gives `mostBytes` at most. */
-function file(content: Buffer, mostBytes = Number.POSITIVE_INFINITY) {
+/** A file whose reads are noted; each gives `maxBytes` at most. */
+function file(content: Buffer, maxBytes = Number.POSITIVE_INFINITY) {
   const calls: [position: number, targets: number][] = [];
   const group = new ReadGroup(async (targets, position) => {
     calls.push([position, targets.length]);
-    const given = content.subarray(position, Math.min(position + mostBytes, content.length));
+    const given = content.subarray(position, Math.min(position + maxBytes, content.length));
     let used = 0;
     for (const target of targets) used += given.copy(target, 0, Math.min(used, given.length));
     return used;

@@ -65,11 +65,11 @@ test('a hundred thousand READs that nobody reads the replies of hold few bytes',
   const handle = await client.open('f', read);
   client.stream.pause();
   for (let index = 0; index < 100_000; index++) void client.read(handle, 0, 32 * 1024);
-  let mostHeld = 0;
+  let maxHeld = 0;
   for (let held = -1; held !== channel.writableLength || held === 0; ) {
     held = channel.writableLength;
-    mostHeld = Math.max(mostHeld, held);
+    maxHeld = Math.max(maxHeld, held);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  assert.ok(mostHeld > 1024 * 1024 && mostHeld < 5 * 1024 * 1024, `${mostHeld} bytes are held`);
+  assert.ok(maxHeld > 1024 * 1024 && maxHeld < 5 * 1024 * 1024, `${maxHeld} bytes are held`);
 });

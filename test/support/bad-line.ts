@@ -30,18 +30,18 @@ export interface BadLine {
 /**
  * Starts a way to a server on which the first `faults` connections fail, each as a seed says; then it is good.
  *
- * @param mostBytes of the client are passed on before a connection fails
+ * @param maxBytes of the client are passed on before a connection fails
  */
 export async function startBadLine(
   t: TestContext,
   port: number,
-  { seed, faults, mostBytes }: { seed: number; faults: number; mostBytes: number },
+  { seed, faults, maxBytes }: { seed: number; faults: number; maxBytes: number },
 ): Promise<BadLine> {
   const random = randomFrom(seed);
   const first = Math.floor(random() * kinds.length);
   const plan = Array.from({ length: faults }, (_, index) => ({
     kind: kinds[(first + index) % kinds.length] as FaultKind,
-    afterBytes: Math.floor(random() * mostBytes),
+    afterBytes: Math.floor(random() * maxBytes),
     delayMs: random() < 0.3 ? Math.floor(random() * 8) : 0,
   }));
   const happened: FaultKind[] = [];

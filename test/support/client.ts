@@ -132,7 +132,7 @@ export class Client {
         text += chunk.toString('latin1');
       });
       socket.on('close', () => {
-        const found = text.startsWith('HTTP/1.1 4') ? findSecrets(Buffer.from(text.slice(0, mostLookedAt), 'latin1')) : [];
+        const found = text.startsWith('HTTP/1.1 4') ? findSecrets(Buffer.from(text.slice(0, maxVisited), 'latin1')) : [];
         if (found.length === 0) resolve(text);
         else reject(new Error(`a reply shows ${found.join(', ')}`));
       });
@@ -142,7 +142,7 @@ export class Client {
 }
 
 /** Longer replies are files of a test. */
-const mostLookedAt = 64 * 1024;
+const maxVisited = 64 * 1024;
 
 function learnFromRequest(headers: Record<string, string | string[]>, body: string | Buffer | undefined): void {
   for (const [name, value] of Object.entries(headers)) {
@@ -150,7 +150,7 @@ function learnFromRequest(headers: Record<string, string | string[]>, body: stri
     if (/^cookie$/i.test(name)) learnSecret(/SVC_HTTP_SESSION=([^;]+)/.exec(String(value))?.[1], 'a session that a client sent');
   }
   const type = String(headers['content-type'] ?? headers['Content-Type']);
-  if (body === undefined || body.length > mostLookedAt) return;
+  if (body === undefined || body.length > maxVisited) return;
   if (type.startsWith('application/json')) learnFromText(body.toString(), "a client's JSON");
   if (!type.startsWith('application/x-www-form-urlencoded')) return;
   for (const [name, value] of new URLSearchParams(body.toString())) if (name.includes('password')) learnSecret(value, `${name} of a form`);
@@ -162,7 +162,7 @@ function assertReplyHasNoSecret(what: string, status: number, { headers, rawHead
   learnSecret(session, 'a session');
   const isText = /json|html|xml|^text/.test(headers['content-type'] ?? 'text');
   const head = rawHeaders.join('\n');
-  const found = findSecrets(isText ? `${head}\n${text.slice(0, mostLookedAt)}` : head, new Set(session === undefined ? [] : [session]));
+  const found = findSecrets(isText ? `${head}\n${text.slice(0, maxVisited)}` : head, new Set(session === undefined ? [] : [session]));
   assert.deepEqual(found, [], `the reply to ${what} shows secrets`);
 }
 

@@ -10,7 +10,7 @@ const exempt: readonly { name: RegExp; reason: string }[] = [
 ];
 
 /** Larger files are content that a test made, but for what the service writes to its data folder. */
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 
 /** A test, or all tests of a file: what is begun in it ends with it. */
 export interface Ending {
@@ -113,6 +113,6 @@ function filesBelow(folder: string): string[] {
     // The service writes no name that is not UTF-8.
     if (!entry.isFile() || entry.name.includes('\ufffd')) return [];
     const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    return size > 0 && (size <= mostBytes || /\.(ndjson|log|marks)$/.test(path)) ? [path] : [];
+    return size > 0 && (size <= maxBytes || /\.(ndjson|log|marks)$/.test(path)) ? [path] : [];
   });
 }

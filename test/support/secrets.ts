@@ -19,7 +19,7 @@ export function basicOf(user: string): string {
 const shortestSecret = 8;
 
 /** A long run makes sessions and passwords by the thousand; what is looked for is bounded. */
-const mostSecrets = 200;
+const maxSecrets = 200;
 
 const known = new Map<string, string>([[testPassword, 'the password of the tests']]);
 
@@ -28,7 +28,7 @@ export function learnSecret(secret: string | undefined, what: string): void {
   // What begins with a dollar is a hash, or a reference to a variable or a file.
   if (secret === undefined || secret.startsWith('$') || secret.length < shortestSecret || known.has(secret)) return;
   known.set(secret, what);
-  if (known.size > mostSecrets) known.delete([...known.keys()][1] as string);
+  if (known.size > maxSecrets) known.delete([...known.keys()][1] as string);
 }
 
 /** @returns forgets what was learned since this call: one test's secrets are another test's words */

@@ -36,7 +36,7 @@ export interface TestFiles {
   /** The account's home folder. */
   home: string;
   /** What `server.uploads` allows. */
-  uploadLimits: { expireAfterMs: number; mostOfAccount: number };
+  uploadLimits: { expireAfterMs: number; maxPerAccount: number };
   /** IDs and data of all events so far. */
   events: { id: number; data: Record<string, unknown> }[];
 }
@@ -70,7 +70,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
   const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: (line) => process.stderr.write(line) });
   const temporaries = new Temporaries(data, log);
   t.after(() => temporaries.close());
-  const uploadLimits = { expireAfterMs: 60_000, mostOfAccount: 1000 };
+  const uploadLimits = { expireAfterMs: 60_000, maxPerAccount: 1000 };
   const environment: FilesEnvironment = {
     events: dispatcher,
     clock: systemClock,

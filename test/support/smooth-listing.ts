@@ -6,7 +6,7 @@ import { login, openBrowser } from './browser.ts';
 import { startServer } from './server.ts';
 
 /** More rows than a window has in sight, with those that are kept ready. */
-const mostPlaced = 60;
+const maxPlaced = 60;
 
 /** A listing of so many entries, a thousand or more, stays smooth: what a filter finds is there at once, as is any part of the page. */
 export async function assertSmooth(t: TestContext, count: number): Promise<void> {
@@ -43,7 +43,7 @@ export async function assertSmooth(t: TestContext, count: number): Promise<void>
     }
     return counts;
   })()`);
-  assert.ok(Math.min(...placed) > 0 && Math.max(...placed) <= mostPlaced, `rows in the document: ${placed}`);
+  assert.ok(Math.min(...placed) > 0 && Math.max(...placed) <= maxPlaced, `rows in the document: ${placed}`);
   await page.keyboard.press('ArrowUp');
   assert.equal(await page.evaluate('document.activeElement.innerText'), lastName);
 }

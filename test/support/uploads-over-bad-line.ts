@@ -88,7 +88,7 @@ export class UploadsOverBadLines {
     const line = await startBadLine(this.#t, this.#server.port, {
       seed: seed + this.#done.length,
       faults,
-      mostBytes: Math.max(2000, bytes / 4),
+      maxBytes: Math.max(2000, bytes / 4),
     });
     return { name, content, line };
   }
@@ -109,8 +109,8 @@ export class UploadsOverBadLines {
     for (const { name, content, creations } of this.#done) {
       const count = (id: number) => counts.get(`${id} /${name}`) ?? 0;
       // The creation of an empty one is its end, too; who never heard of it creates another.
-      const mostEnds = content.length === 0 ? creations : 1;
-      assert.ok(count(40017) >= 1 && count(40017) <= mostEnds, `${name}: ${count(40017)} ended`);
+      const maxEnds = content.length === 0 ? creations : 1;
+      assert.ok(count(40017) >= 1 && count(40017) <= maxEnds, `${name}: ${count(40017)} ended`);
       assert.equal(count(40022), 0, name);
       assert.ok(count(40021) >= 1 && count(40021) <= creations, `${name}: ${count(40021)} of ${creations} began`);
     }

@@ -93,7 +93,7 @@ export default function http(bench) {
     },
     connections: {
       fill: fillBig,
-      mostRounds: 2,
+      maxRounds: 2,
       workloads: [
         ['an idle connection', 'idle', 'small', idle],
         ['a slow reader of 1 GiB', 'slow', 'big', slow],

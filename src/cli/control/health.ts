@@ -25,7 +25,7 @@ export const healthReport = z.strictObject({
 });
 
 /** Longest answer that is read. */
-const mostBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 
 /**
  * Asks a running service whether it is ready.
@@ -75,7 +75,7 @@ async function ask(url: string, timeoutS: number): Promise<{ status: number; tex
     username: '',
     password: '',
     timeoutMs: timeoutS * 1000,
-    maximumReplyBytes: mostBytes,
+    maximumReplyBytes: maxBytes,
     truncatesReply: true,
     clock: systemClock,
   });

@@ -38,7 +38,7 @@ export function lintConfig(
 ): Finding[] {
   const findings: Finding[] = [];
   const gaps = new Gaps(removed);
-  let hintsLeft = mostHints;
+  let hintsLeft = maxHints;
   const report: Report = (severity, code, path, message, hint) => {
     if (gaps.explain(code, path, message)) return;
     const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
@@ -74,7 +74,7 @@ export function lintConfig(
 }
 
 /** So many problems get the name that was probably meant: each is compared with all there are. */
-const mostHints = 50;
+const maxHints = 50;
 
 /** What would be blamed on others because an entry of a section was left out. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {

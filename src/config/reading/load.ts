@@ -10,7 +10,7 @@ import { interpolate } from './interpolate.ts';
 import { type Source, stdinName } from './source.ts';
 
 /** Each round removes at least one thing; more rounds than this help nobody. */
-const mostRounds = 20;
+const maxRounds = 20;
 
 /**
  * What is left of a configuration that does not fit the schema when everything wrong is left out, so that the checks behind
@@ -21,7 +21,7 @@ const mostRounds = 20;
 function salvage(value: unknown): { config: Config | undefined; removed: PropertyKey[][] } {
   const rest = structuredClone(value);
   const removed: PropertyKey[][] = [];
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const result = configSchema.safeParse(rest);
     if (result.success) return { config: result.data, removed };
     for (const path of result.error.issues.flatMap((issue) => pathsAtFault(rest, issue))) {

@@ -7,7 +7,7 @@ import { answerJson } from '../answer.ts';
 import type { ConsoleContext } from '../environment.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
-const mostOfPage = 500;
+const maxPerPage = 500;
 const usualOfPage = 50;
 
 /** `GET /api/deliveries`: the newest first. */
@@ -24,7 +24,7 @@ export async function listDeliveries(c: ConsoleContext): Promise<Response> {
     eventId: parameters.text('event_id'),
     eventUuid: parameters.text('event_uuid'),
   };
-  const limit = parameters.number('limit', { usual: usualOfPage, most: mostOfPage });
+  const limit = parameters.number('limit', { usual: usualOfPage, most: maxPerPage });
   const page = await newestDeliveries(service.sources.deliveries.records, filter, { limit, cursor: parameters.text('cursor') });
   if (!page) throw new ServiceError('bad-request', '"cursor" must be what "next" of a page before says.');
   return answerJson(c, { deliveries: page.deliveries.map(shownDelivery), next: page.next ?? null });

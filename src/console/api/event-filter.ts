@@ -7,16 +7,16 @@ import type { Parameters } from './parameters.ts';
 export const selectionNames = ['since', 'until', 'id', 'group', 'account', 'path', 'address', 'request_id', 'text'];
 
 /** Most items of one member. */
-const mostItems = 1000;
+const maxItems = 1000;
 
 /** Reads a filter of events. @throws ServiceError `bad-request` */
 export function selectionOf(parameters: Parameters): EventSelection {
   const [since, until] = [parameters.timeMs('since'), parameters.timeMs('until')];
-  const id = (parameters.codes('id', mostItems) ?? []).map((item) => {
+  const id = (parameters.codes('id', maxItems) ?? []).map((item) => {
     if (!/^\d{1,6}$/.test(item)) throw new ServiceError('bad-request', '"id" must be IDs of events, such as 40017.');
     return Number(item);
   });
-  const list = (name: string) => parameters.texts(name, mostItems) ?? [];
+  const list = (name: string) => parameters.texts(name, maxItems) ?? [];
   const text = parameters.text('text');
   return {
     id,

@@ -18,7 +18,7 @@ import { selectionNames, selectionOf } from './event-filter.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
 const usualOfPage = 100;
-const mostOfPage = 1000;
+const maxPerPage = 1000;
 
 /** How far a search goes for one page. */
 const pageLimits = { bytes: 2 * 2 ** 30, timeMs: 2000 };
@@ -28,12 +28,12 @@ const eventLimits = { bytes: Number.POSITIVE_INFINITY, timeMs: 10_000 };
 
 /** The events of a request are looked for so long before and after the one that is opened, in milliseconds, and most of them. */
 const requestSpanMs = 3_600_000;
-const mostOfRequest = 500;
+const maxPerRequest = 500;
 
 /** An event is looked for so long before and after the time that the request gives, in milliseconds. */
 const atSpanMs = 60_000;
 
-const mostDeliveries = 100;
+const maxDeliveries = 100;
 
 /** Searches at once, and how many may wait; streams of all that matches have places of their own, for they last. */
 const searches = new FairTurns({ atOnce: 2, waitingOfOne: 20, waiting: 100 });
@@ -53,7 +53,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
     const most = parameters.number('limit', { usual: Number.POSITIVE_INFINITY, most: 999_999_999 });
     return streamEvents(c, journal, selection, { before, most });
   }
-  const events = parameters.number('limit', { usual: usualOfPage, most: mostOfPage });
+  const events = parameters.number('limit', { usual: usualOfPage, most: maxPerPage });
   // What comes while it is searched for may be found here, and is told by a live tail that begins here.
   const { begin, page } = await inTurn(c, async (signal) => ({
     begin: before ?? (await journal.findEnd()),
@@ -85,9 +85,9 @@ export async function showEvent(c: ConsoleContext): Promise<Response> {
   const eventMs = timeOf(event);
   const span = { since: eventMs - requestSpanMs, until: eventMs + requestSpanMs };
   const requestId = event.data.request_id;
-  const ofRequest = requestId === undefined ? [] : (await find({ requestId: [String(requestId)], ...span }, mostOfRequest)).events;
+  const ofRequest = requestId === undefined ? [] : (await find({ requestId: [String(requestId)], ...span }, maxPerRequest)).events;
   const filter = { sinceMs: eventMs, eventUuid: uuid };
-  const deliveries = await newestDeliveries(sources.deliveries.records, filter, { limit: mostDeliveries });
+  const deliveries = await newestDeliveries(sources.deliveries.records, filter, { limit: maxDeliveries });
   return answerJson(c, {
     event,
     deliveries: (deliveries?.deliveries ?? []).map(shownDelivery),

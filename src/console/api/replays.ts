@@ -8,15 +8,15 @@ import { selectionNames, selectionOf } from './event-filter.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
 /** Most IDs and UUIDs of one request. */
-const mostNamed = 10_000;
+const maxNamed = 10_000;
 
 /** `POST /api/replays`: sends again, to the handlers of the configuration at their own URLs. */
 export async function startReplay(c: ConsoleContext): Promise<Response> {
   const { deliveries } = c.env.service.sources;
   const body = await readJsonObject(c);
   const parameters = new Parameters(body, ['deliveries', 'events', 'filter', 'failed', 'force', 'handlers', 'dry_run']);
-  const ids = parameters.texts('deliveries', mostNamed) ?? [];
-  const uuids = parameters.texts('events', mostNamed) ?? [];
+  const ids = parameters.texts('deliveries', maxNamed) ?? [];
+  const uuids = parameters.texts('events', maxNamed) ?? [];
   const isFailed = parameters.flag('failed');
   const filter = filterOf(body.filter);
   const ways = [ids.length > 0, uuids.length > 0 || filter !== undefined || isFailed].filter(Boolean);

@@ -6,12 +6,12 @@ import { ExpiringMap } from '../../lib/expiring-map.ts';
 export const linkLifetimeMs = 5 * 60_000;
 
 /** Links that can be used at once; one more makes the oldest useless. */
-const mostLinks = 16;
+const maxLinks = 16;
 
 /** Links that log in without a password: each once, and for five minutes. The tokens themselves are kept nowhere. */
 export class LoginLinks {
   readonly #clock: Clock;
-  readonly #names = new ExpiringMap<string>(mostLinks);
+  readonly #names = new ExpiringMap<string>(maxLinks);
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Administrator, Administrators } from './administrators.ts';
 
 /** Sessions that an administrator may have at once; one more ends the one unused for longest. */
-export const mostSessionsOfAdministrator = 100;
+export const maxSessionsPerAdministrator = 100;
 
 /** How often sessions that are over are looked for, in milliseconds. */
 const sweepEveryMs = 5000;
@@ -51,7 +51,7 @@ export class AdministratorSessions {
   /** Begins a session. @returns its ID, the only time that it is known */
   create(administrator: Administrator): string {
     const own = [...this.#kept.values()].filter(({ session }) => session.administrator.name === administrator.name);
-    if (own.length >= mostSessionsOfAdministrator) this.end((own[0] as Kept).session);
+    if (own.length >= maxSessionsPerAdministrator) this.end((own[0] as Kept).session);
     const id = newSessionId();
     const nowMs = this.#clock.monotonicMs();
     const session = { key: sessionKey(id), administrator, createdMs: this.#clock.nowMs() };

@@ -4,7 +4,7 @@ import { comparePositions, type LogPosition } from './position.ts';
 const blockBytes = 64 * 1024;
 
 /** How many are kept: who is further behind reads the files. */
-const mostBlocks = 64;
+const maxBlocks = 64;
 
 /** Lines that were written in a row, into one file. */
 export interface WrittenBlock {
@@ -59,7 +59,7 @@ export class RecentBlocks {
     }
     this.#blocks.push({ count, bytes, position, next });
     this.#isLastOpen = true;
-    if (this.#blocks.length > mostBlocks) this.#begins = this.#blocks.shift()?.next;
+    if (this.#blocks.length > maxBlocks) this.#begins = this.#blocks.shift()?.next;
   }
 
   /**

@@ -2,8 +2,8 @@ import type { EventBlock, LoggedEvent } from './event-log.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 
 /** What is kept at most: who is further behind reads the files. */
-const mostBytes = 1024 * 1024;
-const mostEvents = 1024;
+const maxBytes = 1024 * 1024;
+const maxEvents = 1024;
 
 /** Most events of one block, so that a reader leaves room for others. */
 const blockEvents = 256;
@@ -35,11 +35,11 @@ export class RecentEvents {
   add(logged: LoggedEvent): void {
     this.#events.push(logged);
     this.#bytes += logged.raw.length;
-    while (this.#bytes > mostBytes || this.#events.length - this.#head > mostEvents) {
+    while (this.#bytes > maxBytes || this.#events.length - this.#head > maxEvents) {
       this.#bytes -= (this.#events[this.#head] as LoggedEvent).raw.length;
       this.#head++;
     }
-    if (this.#head > mostEvents) {
+    if (this.#head > maxEvents) {
       this.#events = this.#events.slice(this.#head);
       this.#head = 0;
     }

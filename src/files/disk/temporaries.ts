@@ -19,7 +19,7 @@ import type { Log } from '../../lib/log.ts';
 import { freeInBackground } from './freeing.ts';
 
 /** So many are kept, of all folders together. */
-const mostNames = 256;
+const maxNames = 256;
 
 /** Names of temporary files that are in a record and that nothing has any more: who takes one need not write another. */
 class FreeNames {
@@ -37,7 +37,7 @@ class FreeNames {
 
   /** Keeps a name, as long as there is room. */
   keep(folder: string, name: string): void {
-    if (this.#count >= mostNames) return;
+    if (this.#count >= maxNames) return;
     const names = this.#byFolder.get(folder);
     if (names) names.push(name);
     else this.#byFolder.set(folder, [name]);
@@ -85,7 +85,7 @@ const keptAbandonedAfterMs = 31 * 86_400_000;
 
 /** When each temporary file that was looked at may count as abandoned, Unix time in milliseconds; too early for one that took its name over. */
 const notAbandonedBeforeMs = new Map<string, number>();
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
 /**
  * Removes the temporary file of a node that never came back to do it; the living remove their own. Looks at each once a day, so that
@@ -99,7 +99,7 @@ export function removeAbandoned(path: string, nowMs: number): void {
   if (nowMs <= (notAbandonedBeforeMs.get(name) ?? 0)) return;
   try {
     const stats = lstatSync(path);
-    if (notAbandonedBeforeMs.size >= mostRemembered) notAbandonedBeforeMs.clear();
+    if (notAbandonedBeforeMs.size >= maxRemembered) notAbandonedBeforeMs.clear();
     const aloneMs = isKeptName(name) ? keptAbandonedAfterMs : abandonedAfterMs;
     notAbandonedBeforeMs.set(name, stats.ctimeMs + aloneMs);
     if (stats.isFile() && nowMs - stats.ctimeMs > aloneMs) freeInBackground(path, stats, () => unlinkSync(path));

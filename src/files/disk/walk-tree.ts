@@ -4,7 +4,7 @@ import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
 /** Members looked at before other requests run. */
-const mostAtOnce = 256;
+const maxAtOnce = 256;
 
 /** One path below the folder, `/`-separated and relative to it (empty for the folder itself). */
 interface TreeMember {
@@ -35,7 +35,7 @@ export async function* walkTree(roots: RealRoots, path: string, options: WalkOpt
         const below = relative === '' ? dirent.name : `${relative}/${dirent.name}`;
         if (dirent.isDirectory()) waiting.push(below);
         else yield { relativePath: below, isFolder: false, boundPath: folder.member(dirent.name) };
-        if (++seen % mostAtOnce === 0) await new Promise(setImmediate);
+        if (++seen % maxAtOnce === 0) await new Promise(setImmediate);
       }
     } catch (error) {
       throw asServiceError(error);

@@ -37,7 +37,7 @@ export interface LockStore {
    * exactly one succeeds.
    *
    * @returns the lock, or the lock that is in the way
-   * @throws ServiceError `too-many-requests` when an account holds `mostLocksOfAccount` locks
+   * @throws ServiceError `too-many-requests` when an account holds `maxLocksPerAccount` locks
    */
   take(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }>;
   /** Starts a lock's time anew. @returns undefined when there is no such lock any more */
@@ -53,4 +53,4 @@ export interface LockStore {
 }
 
 /** Locks that one account may hold at once; more is a client gone wild. */
-export const mostLocksOfAccount = 1000;
+export const maxLocksPerAccount = 1000;

@@ -34,7 +34,7 @@ interface Opened {
 }
 
 /** Parts that do not touch, above which the gaps between them are filled at once. */
-const mostParts = 4096;
+const maxParts = 4096;
 
 const copyBytes = 1024 * 1024;
 
@@ -140,10 +140,10 @@ export class RandomContent {
     this.#extents.add(offset, end);
     this.#sizeBytes = Math.max(this.#sizeBytes, end);
     this.#writtenBytes += bytes;
-    if (this.#extents.count <= mostParts) return;
+    if (this.#extents.count <= maxParts) return;
     await this.#fillGaps(0, this.#baseBytes);
     // Behind the old file nothing is to be filled: the last parts may be forgotten.
-    this.#extents.forgetLast(mostParts / 2);
+    this.#extents.forgetLast(maxParts / 2);
   }
 
   /** Fills `target` from its beginning. @returns bytes read; fewer than the target has at the end of the file */

@@ -9,7 +9,7 @@ import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.
 import { contentOf } from '../file-content.ts';
 
 /** Members looked at before other requests run. */
-const mostAtOnce = 256;
+const maxAtOnce = 256;
 
 /** What a tree looked like: relative path (empty for the top) to what tells one state of a member from another. */
 export type TreeState = ReadonlyMap<string, string>;
@@ -107,7 +107,7 @@ export async function treeState(path: string): Promise<TreeState> {
 
 async function note(state: Map<string, string>, relative: string, stats: Stats): Promise<void> {
   state.set(relative, stateOf(stats));
-  if (state.size % mostAtOnce === 0) await new Promise(setImmediate);
+  if (state.size % maxAtOnce === 0) await new Promise(setImmediate);
 }
 
 /** Whether nothing changed between two states. */

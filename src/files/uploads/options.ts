@@ -17,5 +17,5 @@ export const uploadOptions = z
 
 /** The limits that the options set. */
 export function uploadLimits({ expire_after, maximum_per_account }: z.infer<typeof uploadOptions>): UploadLimits {
-  return { expireAfterMs: expire_after * 1000, mostOfAccount: maximum_per_account };
+  return { expireAfterMs: expire_after * 1000, maxPerAccount: maximum_per_account };
 }

@@ -97,7 +97,7 @@ export interface UploadRecord extends UploadOrder, UploadProgress {
 /** What `server.uploads` allows. */
 export interface UploadLimits {
   readonly expireAfterMs: number;
-  readonly mostOfAccount: number;
+  readonly maxPerAccount: number;
 }
 
 /**
@@ -203,8 +203,8 @@ export function isEnding({ completion, ending, outcome }: UploadProgress): boole
 }
 
 /** @throws ServiceError `too-many-requests` for an account that has as many uploads as it may have */
-export function refuseMoreThan(mostOfAccount: number): never {
-  throw new ServiceError('too-many-requests', `An account may have ${mostOfAccount} unfinished uploads.`);
+export function refuseMoreThan(maxPerAccount: number): never {
+  throw new ServiceError('too-many-requests', `An account may have ${maxPerAccount} unfinished uploads.`);
 }
 
 /** A record of an upload that is over is kept for so long, for a client whose reply was lost. */

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net';
 import { guarded } from '../../lib/guarded.ts';
 import type { StreamRequest } from '../request/incoming.ts';
 import { headerLimitBytes } from './garbage-reply.ts';
-import { mostPending } from './pending-replies.ts';
+import { maxPending } from './pending-replies.ts';
 
 const options = {
-  settings: { maxConcurrentStreams: mostPending, maxHeaderListSize: headerLimitBytes },
+  settings: { maxConcurrentStreams: maxPending, maxHeaderListSize: headerLimitBytes },
   maxSessionInvalidFrames: 100,
 };
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { guarded } from '../../lib/guarded.ts';
 
 /** Requests that one connection may have under way at once: pipelined ones, or streams of HTTP/2. */
-export const mostPending = 128;
+export const maxPending = 128;
 
 /** A request that waits for the reply before it. */
 interface Waiting {
@@ -31,7 +31,7 @@ export class PendingReplies {
    */
   add({ socket }: IncomingMessage, outgoing: ServerResponse, run: () => void): boolean {
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
-    if (pending.length >= mostPending) return false;
+    if (pending.length >= maxPending) return false;
     pending.push({ outgoing, run });
     if (pending.length === 1) this.#start(socket, pending);
     return true;

@@ -5,12 +5,12 @@ import type { Outgoing } from '../reply/outgoing.ts';
 import { sendReply } from '../reply/reply.ts';
 import type { HttpService } from '../request/exchange.ts';
 import type { Incoming } from '../request/incoming.ts';
-import { mostPending } from './pending-replies.ts';
+import { maxPending } from './pending-replies.ts';
 
 /** Refuses a pipelined request of a connection that has too many already. */
 export function refuseFlood({ baseHeaders }: HttpService, incoming: IncomingMessage, outgoing: ServerResponse): void {
   incoming.resume();
-  const message = `A connection must not have more than ${mostPending} requests under way.`;
+  const message = `A connection must not have more than ${maxPending} requests under way.`;
   sendReply(outgoing, false, baseHeaders, errorsReply(503, [{ message }], { connection: 'close', 'retry-after': 1 }));
 }
 

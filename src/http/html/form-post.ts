@@ -76,7 +76,7 @@ function memberLine({ language }: PageContext, folder: VirtualPath, { name, entr
 const uploadAction = 'upload-file';
 
 /** Files that may come before the field `action`: each is an open file until the action is known. */
-const mostKeptBack = 100;
+const maxKeptBack = 100;
 
 /** POST of a form to a folder (docs/spec/files.md#forms). */
 export async function handleFormPost(c: HttpContext): Promise<Response> {
@@ -214,8 +214,8 @@ class UploadReceiver {
       file.content.resume();
       return;
     }
-    if (action === undefined && this.#keptBack.length >= mostKeptBack)
-      throw new ServiceError('bad-request', `The field "action" must come before file ${mostKeptBack + 1}.`);
+    if (action === undefined && this.#keptBack.length >= maxKeptBack)
+      throw new ServiceError('bad-request', `The field "action" must come before file ${maxKeptBack + 1}.`);
     let upload: FileUpload | undefined;
     try {
       const path = targetPath(this.#folder, name);

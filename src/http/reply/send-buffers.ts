@@ -12,9 +12,9 @@ const largeBytes = 1024 * 1024 + 64 * 1024;
 const smallBytes = 64 * 1024;
 
 /** So many downloads at once have large buffers: a client that reads slowly keeps its own for as long as it likes. */
-const mostLargePairs = 32;
+const maxLargePairs = 32;
 
-const mostIdlePairs = 8;
+const maxIdlePairs = 8;
 const idlePairs: [Buffer, Buffer][] = [];
 let largePairs = 0;
 
@@ -25,14 +25,14 @@ let largePairs = 0;
  * @param isStream whether the download is one of many on a connection
  */
 export function takeSendBuffers(isStream: boolean): SendBuffers {
-  if (isStream || largePairs >= mostLargePairs) return { pair: newPair(smallBytes), release() {} };
+  if (isStream || largePairs >= maxLargePairs) return { pair: newPair(smallBytes), release() {} };
   largePairs++;
   const pair = idlePairs.pop() ?? newPair(largeBytes);
   return {
     pair,
     release(isFree) {
       largePairs--;
-      if (isFree && idlePairs.length < mostIdlePairs) idlePairs.push(pair);
+      if (isFree && idlePairs.length < maxIdlePairs) idlePairs.push(pair);
     },
   };
 }

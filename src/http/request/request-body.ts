@@ -9,7 +9,7 @@ import { type Exchange, header } from './exchange.ts';
 export const smallBodyLimitBytes = 1024 * 1024;
 
 /** A body in more pieces than this is refused… */
-const mostPieces = 4096;
+const maxPieces = 4096;
 
 /** …when they are smaller than this on average: each costs the service as much as kilobytes do. */
 const smallPieceBytes = 16;
@@ -50,7 +50,7 @@ export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLi
       onData(chunk) {
         if (bytes.sizeBytes + chunk.length > limitBytes) throw tooLarge();
         bytes.add(chunk);
-        if (++pieces > mostPieces && bytes.sizeBytes < pieces * smallPieceBytes)
+        if (++pieces > maxPieces && bytes.sizeBytes < pieces * smallPieceBytes)
           throw new ServiceError('bad-request', 'The request body comes in too many small pieces.');
       },
       onEnd: () => resolve(bytes.whole()),

@@ -8,7 +8,7 @@ import { hasBody } from './request-body.ts';
 const drainLimitBytes = 64 * 1024;
 
 /** So many pieces of a refused body are read, whatever their size: then the client has to wait for its reply. */
-const mostDrainedPieces = 10_000;
+const maxDrainedPieces = 10_000;
 
 /** How long a client may go on sending a refused body before the connection is cut. */
 const lingerMs = 2000;
@@ -28,7 +28,7 @@ export function endUnreadBody(exchange: Exchange): void {
   outgoing.setHeader('connection', 'close');
   let pieces = 0;
   const onPiece = () => {
-    if (++pieces === mostDrainedPieces) incoming.pause();
+    if (++pieces === maxDrainedPieces) incoming.pause();
   };
   incoming.on('data', exchange.guarded(onPiece));
   const socket: Socket = incoming.socket;

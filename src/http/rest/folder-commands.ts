@@ -31,7 +31,7 @@ export interface FolderCommand {
 const linesType = 'application/x-ndjson';
 
 /** Most commands and most targets in one request; more is refused as malformed. */
-const mostTargets = 10_000;
+const maxTargets = 10_000;
 
 /** Commands of every folder; custom triggers add their own (docs/spec/files.md#folder-commands). */
 const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing']);
@@ -106,8 +106,7 @@ export function parseFolderCommands(body: unknown): FolderCommand[] {
   if (!Array.isArray(body.commands)) throw malformed('"commands" must be a list.');
   if (body.commands.length === 0) throw malformed('"commands" is empty.');
   const commands = body.commands.map(parseCommand);
-  if (commands.reduce((sum, command) => sum + command.targets.length, 0) > mostTargets)
-    throw malformed(`More than ${mostTargets} targets.`);
+  if (commands.reduce((sum, command) => sum + command.targets.length, 0) > maxTargets) throw malformed(`More than ${maxTargets} targets.`);
   return commands;
 }
 

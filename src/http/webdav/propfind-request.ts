@@ -11,7 +11,7 @@ export interface PropertyName {
 export type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { kind: 'propname' } | { kind: 'prop'; names: PropertyName[] };
 
 /** Most properties that one request may name: each is answered for every member of the folder. */
-const mostProperties = 250;
+const maxProperties = 250;
 
 /** Longest names of them with their namespaces together, in characters, for the same reason. */
 const longestNames = 32 * 1024;
@@ -48,7 +48,7 @@ export function namesOf(elements: readonly XmlElement[] = []): PropertyName[] {
     if (ofNamespace.has(name)) continue;
     seen.set(namespace, ofNamespace.add(name));
     names.push({ namespace, name });
-    if (names.length > mostProperties) throw malformed(`A request may name ${mostProperties} properties.`);
+    if (names.length > maxProperties) throw malformed(`A request may name ${maxProperties} properties.`);
     characters += namespace.length + name.length;
     if (characters > longestNames)
       throw malformed(`The names of its properties may have ${longestNames} characters with their namespaces.`);

@@ -36,7 +36,7 @@ export function openIfThere(path: string): number | undefined {
 }
 
 /** How many files and sockets this process may have open (Linux); elsewhere what every system allows. */
-export function mostDescriptors(): number {
+export function maxDescriptors(): number {
   const usual = 1024;
   try {
     const [, most = ''] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];

@@ -8,7 +8,7 @@ export const longestLineBytes = 16 * 1024 * 1024;
 const newline = 0x0a;
 
 /** The longest line between the ends of two. */
-const mostBytes = longestLineBytes + 2;
+const maxBytes = longestLineBytes + 2;
 
 /** A line without its end, with the place where it begins, in bytes from the start of its file. */
 export interface PlacedLine {
@@ -46,8 +46,8 @@ export async function* linesBackwards(
     // The first line of a chunk begins before it, as a rule.
     const first = start === range.start ? 0 : bytes.indexOf(newline) + 1;
     const isWhole = start === range.start || (first > 0 && first < bytes.length);
-    if (!isWhole && wanted < mostBytes) {
-      wanted = Math.min(4 * wanted, mostBytes);
+    if (!isWhole && wanted < maxBytes) {
+      wanted = Math.min(4 * wanted, maxBytes);
       continue;
     }
     const lines = isWhole ? linesWith(bytes.subarray(first), start + first, needles) : [];

@@ -5,7 +5,7 @@ export interface ByteRange {
 }
 
 /** More ranges than this are no download but an attack (RFC 9110 §14.2, CVE-2011-3192): the header is ignored. */
-const mostRanges = 50;
+const maxRanges = 50;
 
 /**
  * Reads a `Range` header (RFC 9110 §14).
@@ -21,7 +21,7 @@ export function parseRange(header: string, sizeBytes: number): ByteRange[] | 'un
     .split(',')
     .map((spec) => spec.trim())
     .filter((spec) => spec !== '');
-  if (specs.length === 0 || specs.length > mostRanges) return undefined;
+  if (specs.length === 0 || specs.length > maxRanges) return undefined;
   const ranges: ByteRange[] = [];
   for (const spec of specs) {
     const range = parseSpec(spec, sizeBytes);

@@ -16,7 +16,7 @@ export interface IfList {
 }
 
 /** Most conditions in one header. */
-const mostConditions = 200;
+const maxConditions = 200;
 
 /**
  * Reads an `If` header (RFC 4918 §10.4). It holds when one of its lists holds.
@@ -40,7 +40,7 @@ export function parseIfHeader(text: string): IfList[] {
     if (!list) throw malformed();
     const conditions = conditionsOf(list[1] as string);
     count += conditions.length;
-    if (count > mostConditions) throw malformed();
+    if (count > maxConditions) throw malformed();
     lists.push({ resource, conditions });
     rest = rest.slice(list[0].length);
   }

@@ -4,7 +4,7 @@ import { parseJson } from '../json.ts';
 import type { Log } from '../log.ts';
 
 /** Values that were told of, at most; what is told again after more is no harm. */
-const mostTold = 10_000;
+const maxTold = 10_000;
 
 /**
  * Reads what stands in Redis. Anybody may have written it, another version of svc too: one value that cannot be read takes nothing but
@@ -45,7 +45,7 @@ export class RedisValues {
   skip(where: string, reason: string): void {
     if (this.#told.has(where)) return;
     this.#told.add(where);
-    dropOldest(this.#told, mostTold);
+    dropOldest(this.#told, maxTold);
     this.#unreadable++;
     this.#log.warn('a value in Redis cannot be read and is skipped', { value: where, reason });
   }

@@ -5,10 +5,10 @@ import { urlToHttpOptions } from 'node:url';
 import { utf8OfLatin1 } from '../headers/header-bytes.ts';
 
 /** Connections kept to one endpoint while idle. */
-const mostIdleConnections = 64;
+const maxIdleConnections = 64;
 
 /** URLs whose parts are remembered; an endpoint has a few. */
-const mostKnownUrls = 100;
+const maxKnownUrls = 100;
 
 /**
  * How long a connection is kept while idle: less than the servers that people run keep theirs (2 s and more). So a request
@@ -61,7 +61,7 @@ const nullBodyStatuses = new Set([204, 304]);
  * @param caPem certificate authorities in PEM, trusted beside the system's
  */
 export function createTransport(caPem?: string): Transport {
-  const keepAlive = { keepAlive: true, maxFreeSockets: mostIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
+  const keepAlive = { keepAlive: true, maxFreeSockets: maxIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
   const httpAgent = new HttpAgent(keepAlive);
   const httpsAgent = new HttpsAgent({ ...keepAlive, ...(caPem === undefined ? {} : { ca: [...tls.rootCertificates, caPem] }) });
   const known = new Map<string, RequestOptions>();
@@ -70,7 +70,7 @@ export function createTransport(caPem?: string): Transport {
     const before = known.get(text);
     if (before) return before;
     const parts = urlToHttpOptions(new URL(text)) as RequestOptions;
-    if (known.size >= mostKnownUrls) known.clear();
+    if (known.size >= maxKnownUrls) known.clear();
     known.set(text, parts);
     return parts;
   }

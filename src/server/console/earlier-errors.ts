@@ -2,10 +2,10 @@ import type { EventLog } from '../../events/journal/event-log.ts';
 import { searchPage } from '../../events/journal/search/search.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { mostErrors, type RecentError, recentError } from '../tally.ts';
+import { maxErrors, type RecentError, recentError } from '../tally.ts';
 
 /** How far back errors are looked for. */
-const limits = { events: mostErrors, bytes: 64 * 1024 * 1024, timeMs: 1000 };
+const limits = { events: maxErrors, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /** The errors of the journal from before this process counted them. They are looked for once, and nobody waits for that. */
 export class EarlierErrors {

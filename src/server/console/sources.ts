@@ -1,7 +1,7 @@
 import type { NodeReload } from '../../console/api/schemas/configuration.ts';
 import type { NodeView, Overview } from '../../console/api/schemas/overview.ts';
 import type { ConfigurationSource, ConsoleSources, DeliverySources } from '../../console/sources.ts';
-import { mostShown as mostTransfers } from '../../files/transfers.ts';
+import { maxShown as maxTransfers } from '../../files/transfers.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { freeBytes } from '../../lib/disk/free-space.ts';
 import type { Log } from '../../lib/log.ts';
@@ -106,7 +106,7 @@ function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(
 function transfersOf(told: readonly Told[]): Pick<Overview, 'transfers' | 'transfers_left_out'> {
   const all = named(told, 'transfers').sort((a, b) => (a.started < b.started ? -1 : 1));
   const leftOut = told.reduce((total, { report }) => total + report.transfers_left_out, 0);
-  return { transfers: all.slice(0, mostTransfers), transfers_left_out: leftOut + Math.max(all.length - mostTransfers, 0) };
+  return { transfers: all.slice(0, maxTransfers), transfers_left_out: leftOut + Math.max(all.length - maxTransfers, 0) };
 }
 
 function nodeViews(own: Told, others: readonly NamedNode[], nowMs: number): NodeView[] {

@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
-import { mostReportBytes, type NodeReport, readReport } from './node-messages.ts';
+import { maxReportBytes, type NodeReport, readReport } from './node-messages.ts';
 
 /** A node that has said nothing for so long is gone, in milliseconds. */
 const goneAfterMs = 10_000;
@@ -10,14 +10,14 @@ const goneAfterMs = 10_000;
 const keptMs = 600_000;
 
 /** Most nodes that are looked at. */
-const mostNodes = 100;
+const maxNodes = 100;
 
 /** KEYS reports, times; ARGV node, report, ms that reports are kept. What is of the future is of before the clock of Redis was set back. */
 const tellScript = redisScript(`${redisNow}
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now, ARGV[1])
 for _, range in ipairs({ { '-inf', now - ARGV[3] }, { now + 1, '+inf' } }) do
-  for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], range[1], range[2], 'LIMIT', 0, ${mostNodes})) do
+  for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], range[1], range[2], 'LIMIT', 0, ${maxNodes})) do
     redis.call('HDEL', KEYS[1], node)
     redis.call('ZREM', KEYS[2], node)
   end
@@ -27,7 +27,7 @@ for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end`);
 /** KEYS reports, times; ARGV most bytes, ms that reports are kept. Returns node, milliseconds since it told, and its report, of one after the other, the latest first. */
 const readScript = redisScript(`${redisNow}
 local found = {}
-local times = redis.call('ZREVRANGEBYSCORE', KEYS[2], now, now - ARGV[2], 'WITHSCORES', 'LIMIT', 0, ${mostNodes})
+local times = redis.call('ZREVRANGEBYSCORE', KEYS[2], now, now - ARGV[2], 'WITHSCORES', 'LIMIT', 0, ${maxNodes})
 for index = 1, #times, 2 do
   local node = times[index]
   local isFit = redis.call('HSTRLEN', KEYS[1], node) <= tonumber(ARGV[1])
@@ -77,7 +77,7 @@ export class NodeBoard {
 
   /** All nodes that told, this one too; a report that is none is left out, and logged. @throws ServiceError `unavailable` */
   async read(): Promise<ToldNode[]> {
-    const found = (await this.#link.run(readScript, this.#keys(), [mostReportBytes, keptMs])) as string[];
+    const found = (await this.#link.run(readScript, this.#keys(), [maxReportBytes, keptMs])) as string[];
     const bad = new Set<string>();
     const nodes: ToldNode[] = [];
     for (let index = 0; index < found.length; index += 3) {
@@ -104,6 +104,6 @@ export class NodeBoard {
 /** What is too long is told without the transfers: names of files may be long. */
 function textOf(report: NodeReport): string {
   const text = JSON.stringify(report);
-  if (Buffer.byteLength(text) <= mostReportBytes) return text;
+  if (Buffer.byteLength(text) <= maxReportBytes) return text;
   return JSON.stringify({ ...report, transfers: [], transfers_left_out: report.transfers_left_out + report.transfers.length });
 }

@@ -10,8 +10,8 @@ import { parseJson } from '../../lib/json.ts';
  */
 
 /** Longest report, and longest question or answer, in bytes. */
-export const mostReportBytes = 256 * 1024;
-export const mostMessageBytes = 8 * 1024 * 1024;
+export const maxReportBytes = 256 * 1024;
+export const maxMessageBytes = 8 * 1024 * 1024;
 
 const id = z.uuid();
 

@@ -4,24 +4,24 @@ import { isServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
-import { type Answer, mostMessageBytes, type Question, type Reply, readAnswer, readQuestion } from './node-messages.ts';
+import { type Answer, maxMessageBytes, type Question, type Reply, readAnswer, readQuestion } from './node-messages.ts';
 
 /** How often a node looks for questions, and one that asked for answers, in milliseconds. */
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 
 /** Questions that a node answers at once; more wait. */
-const mostAtOnce = 10;
+const maxAtOnce = 10;
 
 /** Messages that wait for one who reads them. */
-const mostWaiting = 100;
+const maxWaiting = 100;
 
 /** An answer that nobody wants any more is kept for so long, in milliseconds. */
 const answerKeptMs = 30_000;
 
 /** KEYS list; ARGV message, ms. Returns whether there was room. */
 const putScript = redisScript(`
-if redis.call('LLEN', KEYS[1]) >= ${mostWaiting} then return 0 end
+if redis.call('LLEN', KEYS[1]) >= ${maxWaiting} then return 0 end
 redis.call('RPUSH', KEYS[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1`);
@@ -78,7 +78,7 @@ export class NodeQuestions {
     const answers = new Map<string, Answer<Kind>>();
     const endMs = this.#clock.monotonicMs() + timeoutMs;
     let bad = 0;
-    while (answers.size < nodes.length && bad < mostWaiting && this.#clock.monotonicMs() < endMs) {
+    while (answers.size < nodes.length && bad < maxWaiting && this.#clock.monotonicMs() < endMs) {
       const text = await this.#take(this.#answersKey(id));
       if (text === undefined) {
         await this.#clock.sleep(answersEveryMs);
@@ -97,7 +97,7 @@ export class NodeQuestions {
     this.#isLooking = true;
     let bad = 0;
     try {
-      while (this.#answering < mostAtOnce && bad < mostWaiting) {
+      while (this.#answering < maxAtOnce && bad < maxWaiting) {
         const text = await this.#take(this.#questionsKey(node));
         if (text === undefined) break;
         const question = readQuestion(text);
@@ -125,7 +125,7 @@ export class NodeQuestions {
   }
 
   async #take(key: string): Promise<string | undefined> {
-    const text = (await this.#link.run(takeScript, [key], [mostMessageBytes])) as string | null;
+    const text = (await this.#link.run(takeScript, [key], [maxMessageBytes])) as string | null;
     return text ?? undefined;
   }
 

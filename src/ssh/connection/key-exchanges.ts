@@ -3,7 +3,7 @@ import type { SshServiceOptions } from '../options.ts';
 /** Exchanges of keys that a client begins before so much was sent and received are early; each costs as much as to send a megabyte. */
 const bytesBetweenExchanges = 512 * 1024;
 /** Early ones that a client may begin in a minute. */
-const mostEarlyExchanges = 20;
+const maxEarlyExchanges = 20;
 const earlyWindowMs = 60_000;
 
 /** When the keys of one connection are exchanged again: often enough by us, not too often by the client. */
@@ -29,7 +29,7 @@ export class KeyExchanges {
   areTooMany(nowMs: number, bytes: number): boolean {
     if (bytes - this.#last.bytes >= bytesBetweenExchanges) return false;
     if (nowMs - this.#early.sinceMs > earlyWindowMs) this.#early = { count: 0, sinceMs: nowMs };
-    return ++this.#early.count > mostEarlyExchanges;
+    return ++this.#early.count > maxEarlyExchanges;
   }
 
   /** Looks at whether one is under way. @returns whether it has been so for longer than a login may take */

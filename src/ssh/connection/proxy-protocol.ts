@@ -7,7 +7,7 @@ const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const fixedBytes = 16;
 
 /** What follows is read up to this: addresses, and what proxies add to them. */
-const mostBytes = 4096;
+const maxBytes = 4096;
 
 /** Where the client is that a proxy speaks for. */
 export interface ProxiedClient {
@@ -26,7 +26,7 @@ export async function readProxyHeader(socket: Socket): Promise<ProxiedClient | u
   if (!fixed.subarray(0, signature.length).equals(signature)) throw new Error('it does not begin with a PROXY header of version 2');
   const [versionAndCommand = 0, familyAndProtocol = 0] = fixed.subarray(12);
   const length = fixed.readUInt16BE(14);
-  if (versionAndCommand >> 4 !== 2 || (versionAndCommand & 15) > 1 || length > mostBytes) throw new Error('its PROXY header is malformed');
+  if (versionAndCommand >> 4 !== 2 || (versionAndCommand & 15) > 1 || length > maxBytes) throw new Error('its PROXY header is malformed');
   const rest = length === 0 ? Buffer.alloc(0) : await readBytes(socket, length);
   if ((versionAndCommand & 15) === 0) return undefined;
   if (familyAndProtocol === 0x11 && length >= 12) return { address: [...rest.subarray(0, 4)].join('.'), port: rest.readUInt16BE(8) };

@@ -41,13 +41,13 @@ export function isKnown(extension: string): boolean {
 export const largestTransferBytes = 255 * 1024;
 
 /** The reply to `limits@openssh.com` (OpenSSH PROTOCOL §4.8). */
-export function limitsReply(id: number, mostHandles: number): Buffer {
+export function limitsReply(id: number, maxHandles: number): Buffer {
   return new FieldWriter(packetTypes.extendedReply, 64)
     .uint32(id)
     .uint64(256 * 1024)
     .uint64(largestTransferBytes)
     .uint64(largestTransferBytes)
-    .uint64(mostHandles)
+    .uint64(maxHandles)
     .end();
 }
 
@@ -121,7 +121,7 @@ export function readCheckRequest(fields: FieldReader): CheckRequest {
 
 const hashes = ['sha256', 'sha512', 'sha1', 'md5'];
 const smallestBlockBytes = 256;
-const mostHashBytes = 128 * 1024;
+const maxHashBytes = 128 * 1024;
 
 /**
  * The reply to `check-file`: its name, as paramiko expects it, the algorithm, and the hashes one after the other.
@@ -142,7 +142,7 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
   const endBlock = () => {
     const digest = hash.digest();
     digestBytes += digest.length;
-    if (digestBytes > mostHashBytes) throw new ServiceError('too-large', 'There are too many blocks.');
+    if (digestBytes > maxHashBytes) throw new ServiceError('too-large', 'There are too many blocks.');
     digests.push(digest);
     hash = createHash(algorithm);
     blockLeft = request.blockBytes || Number.POSITIVE_INFINITY;

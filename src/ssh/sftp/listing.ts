@@ -8,7 +8,7 @@ import type { OpenHandle } from './open-handle.ts';
 import type { NameItem } from './packets/replies.ts';
 
 /** Clients have to take packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3); some take no larger ones. */
-const mostReplyBytes = 32_000;
+const maxReplyBytes = 32_000;
 
 /** A folder that a client reads. */
 export class Listing implements OpenHandle {
@@ -43,7 +43,7 @@ export class Listing implements OpenHandle {
         const entry = this.#entries[this.#next] as Entry;
         const longName = longNameOf(entry, owner, nowMs);
         bytes += 48 + 3 * (entry.name.length + longName.length);
-        if (bytes > mostReplyBytes && items.length > 0) break;
+        if (bytes > maxReplyBytes && items.length > 0) break;
         items.push({ name: entry.name, longName, attributes: attributesOf(entry) });
       }
     } catch (error) {

@@ -11,7 +11,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { OpenHandle } from './open-handle.ts';
 
 /** So much is read at once: more would only let the first of a group wait. */
-const mostBytesAtOnce = 256 * 1024;
+const maxBytesAtOnce = 256 * 1024;
 
 /** Fills the targets, one after the other, from a place of a file. @returns bytes read; fewer than they have room for, at its end at the latest */
 type ReadInto = (targets: readonly Buffer[], position: number) => Promise<number>;
@@ -74,7 +74,7 @@ function groupLength(reads: readonly Read[]): number {
   let end = (reads[0] as Read).offset;
   let length = 0;
   for (const { offset, target } of reads) {
-    if (length > 0 && (offset !== end || end + target.length - (reads[0] as Read).offset > mostBytesAtOnce)) break;
+    if (length > 0 && (offset !== end || end + target.length - (reads[0] as Read).offset > maxBytesAtOnce)) break;
     end = offset + target.length;
     length++;
   }

@@ -3,7 +3,7 @@ const sizesBytes = [64 * 1024, 257 * 1024];
 const leastBytes = 8 * 1024;
 
 /** What is kept for all sessions together. */
-const mostKeptBytes = 8 * 1024 * 1024;
+const maxKeptBytes = 8 * 1024 * 1024;
 
 const kept = new Map<number, Buffer[]>(sizesBytes.map((bytes) => [bytes, []]));
 let keptBytes = 0;
@@ -21,7 +21,7 @@ export function takeBuffer(bytes: number): Buffer {
 /** Gives back what `takeBuffer` gave, once: its content was sent, and nobody looks at it any more. */
 export function giveBuffer(buffer: Buffer): void {
   const others = kept.get(buffer.length);
-  if (!others || keptBytes + buffer.length > mostKeptBytes) return;
+  if (!others || keptBytes + buffer.length > maxKeptBytes) return;
   others.push(buffer);
   keptBytes += buffer.length;
 }

@@ -12,8 +12,8 @@ import { SftpRequests } from './requests.ts';
 import { statusOf } from './status.ts';
 
 /** Requests that are worked on at once, and bytes of their writes. */
-const mostRequests = 64;
-const mostWriteBytes = 8 * 1024 * 1024;
+const maxRequests = 64;
+const maxWriteBytes = 8 * 1024 * 1024;
 
 /** Bytes of replies that wait to be sent or are being made: above the first mark no request is begun until it is below the second. */
 const highMarkBytes = 4 * 1024 * 1024;
@@ -29,7 +29,7 @@ class Workload {
 
   /** Whether one more request may be begun. @param unsentBytes replies that wait to be sent */
   hasRoom(unsentBytes: number): boolean {
-    if (this.requests >= mostRequests || this.writeBytes >= mostWriteBytes) return false;
+    if (this.requests >= maxRequests || this.writeBytes >= maxWriteBytes) return false;
     const waitingBytes = unsentBytes + this.readBytes;
     if (waitingBytes > highMarkBytes) this.#isHeld = true;
     else if (waitingBytes < lowMarkBytes) this.#isHeld = false;

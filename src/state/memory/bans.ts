@@ -7,8 +7,8 @@ import {
   foldedName,
   type ListedBan,
   type LoginAttempt,
-  mostAcceptedOfSource,
-  mostAddresses,
+  maxAcceptedPerSource,
+  maxAddresses,
   nameFailures,
   type Refusal,
   refusalFor,
@@ -24,7 +24,7 @@ class SourceRecord {
   bannedUntilMs = 0;
   readonly failed = new ExpiringMap<string>();
   readonly underWay = new ExpiringMap<string>();
-  readonly accepted = new ExpiringMap<string>(mostAcceptedOfSource);
+  readonly accepted = new ExpiringMap<string>(maxAcceptedPerSource);
 }
 
 /** What is known of a name: credentials that failed or are under way. */
@@ -147,5 +147,5 @@ export class MemoryBans implements AddressBans {
 function keep<T>(records: Map<string, T>, key: string, record: T): void {
   records.delete(key);
   records.set(key, record);
-  dropOldest(records, mostAddresses);
+  dropOldest(records, maxAddresses);
 }

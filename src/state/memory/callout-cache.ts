@@ -3,7 +3,7 @@ import { type AcceptedCredentials, acceptedKeyOf, newAcceptedKey } from '../../a
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest } from '../../lib/expiring-map.ts';
 
-const mostEntries = 10_000;
+const maxEntries = 10_000;
 
 /** Accepted credentials of one process, under an HMAC with a key of its own. */
 export class MemoryAcceptedCredentials implements AcceptedCredentials {
@@ -32,6 +32,6 @@ export class MemoryAcceptedCredentials implements AcceptedCredentials {
 
   async keep(key: string, result: AuthResult): Promise<void> {
     this.#accepted.set(key, { result, untilMs: this.#clock.monotonicMs() + this.#lifetimeMs });
-    dropOldest(this.#accepted, mostEntries);
+    dropOldest(this.#accepted, maxEntries);
   }
 }

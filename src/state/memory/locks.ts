@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from '../../files/locks/lock-store.ts';
+import { type FileLock, type LockRequest, type LockStore, maxLocksPerAccount } from '../../files/locks/lock-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
@@ -17,8 +17,8 @@ export class MemoryLocks implements LockStore {
     const active = this.#active();
     const conflict = active.find((lock) => covers(lock, request.path) || (request.isDeep && isWithin(lock.path, request.path)));
     if (conflict) return { conflict };
-    if (active.filter((lock) => lock.accountUuid === request.accountUuid).length >= mostLocksOfAccount)
-      throw new ServiceError('too-many-requests', `An account may hold ${mostLocksOfAccount} locks.`);
+    if (active.filter((lock) => lock.accountUuid === request.accountUuid).length >= maxLocksPerAccount)
+      throw new ServiceError('too-many-requests', `An account may hold ${maxLocksPerAccount} locks.`);
     const { timeoutMs, ...rest } = request;
     const taken = { ...rest, token: `opaquelocktoken:${randomUUID()}`, expiresMs: this.#clock.nowMs() + timeoutMs };
     this.#locks.set(taken.token, taken);

@@ -3,7 +3,7 @@ import {
   expiryMs,
   heldUntil,
   type ListedSession,
-  mostSessionsOfAccount,
+  maxSessionsPerAccount,
   newSessionId,
   type Session,
   type SessionLifetimes,
@@ -41,7 +41,7 @@ export class MemorySessions implements SessionStore {
 
   async create(identity: Identity, address = ''): Promise<string> {
     const own = this.#ofAccounts.get(identity.uuid);
-    if (own && own.size >= mostSessionsOfAccount) this.#timeOut(longestUnused(own));
+    if (own && own.size >= maxSessionsPerAccount) this.#timeOut(longestUnused(own));
     return this.#begin(identity, address);
   }
 

@@ -4,7 +4,7 @@ import type { AwaitedDeliveries, AwaitedOutcome } from '../../webhooks/engine/de
 import { readDeliveries, recordsSince } from '../../webhooks/records/delivery-log.ts';
 
 /** Most outcomes that are remembered for a handler that is behind; the record of deliveries has them all. */
-const mostRemembered = 20_000;
+const maxRemembered = 20_000;
 
 /** The deliveries of one handler that uploads wait for: the background passes over those that are recorded. */
 export class UploadDeliveries implements AwaitedDeliveries {
@@ -31,7 +31,7 @@ export class UploadDeliveries implements AwaitedDeliveries {
     this.#pending.delete(eventUuid);
     this.#settled.set(eventUuid, { isMade, position });
     pending?.resolve(isMade);
-    if (this.#settled.size <= mostRemembered) return;
+    if (this.#settled.size <= maxRemembered) return;
     this.#settled.clear();
     this.#recorded = undefined;
     this.#rememberedFrom = this.#journalEnd();

@@ -158,8 +158,8 @@ export class FileUploadStore implements UploadStore {
   }
 
   #requireRoom(accountUuid: string): void {
-    const { mostOfAccount } = this.#options.limits();
-    if ((this.#countOf.get(accountUuid) ?? 0) + this.#passing.countOf(accountUuid) >= mostOfAccount) refuseMoreThan(mostOfAccount);
+    const { maxPerAccount } = this.#options.limits();
+    if ((this.#countOf.get(accountUuid) ?? 0) + this.#passing.countOf(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
   }
 
   // What is over does not count: an account may have as many as it likes of those.

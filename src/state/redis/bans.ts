@@ -8,7 +8,7 @@ import {
   foldedName,
   type ListedBan,
   type LoginAttempt,
-  mostAcceptedOfSource,
+  maxAcceptedPerSource,
   nameFailures,
   type Refusal,
   refusalFor,
@@ -88,7 +88,7 @@ if ARGV[4] == 'succeeded' then
     if string.sub(other, 1, #name + 1) == name .. ':' then redis.call('ZREM', failed, other) end
   end
   add(accepted, credential, ARGV[7])
-  keepNewest(accepted, ${mostAcceptedOfSource})
+  keepNewest(accepted, ${maxAcceptedPerSource})
   add(acceptedFrom, source, ${acceptedSources.lifetimeMs})
   keepNewest(acceptedFrom, ${acceptedSources.most})
 end
@@ -113,7 +113,7 @@ end
 return times`);
 
 /** Bans that this process repeats to a Redis that lost its data, at most. */
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
 /** Failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is away nobody can be let in. */
 export class RedisBans implements AddressBans {
@@ -236,7 +236,7 @@ export class RedisBans implements AddressBans {
     this.#known.delete(source);
     if (leftMs <= 0) return;
     this.#known.set(source, this.#clock.monotonicMs() + leftMs);
-    dropOldest(this.#known, mostRemembered);
+    dropOldest(this.#known, maxRemembered);
   }
 
   #banKey(source: string): string {

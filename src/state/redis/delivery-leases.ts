@@ -21,7 +21,7 @@ const askAgainMs = 100;
 const dayMs = 86_400_000;
 
 /** Records that wait for a Redis that is away, at most. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 /** How many of so many handlers are one node's share of them, among the nodes that live. */
 const shareText = `${redisNow}
@@ -272,7 +272,7 @@ export class DeliveryLeases {
 
   #later(write: () => Promise<unknown>): void {
     this.#waiting.push(write);
-    if (this.#waiting.length > mostWaiting) {
+    if (this.#waiting.length > maxWaiting) {
       this.#waiting = this.#waiting.slice(1);
       this.#log.error('a record of a delivery was lost: Redis has been away for too long');
     }

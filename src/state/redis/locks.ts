@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import * as z from 'zod';
-import { type FileLock, type LockRequest, type LockStore, mostLocksOfAccount } from '../../files/locks/lock-store.ts';
+import { type FileLock, type LockRequest, type LockStore, maxLocksPerAccount } from '../../files/locks/lock-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
@@ -102,9 +102,9 @@ export class RedisLocks implements LockStore {
   async take(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }> {
     const { timeoutMs, ...rest } = request;
     const taken: FileLock = { ...rest, token: `opaquelocktoken:${randomUUID()}`, expiresMs: Math.ceil(this.#clock.nowMs() + timeoutMs) };
-    const answer = await this.#run(takeScript, JSON.stringify(taken), mostLocksOfAccount);
+    const answer = await this.#run(takeScript, JSON.stringify(taken), maxLocksPerAccount);
     if (answer === null) return { taken };
-    if (String(answer) === 'many') throw new ServiceError('too-many-requests', `An account may hold ${mostLocksOfAccount} locks.`);
+    if (String(answer) === 'many') throw new ServiceError('too-many-requests', `An account may hold ${maxLocksPerAccount} locks.`);
     return { conflict: this.#lockOf(answer) ?? taken };
   }
 

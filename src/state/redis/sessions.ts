@@ -1,7 +1,7 @@
 import { type Identity, identityOfJson } from '../../auth/identity.ts';
 import {
   type ListedSession,
-  mostSessionsOfAccount,
+  maxSessionsPerAccount,
   newSessionId,
   type Session,
   type SessionLifetimes,
@@ -26,10 +26,10 @@ import {
 } from './session-scripts.ts';
 
 /** Logins of sessions that were met here, so that each request need not carry them anew. */
-const mostLogins = 10_000;
+const maxLogins = 10_000;
 
 /** Ends that this process repeats to a Redis that lost its data, at most. */
-const mostEnded = 100_000;
+const maxEnded = 100_000;
 
 const sweepEveryMs = 1000;
 
@@ -89,7 +89,7 @@ export class RedisSessions implements SessionStore {
 
   async create(identity: Identity, address = ''): Promise<string> {
     const id = newSessionId();
-    const over = await this.#runCreate(createScript, id, identity, address, mostSessionsOfAccount);
+    const over = await this.#runCreate(createScript, id, identity, address, maxSessionsPerAccount);
     this.#tell(over as string[]);
     return id;
   }
@@ -218,7 +218,7 @@ export class RedisSessions implements SessionStore {
     const kept = this.#logins.get(key) ?? identity;
     if (!kept) return undefined;
     this.#logins.set(key, kept);
-    dropOldest(this.#logins, mostLogins);
+    dropOldest(this.#logins, maxLogins);
     return kept;
   }
 
@@ -255,7 +255,7 @@ export class RedisSessions implements SessionStore {
   #noteEnd(key: string): void {
     this.#logins.delete(key);
     this.#ended.add(key);
-    dropOldest(this.#ended, mostEnded);
+    dropOldest(this.#ended, maxEnded);
   }
 
   async #runEndAll(caller: Pick<RedisCaller, 'run'>, accountUuid: string, { exceptKey, untilMs }: EndAll): Promise<number> {

@@ -121,9 +121,9 @@ export class RedisUploadStore implements SharedUploadStore {
     const progress = newProgress(lengthBytes);
     const record = { ...order, ...progress, id: newUploadId(), expiresMs: expiryOf(progress, this.#clock.nowMs(), limits) };
     const { id, expiresMs } = record;
-    const most = limits.mostOfAccount - this.#passing.countOf(order.accountUuid);
+    const most = limits.maxPerAccount - this.#passing.countOf(order.accountUuid);
     const args = [id, JSON.stringify(record), expiresMs, pathMember(record), most, this.#lifeMs(record)];
-    if ((await this.#link.run(addScript, this.#keysOf(record).slice(0, 4), args)) !== 1) refuseMoreThan(limits.mostOfAccount);
+    if ((await this.#link.run(addScript, this.#keysOf(record).slice(0, 4), args)) !== 1) refuseMoreThan(limits.maxPerAccount);
     return record;
   }
 
@@ -195,11 +195,11 @@ export class RedisUploadStore implements SharedUploadStore {
   }
 
   async enter(upload: PassingUpload): Promise<() => void> {
-    const { mostOfAccount } = this.#limits();
+    const { maxPerAccount } = this.#limits();
     const leave = this.#passing.enter(upload);
     try {
       const others = Number(await this.#link.call(['SCARD', this.#key(`uploads-of:${upload.accountUuid}`)]));
-      if (others + this.#passing.countOf(upload.accountUuid) > mostOfAccount) refuseMoreThan(mostOfAccount);
+      if (others + this.#passing.countOf(upload.accountUuid) > maxPerAccount) refuseMoreThan(maxPerAccount);
     } catch (error) {
       leave();
       throw error;

@@ -5,7 +5,7 @@ import { sharedText } from './locale.ts';
 const staysMs = { success: 6_000, action: 12_000, error: 15_000 } as const;
 
 /** Messages at a time; older ones go. */
-const mostAtOnce = 3;
+const maxAtOnce = 3;
 
 /** What a message offers to do. */
 export interface NoticeAction {
@@ -36,7 +36,7 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   // What is said twice stands there once.
   for (const other of list.querySelectorAll('.notice')) if (other.textContent === element.textContent) other.remove();
   list.append(element);
-  while (list.children.length > mostAtOnce) list.firstElementChild?.remove();
+  while (list.children.length > maxAtOnce) list.firstElementChild?.remove();
   return remove;
 }
 

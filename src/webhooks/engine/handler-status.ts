@@ -6,7 +6,7 @@ import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 
 /** A log line names so many events of a batch at most; the record of deliveries has them all. */
-const mostUuidsInLog = 100;
+const maxUuidsInLog = 100;
 
 /** Whether an event handler goes on, by what comes of its deliveries, which is told here as events and in the log. */
 export class HandlerStatus {
@@ -99,7 +99,7 @@ export class HandlerStatus {
         outcome: result.outcome,
         events: events.length,
         event_ids: [...new Set(events.map(({ event }) => event.id))],
-        event_uuids: events.slice(0, mostUuidsInLog).map(({ event }) => event.uuid),
+        event_uuids: events.slice(0, maxUuidsInLog).map(({ event }) => event.uuid),
         reason: result.details,
       });
   }

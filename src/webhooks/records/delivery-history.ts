@@ -10,7 +10,7 @@ interface HandlerHistory {
 
 /** Files have at most 2^36 bytes (64 GiB) here, which leaves 17 bits for their number; more is a time in Redis. */
 const segmentFactor = 2 ** 36;
-const mostSegments = 2 ** 17;
+const maxSegments = 2 ** 17;
 
 /** How much of the records is read. */
 export interface HistoryBounds {
@@ -83,5 +83,5 @@ export class DeliveryHistory {
 }
 
 function keyOf({ segment, offset }: LogPosition): number | string {
-  return segment < mostSegments ? segment * segmentFactor + offset : `${segment}-${offset}`;
+  return segment < maxSegments ? segment * segmentFactor + offset : `${segment}-${offset}`;
 }

@@ -9,7 +9,7 @@ import {
 } from './delivery-record.ts';
 
 /** How much of the records one page looks through; what it did not find by then is for the next. */
-const mostBytesOfPage = 16 * 1024 * 1024;
+const maxBytesPerPage = 16 * 1024 * 1024;
 
 /** Which deliveries are wanted; without members all. */
 export interface DeliveryFilter {
@@ -56,9 +56,9 @@ export async function newestDeliveries(
   try {
     for (let readBytes = 0; ; ) {
       for (const row of rows) {
-        while (!row.hasHead && readBytes < mostBytesOfPage) readBytes += await row.step();
+        while (!row.hasHead && readBytes < maxBytesPerPage) readBytes += await row.step();
       }
-      if (readBytes >= mostBytesOfPage || deliveries.length >= limit) return { deliveries, next: formatCursor(rows) };
+      if (readBytes >= maxBytesPerPage || deliveries.length >= limit) return { deliveries, next: formatCursor(rows) };
       const newest = rows.filter(({ head }) => head !== undefined).sort((a, b) => (a.time < b.time ? 1 : -1))[0];
       if (!newest) return { deliveries, next: undefined };
       deliveries.push(newest.take());

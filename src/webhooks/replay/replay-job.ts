@@ -13,7 +13,7 @@ import { type ReplaySelection, type SelectedEvent, selectedEvents } from './sele
 import type { ReplayedJournal } from './undelivered-events.ts';
 
 /** Most that is kept of the results of one job, in characters; of deliveries that were made half of it. */
-const mostCharacters = 2 * 1024 * 1024;
+const maxCharacters = 2 * 1024 * 1024;
 
 /** What came of the parts of a job, as lines of JSON, bounded; the record of deliveries has them all. */
 class ReplayResults {
@@ -28,13 +28,13 @@ class ReplayResults {
 
   /** Whether there is room for more that matters. */
   get isFull(): boolean {
-    return this.#characters >= mostCharacters;
+    return this.#characters >= maxCharacters;
   }
 
   /** @param isGood whether it is one of those that matter less than what failed */
   add(result: Record<string, unknown>, isGood = false): void {
     const line = JSON.stringify(result);
-    const room = isGood ? mostCharacters / 2 : mostCharacters;
+    const room = isGood ? maxCharacters / 2 : maxCharacters;
     if (this.#characters + line.length > room) {
       this.#leftOut++;
       return;
@@ -120,11 +120,11 @@ export interface JobProgress {
 }
 
 /** Most events of one handler whose records are remembered to find out what was not delivered: some 100 MB. */
-const mostRemembered = 2_000_000;
+const maxRemembered = 2_000_000;
 
 /** A dry run shows so many requests with so many events at most. */
-const mostShown = 1000;
-const mostShownEvents = 10_000;
+const maxShown = 1000;
+const maxShownEvents = 10_000;
 
 /** One replay of a running service: what is sent, how far it is, and what came of it. */
 export class ReplayJob {
@@ -147,7 +147,7 @@ export class ReplayJob {
     this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, server, clock));
     // What comes meanwhile, the outcomes of this job among it, is not for this job.
     const { end } = journal;
-    this.#selection = { ...request.selection, end, history: { sinceMs: request.selection.since, most: mostRemembered } };
+    this.#selection = { ...request.selection, end, history: { sinceMs: request.selection.since, most: maxRemembered } };
   }
 
   /** Ends it after the requests under way are given up. */
@@ -228,12 +228,12 @@ export class ReplayJob {
     let total = 0;
     for await (const { sent, takers } of this.#events(true)) {
       total += takers.length;
-      if (groups.size >= mostShownEvents) continue;
+      if (groups.size >= maxShownEvents) continue;
       groups.set(sent.event.uuid, sent.group);
       for (const handler of takers) {
         let request = open.get(handler.uuid);
         if (!request || request.events.length >= handler.batchSize) {
-          if (planned.length >= mostShown) continue;
+          if (planned.length >= maxShown) continue;
           request = { handler, events: [] };
           planned.push(request);
           open.set(handler.uuid, request);

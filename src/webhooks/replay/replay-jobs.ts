@@ -3,11 +3,11 @@ import { ServiceError } from '../../lib/errors.ts';
 import { type JobSurroundings, ReplayJob, type ReplayRequest } from './replay-job.ts';
 
 /** Jobs that run at once; others wait. */
-const mostRunning = 2;
-const mostWaiting = 20;
+const maxRunning = 2;
+const maxWaiting = 20;
 
 /** Jobs that are remembered once they ended. */
-const mostEnded = 20;
+const maxEnded = 20;
 
 /** A job with what is known of it. */
 export interface ListedJob {
@@ -34,8 +34,8 @@ export class ReplayJobs {
    */
   start(request: ReplayRequest, by: string, surroundings: JobSurroundings): string {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The service stops.');
-    if (this.#inState('waiting').length >= mostWaiting)
-      throw new ServiceError('too-many-requests', `${mostWaiting} replays wait already; cancel one, or try again when they are done.`);
+    if (this.#inState('waiting').length >= maxWaiting)
+      throw new ServiceError('too-many-requests', `${maxWaiting} replays wait already; cancel one, or try again when they are done.`);
     const job = new ReplayJob(request, surroundings);
     const id = randomUUID();
     this.#jobs.set(id, { id, created: new Date(surroundings.clock.nowMs()).toISOString(), by, job });
@@ -62,7 +62,7 @@ export class ReplayJobs {
 
   #runNext(): void {
     const [next] = this.#inState('waiting');
-    if (!next || this.#running.size >= mostRunning) return;
+    if (!next || this.#running.size >= maxRunning) return;
     const running = next.job.run().finally(() => {
       this.#running.delete(running);
       this.#forget();
@@ -74,7 +74,7 @@ export class ReplayJobs {
 
   #forget(): void {
     const ended = [...this.#jobs.values()].filter(({ job }) => !['waiting', 'running'].includes(job.progress.state));
-    for (const { id } of ended.slice(0, Math.max(ended.length - mostEnded, 0))) this.#jobs.delete(id);
+    for (const { id } of ended.slice(0, Math.max(ended.length - maxEnded, 0))) this.#jobs.delete(id);
   }
 
   #inState(state: string): ListedJob[] {

@@ -17,7 +17,7 @@ import { SteppedClock } from '../../support/stepped-clock.ts';
 const count = 10_000;
 const atOnce = 32;
 /** An unfinished upload takes no more memory: its record, its ID, its path. */
-const mostBytesEach = 4096;
+const maxBytesEach = 4096;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -53,7 +53,7 @@ test(`${count} unfinished uploads of one account: bounded in number and memory, 
     urls[index] = String(reply.headers.location);
   });
   const each = (heapBytes() - before) / count;
-  assert.ok(each < mostBytesEach, `${Math.round(each)} bytes each`);
+  assert.ok(each < maxBytesEach, `${Math.round(each)} bytes each`);
   assert.equal((await server.put('/home/more', 'x', { headers: part })).status, 429);
   assert.deepEqual(await server.names('/home/kept/'), []);
   const last = await server.send('PATCH', String(urls[0]), { headers: append(5, true), body: ', world' });

@@ -44,7 +44,7 @@ test('RMDIR of a folder in which a file is being written: it is not empty', asyn
 test('files that are being written count as unfinished uploads of their account, until they are closed or lost', async (t) => {
   const session = testSession(t);
   const { client, environment, uploadLimits } = session;
-  uploadLimits.mostOfAccount = 10;
+  uploadLimits.maxPerAccount = 10;
   const handles = [];
   for (let index = 0; index < 9; index++) handles.push(await client.open(`/${index}`, writeNew));
   const record = await environment.uploads.add(orderOf(join(session.home, keptName())), 1);

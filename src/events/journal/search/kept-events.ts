@@ -6,7 +6,7 @@ import { type EventSelection, isSelected } from './event-selection.ts';
 
 /** Blocks are dropped, the oldest first, while the others have so many events, or all of them so many bytes. */
 const enoughEvents = 1024;
-const mostBytes = 4 * 1024 * 1024;
+const maxBytes = 4 * 1024 * 1024;
 
 /** An event that is parsed once at most, and only when somebody may want it. */
 export class KeptEvent {
@@ -65,7 +65,7 @@ export class KeptEvents {
     this.#bytes += block.bytes;
     this.#end += block.count;
     for (let second = this.#blocks[1]; second; second = this.#blocks[1]) {
-      if (this.#end - second.first < enoughEvents && this.#bytes <= mostBytes) break;
+      if (this.#end - second.first < enoughEvents && this.#bytes <= maxBytes) break;
       this.#bytes -= this.#blocks.shift()?.block.bytes ?? 0;
     }
   }

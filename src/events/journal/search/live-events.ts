@@ -12,10 +12,10 @@ const lookEveryMs = 50;
 const tellEveryMs = 250;
 
 /** Most events that are told at once: a thousand a second. */
-const mostAtOnce = 250;
+const maxAtOnce = 250;
 
 /** Most blocks that are read again for one who comes back, and how many are read for at once. */
-const mostBlocksBack = 64;
+const maxBlocksBack = 64;
 const readersBack = 2;
 
 /** What happened since the last time. */
@@ -101,12 +101,12 @@ export class LiveEvents {
         const events: RawEvent[] = [];
         for await (const kept of this.#kept.from(number)) {
           for (const logged of kept) {
-            if (events.length === mostAtOnce) break;
+            if (events.length === maxAtOnce) break;
             if (hasNeedles(logged.raw, needles) && logged.isSelected(wanted)) events.push(logged);
             position = logged.next;
             number++;
           }
-          if (events.length === mostAtOnce) break;
+          if (events.length === maxAtOnce) break;
         }
         if (events.length > 0 || lag) yield { events, lag, next: position };
         await this.#nextTurn();
@@ -136,7 +136,7 @@ export class LiveEvents {
         const to = this.#begins;
         const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
         const isLast = comparePositions(next, to) >= 0 || !isAtHand;
-        const isTooFar = !isLast && blocks === mostBlocksBack;
+        const isTooFar = !isLast && blocks === maxBlocksBack;
         isThere = isLast || isTooFar;
         const own = events.filter((logged) => comparePositions(logged.position, to) < 0 && isSelected(logged.event, selection));
         const reached = isLast ? to : next;

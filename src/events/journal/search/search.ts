@@ -81,7 +81,7 @@ export async function searchPage(
  * All events that are selected, the newest first.
  *
  * @param before begins there instead of at the end
- * @param mostBytes how far to go back at most, in bytes that are read
+ * @param maxBytes how far to go back at most, in bytes that are read
  * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
  */
 export async function* newestEvents(
@@ -89,9 +89,9 @@ export async function* newestEvents(
   selection: EventSelection,
   {
     before,
-    mostBytes = Number.POSITIVE_INFINITY,
+    maxBytes = Number.POSITIVE_INFINITY,
     signal,
-  }: { before?: LogPosition | undefined; mostBytes?: number; signal?: AbortSignal } = {},
+  }: { before?: LogPosition | undefined; maxBytes?: number; signal?: AbortSignal } = {},
 ): AsyncGenerator<FoundEvent> {
   let bytes = 0;
   for await (const { candidates, readBytes } of journal.newestBlocks(selection, before)) {
@@ -101,7 +101,7 @@ export async function* newestEvents(
       if (found) yield found;
     }
     bytes += readBytes;
-    if (bytes >= mostBytes) return;
+    if (bytes >= maxBytes) return;
   }
 }
 

@@ -7,7 +7,7 @@ export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids
 export type FilterKind = (typeof filterKinds)[number];
 
 /** Folders above a path that a filter has: a path of very many would fill it alone. */
-const mostFolders = 16;
+const maxFolders = 16;
 
 /** The keys of the events of a block. */
 export type BlockKeys = Record<FilterKind, Set<string>>;
@@ -90,7 +90,7 @@ function keysOfPath(path: string): string[] {
 /** The folders above a path, the highest first, each with its final slash. */
 function foldersAbove(path: string): string[] {
   const folders: string[] = [];
-  for (let at = path.indexOf('/', 1); at >= 0 && folders.length < mostFolders; at = path.indexOf('/', at + 1))
+  for (let at = path.indexOf('/', 1); at >= 0 && folders.length < maxFolders; at = path.indexOf('/', at + 1))
     folders.push(path.slice(0, at + 1));
   return folders;
 }

@@ -5,7 +5,7 @@ export const largestPacketBytes = 257 * 1024;
 export class BrokenFraming extends Error {}
 
 /** A packet in more pieces than this is put together: a client may send single bytes. */
-const mostChunks = 64;
+const maxChunks = 64;
 
 /** A packet without its length: the type, then the fields. In the pieces that it came in. */
 export type Packet = readonly [Buffer, ...Buffer[]];
@@ -24,7 +24,7 @@ export class PacketSplitter {
     if (chunk.length === 0) return;
     this.#chunks.push(chunk);
     this.#heldBytes += chunk.length;
-    if (this.#chunks.length > mostChunks && this.#heldBytes < largestPacketBytes) this.#join();
+    if (this.#chunks.length > maxChunks && this.#heldBytes < largestPacketBytes) this.#join();
   }
 
   /** Bytes that are in no packet yet. */

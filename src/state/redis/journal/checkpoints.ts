@@ -22,7 +22,7 @@ export const noId = '0-0';
 const surelyKeptMs = 60_000;
 
 /** Checkpoints kept at most; of older ones every other is given up. */
-const mostCheckpoints = 1000;
+const maxCheckpoints = 1000;
 
 /** What is written of them. */
 interface Kept {
@@ -66,7 +66,7 @@ export class Checkpoints {
 
   add(checkpoint: Checkpoint): void {
     this.#all.push(checkpoint);
-    if (this.#all.length > mostCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > mostCheckpoints / 2);
+    if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
   /** From here on anything may be missing in a Redis that was killed. */

@@ -15,7 +15,7 @@ const saveEveryMs = 1000;
 const retryMs = 500;
 
 /** Most bytes of events in one script call. */
-const mostBytes = 1_000_000;
+const maxBytes = 1_000_000;
 
 export interface ForwarderOptions {
   link: Pick<RedisLink, 'call' | 'run' | 'isReady' | 'marker' | 'doubt' | 'onRecover'>;
@@ -170,7 +170,7 @@ export class EventForwarder {
     for (let begin = 0; begin < missing.length; ) {
       let bytes = 0;
       let end = begin;
-      while (end < missing.length && (end === begin || bytes + (missing[end] as LoggedEvent).raw.length <= mostBytes))
+      while (end < missing.length && (end === begin || bytes + (missing[end] as LoggedEvent).raw.length <= maxBytes))
         bytes += (missing[end++] as LoggedEvent).raw.length;
       await this.#addBlock(missing.slice(begin, end));
       begin = end;

@@ -31,7 +31,7 @@ export function deliveryTable(caption: string, before: readonly Column<DeliveryV
 }
 
 /** IDs of the first events of a delivery. */
-const mostIds = 3;
+const maxIds = 3;
 
 function eventIds(events: DeliveryView['events']): HTMLElement {
   const ids = [...new Set(events.map(({ id }) => id))];
@@ -39,7 +39,7 @@ function eventIds(events: DeliveryView['events']): HTMLElement {
   return make(
     'span',
     { className: 'badges' },
-    ...ids.slice(0, mostIds).map((id) => badge(id)),
+    ...ids.slice(0, maxIds).map((id) => badge(id)),
     rest > 0 && make('span', { className: 'hint' }, text('eventCount', { count: events.length })),
   );
 }

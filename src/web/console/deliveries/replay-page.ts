@@ -16,10 +16,10 @@ import { countOf } from './replays.ts';
 const pauseMs = 700;
 
 /** Results that the page shows; the rest is in the API's reply. */
-const mostResults = 500;
+const maxResults = 500;
 
 /** IDs of the events of a request that are shown. */
-const mostIds = 5;
+const maxIds = 5;
 
 /** What came of one request of a replay, what a dry run says of it, or what was left out. */
 interface Result {
@@ -115,11 +115,11 @@ async function showResults(
 ): Promise<void> {
   let count = 0;
   for await (const result of lines<Result>(path, signal)) {
-    if (++count > mostResults) break;
+    if (++count > maxResults) break;
     place.append(dry_run ? plannedItem(result) : resultItem(result));
   }
   if (count === 0) place.append(nothing(text('noResults')));
-  else if (count > mostResults || results_left_out > 0) place.append(make('p', { className: 'hint' }, text('moreResults', { path })));
+  else if (count > maxResults || results_left_out > 0) place.append(make('p', { className: 'hint' }, text('moreResults', { path })));
 }
 
 function resultItem({ handler, outcome, events = [], status, details, skipped, reason }: Result): HTMLElement {
@@ -152,11 +152,11 @@ function comparison(differences: string[] | null | undefined): HTMLElement {
 }
 
 function idsOf(events: readonly { id: string }[]): HTMLElement {
-  const rest = events.length - mostIds;
+  const rest = events.length - maxIds;
   return make(
     'span',
     { className: 'badges' },
-    ...events.slice(0, mostIds).map(({ id }) => badge(id)),
+    ...events.slice(0, maxIds).map(({ id }) => badge(id)),
     rest > 0 && make('span', { className: 'hint' }, text('eventCount', { count: events.length })),
   );
 }

@@ -8,7 +8,7 @@ import { badge } from '../section.ts';
 import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
 
 /** Events that stay on the page, if the reader has not asked for more. */
-const mostLive = 500;
+const maxLive = 500;
 
 /** Some events were left out; undefined where nobody counted. */
 interface Gap {
@@ -90,8 +90,8 @@ export class LiveTail {
     this.#last = place;
     this.#waiting.push(told);
     // A page that nobody sees has no frames.
-    if (this.#waiting.length > 2 * mostLive) {
-      this.#waiting.splice(0, mostLive);
+    if (this.#waiting.length > 2 * maxLive) {
+      this.#waiting.splice(0, maxLive);
       this.#isWaitingCut = true;
     }
     // Of a burst one frame shows all.
@@ -103,7 +103,7 @@ export class LiveTail {
 
   #show(): void {
     const waiting = this.#waiting.filter((told) => 'skipped' in told || !this.#isShown(told));
-    const most = this.#isWaitingCut ? Math.min(mostLive, waiting.length) : Math.max(mostLive, this.#table.size);
+    const most = this.#isWaitingCut ? Math.min(maxLive, waiting.length) : Math.max(maxLive, this.#table.size);
     this.#waiting = [];
     this.#isWaitingCut = false;
     let isCut = false;

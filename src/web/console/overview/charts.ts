@@ -6,7 +6,7 @@ import { numberText } from '../shown.ts';
 import { Chart, type ChartModel } from './chart.ts';
 
 /** Samples of an hour. */
-const mostSamples = 360;
+const maxSamples = 360;
 
 /** The charts of the last hour, which grow with each sample. */
 export class Charts {
@@ -15,8 +15,8 @@ export class Charts {
   #samples: Sample[];
 
   constructor(intervalSeconds: number, samples: readonly Sample[]) {
-    this.#samples = samples.slice(-mostSamples);
-    this.#charts = models(intervalSeconds).map((model) => new Chart(model, mostSamples));
+    this.#samples = samples.slice(-maxSamples);
+    this.#charts = models(intervalSeconds).map((model) => new Chart(model, maxSamples));
     this.element = make('div', { className: 'charts' }, ...this.#charts.map(({ element }) => element));
     this.#show();
   }
@@ -24,7 +24,7 @@ export class Charts {
   add(sample: Sample): void {
     // Those that came while the page asked for all; times go back when a clock is set.
     if (this.#samples.some(({ time }) => time === sample.time)) return;
-    this.#samples = [...this.#samples, sample].slice(-mostSamples);
+    this.#samples = [...this.#samples, sample].slice(-maxSamples);
     this.#show();
   }
 

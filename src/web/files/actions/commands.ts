@@ -39,11 +39,11 @@ type Command = { command: 'delete' } | { command: TransferKind; destination: str
 export type TransferKind = 'move' | 'copy';
 
 /** Most targets of one request, and most characters of their names: the service takes no more (docs/spec/http.md#bad-input). */
-const mostTargets = 10_000;
-const mostCharacters = 250_000;
+const maxTargets = 10_000;
+const maxCharacters = 250_000;
 
 /** Failures that a message tells of. */
-export const mostProblems = 5;
+export const maxProblems = 5;
 
 /** The browser asks before the page is left. */
 function keepPage(event: Event): void {
@@ -135,8 +135,8 @@ export async function showOutcome(
   const count = outcome.done.length;
   if (count > 0) tell(text(doneText, { count }));
   if (isStopped) notice(text('stopped', { count: names.length - count }));
-  const reasons = problems.slice(0, mostProblems);
-  if (problems.length > mostProblems) reasons.push(`… +${problems.length - mostProblems}`);
+  const reasons = problems.slice(0, maxProblems);
+  if (problems.length > maxProblems) reasons.push(`… +${problems.length - maxProblems}`);
   if (isLost) reasons.push(text('noConnection'));
   if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
   if (!isStopped) await refreshRows();
@@ -166,7 +166,7 @@ function* requestsOf(names: readonly string[]): Generator<string[]> {
   let part: string[] = [];
   let characters = 0;
   for (const name of names) {
-    if (part.length === mostTargets || (part.length > 0 && characters + name.length > mostCharacters)) {
+    if (part.length === maxTargets || (part.length > 0 && characters + name.length > maxCharacters)) {
       yield part;
       part = [];
       characters = 0;

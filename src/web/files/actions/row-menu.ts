@@ -17,7 +17,7 @@ interface Item {
 }
 
 /** Distance in CSS pixels by which the page may move under the menu. */
-const mostScroll = 4;
+const maxScroll = 4;
 
 /** Distance in CSS pixels that the menu keeps from the edges of the window. */
 const margin = 8;
@@ -181,5 +181,5 @@ export function startRowMenus(): void {
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });
   for (const type of ['resize', 'blur'] as const) window.addEventListener(type, () => close(true));
-  window.addEventListener('scroll', () => isOpen() && Math.abs(scrollY - openedAt) > mostScroll && close(true), { passive: true });
+  window.addEventListener('scroll', () => isOpen() && Math.abs(scrollY - openedAt) > maxScroll && close(true), { passive: true });
 }

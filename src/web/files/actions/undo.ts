@@ -3,7 +3,7 @@ import { type NoticeAction, notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers } from '../server.ts';
-import { mostProblems, renameMember, runAtOnce } from './commands.ts';
+import { maxProblems, renameMember, runAtOnce } from './commands.ts';
 
 /** A move or a renaming that can be undone. */
 interface Change {
@@ -53,7 +53,7 @@ export async function undoLast(): Promise<void> {
     problems.push(...outcome.problems, ...(outcome.isLost ? [text('noConnection')] : []));
   }
   if (done > 0) notice(text('undone', { count: done }));
-  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, mostProblems).join('; ') }), 'error');
+  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
   await refreshRows(only && done > 0 ? only.name : undefined);
 }
 

@@ -1,5 +1,5 @@
 /** Bytes in which the boxes of an AVIF are looked for: they stand before the picture. */
-const mostAvifHead = 16 * 1024;
+const maxAvifHead = 16 * 1024;
 
 /** What the first bytes of a picture say. */
 export interface PictureHead {
@@ -73,7 +73,7 @@ function bmpSize(view: DataView): Size | undefined {
 function avifSize(view: DataView): Size | undefined {
   if (!isText(view, 4, 'ftyp')) return undefined;
   let largest: Size | undefined;
-  const end = Math.min(view.byteLength - 16, mostAvifHead);
+  const end = Math.min(view.byteLength - 16, maxAvifHead);
   for (let at = view.getUint32(0); at < end; at++) {
     if (view.getUint32(at) !== 0x69737065) continue;
     const size = { width: view.getUint32(at + 8), height: view.getUint32(at + 12) };

@@ -3,7 +3,7 @@ import { make } from '../../shared/dom.ts';
 const cacheName = 'svc-thumbnails';
 
 /** More are not kept: all of them are forgotten then. */
-const mostKept = 3000;
+const maxKept = 3000;
 
 /** The browser's cache; undefined for a service that is reached by plain http, as browsers keep nothing for such pages. */
 async function openCache(): Promise<Cache | undefined> {
@@ -28,7 +28,7 @@ export function keepThumbnail(name: string, canvas: HTMLCanvasElement): void {
 
 async function keep(name: string, blob: Blob): Promise<void> {
   const cache = await openCache();
-  if (cache && (await cache.keys()).length >= mostKept) await forgetThumbnails();
+  if (cache && (await cache.keys()).length >= maxKept) await forgetThumbnails();
   await (await openCache())?.put(name, new Response(blob));
 }
 

@@ -106,8 +106,8 @@ function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Pr
 }
 
 /** Pictures without a thumbnail of their own are fetched whole up to this size, in bytes, and read up to so many pixels: more would fill the memory. */
-const mostBytes = 8_000_000;
-const mostPixels = 25_000_000;
+const maxBytes = 8_000_000;
+const maxPixels = 25_000_000;
 
 /** A row's picture made small, or a frame of its film; undefined when it has none. @throws when it is none that the browser reads */
 export async function thumbnailOf(row: Row): Promise<HTMLCanvasElement | undefined> {
@@ -124,7 +124,7 @@ async function drawPicture(row: Row): Promise<HTMLCanvasElement | undefined> {
   const start = await fetchPart(row, sizeBytes <= headBytes ? undefined : `bytes=0-${headBytes - 1}`);
   const head = start && pictureHead(new Uint8Array(await start.arrayBuffer()));
   if (!head || head.width * head.height === 0) return undefined;
-  const isSmall = sizeBytes <= mostBytes && head.width * head.height <= mostPixels;
+  const isSmall = sizeBytes <= maxBytes && head.width * head.height <= maxPixels;
   const inside = head.thumbnail && new Blob([new Uint8Array(head.thumbnail)], { type: 'image/jpeg' });
   const whole = inside || !isSmall || sizeBytes <= headBytes ? start : await fetchPart(row);
   const content = inside ?? (isSmall ? whole : undefined);

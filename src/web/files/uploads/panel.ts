@@ -7,7 +7,7 @@ import { Speed } from './speed.ts';
 import { isOver, isResumable, pathOf, type Upload } from './upload.ts';
 
 /** Uploads that are shown; of a folder with thousands of files nobody reads more. */
-const mostShown = 100;
+const maxShown = 100;
 
 /** What comes first in the panel. */
 const rank: Readonly<Record<Upload['state'], number>> = {
@@ -96,7 +96,7 @@ export class UploadPanel {
     const queue = this.#queue();
     const { uploads, isBusy } = queue;
     this.#element.hidden = uploads.length === 0;
-    const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, mostShown);
+    const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, maxShown);
     for (const [upload, line] of this.#lines) {
       if (shown.includes(upload)) continue;
       line.element.remove();

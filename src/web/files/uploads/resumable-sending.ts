@@ -9,7 +9,7 @@ import { isReadable, type Upload } from './upload.ts';
 type Step = number | Sent | 'lost' | 'gone';
 
 /** So often a file is begun anew, when the service has forgotten what came of it. */
-const mostRestarts = 3;
+const maxRestarts = 3;
 
 /** What a proxy says while it cannot reach the service, and the service while it is busy: asking again may help. */
 const passing: readonly number[] = [408, 502, 503, 504];
@@ -44,7 +44,7 @@ export class ResumableSending {
       else if (step === 'gone') {
         letGo(upload);
         this.#offset = undefined;
-        if (++restarts > mostRestarts) return { reason: text('refused', { status: '404' }) };
+        if (++restarts > maxRestarts) return { reason: text('refused', { status: '404' }) };
         upload.remark = text('begunAnew');
       } else if (typeof step === 'number') {
         if (step > farthest) failures = 0;

@@ -8,7 +8,7 @@ import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
 import { isDrawable } from './drawing-cost.ts';
 
 /** Bytes up to which a drawing is shown. */
-const mostDrawingBytes = 5_000_000;
+const maxDrawingBytes = 5_000_000;
 
 /** What the namespaces of SVG and of HTML have in common. */
 const namespaces = new TextEncoder().encode('w3.org/');
@@ -42,10 +42,10 @@ function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | undefined> {
 }
 
 /** Pixels up to which a picture is shown: unpacked, each takes four bytes of memory. */
-const mostPixels = 100_000_000;
+const maxPixels = 100_000_000;
 
 /** Bytes up to which a picture is fetched before somebody asks for it. */
-const mostAhead = 30_000_000;
+const maxAheadBytes = 30_000_000;
 
 /** A picture that the browser is loading, or what stands in the way, for people. */
 type Picture = HTMLImageElement | string;
@@ -57,7 +57,7 @@ const near = new Map<Row, Promise<Picture>>();
 export function fetchAhead(shown: Row, beside: readonly Row[]): void {
   for (const row of near.keys()) if (row !== shown && !beside.includes(row)) near.delete(row);
   for (const row of beside) {
-    if (kindOf(row) !== 'image' || near.has(row) || Number(row.dataset.size) > mostAhead) continue;
+    if (kindOf(row) !== 'image' || near.has(row) || Number(row.dataset.size) > maxAheadBytes) continue;
     near.set(
       row,
       begin(row, (url, headers) => fetch(url, { headers: { ...scriptHeaders, ...headers } })),
@@ -102,7 +102,7 @@ export async function pictureProblem(url: string, ask: Asker): Promise<string | 
     if (reply.headers.get('content-type')?.startsWith('image/svg')) return await drawingProblem(url, reply, ask);
     const head = pictureHead(new Uint8Array(await reply.arrayBuffer()));
     const { width = 0, height = 0 } = head ?? {};
-    return width * height > mostPixels ? previewText('tooManyPixels', { width, height }) : undefined;
+    return width * height > maxPixels ? previewText('tooManyPixels', { width, height }) : undefined;
   } catch {
     return text('noConnection');
   }
@@ -110,7 +110,7 @@ export async function pictureProblem(url: string, ask: Asker): Promise<string | 
 
 async function drawingProblem(url: string, start: Response, ask: Asker): Promise<string | undefined> {
   const sizeBytes = Number(start.headers.get('content-range')?.split('/')[1]);
-  if (!(sizeBytes <= mostDrawingBytes)) return previewText('drawingTooLarge');
+  if (!(sizeBytes <= maxDrawingBytes)) return previewText('drawingTooLarge');
   const whole = sizeBytes <= headBytes ? start : await ask(url, { range: `bytes=0-${sizeBytes - 1}` });
   const verdict = await judgeDrawing(new Uint8Array(await whole.arrayBuffer()));
   if (verdict === undefined) return previewText('brokenPicture');

@@ -10,7 +10,7 @@ type Key = NonNullable<ListingModel['metadata']>['keys'][number];
 const literalKey = /^[^*?[\]|!/]+$/;
 
 /** Bounds of what one field takes, in characters. */
-const mostCharacters = 1000;
+const maxCharacters = 1000;
 
 /**
  * The fields for the metadata of uploads: one for each key that the service names, and one with a name to fill in for each pattern, or for any key.
@@ -47,7 +47,7 @@ function freeField(language: Language, { pattern, required }: Key, isHeaderRequi
 
 /** With an optional header required keys only count when any is given: the script watches over that, and the service. */
 function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
-  return html`<input name="${name}" autocomplete="off" maxlength="${mostCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
+  return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
 
 /**

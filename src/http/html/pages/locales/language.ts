@@ -28,7 +28,7 @@ export const languages = [
 ] as const;
 
 /** Texts of dates, times and sizes that are kept: to format one takes longer than the rest of its row of a listing. */
-const mostTexts = 2_000;
+const maxTexts = 2_000;
 
 const dayMinutes = 24 * 60;
 
@@ -59,7 +59,7 @@ class DateTexts {
     let date = this.#days.get(day);
     if (date === undefined) {
       date = this.#date.format(timeMs);
-      if (this.#days.size < mostTexts) this.#days.set(day, date);
+      if (this.#days.size < maxTexts) this.#days.set(day, date);
     }
     this.#times[ofDay] ??= this.#time.format(timeMs);
     const [before, between, after] = this.#around;
@@ -117,7 +117,7 @@ export class Language {
     if (known !== undefined) return known;
     this.#sizes ??= sizeUnits.map((unit) => sizeFormat(this.#formatTag, unit));
     const text = (this.#sizes[power] as Intl.NumberFormat).format(tenths / 10);
-    if (this.#sizeTexts.size < mostTexts) this.#sizeTexts.set(key, text);
+    if (this.#sizeTexts.size < maxTexts) this.#sizeTexts.set(key, text);
     return text;
   }
 }
@@ -133,7 +133,7 @@ function sizeFormat(tag: string, unit: (typeof sizeUnits)[number]): Intl.NumberF
 
 const made = new Map<string, Language>();
 /** Regions are what the client says; only so many formatters are kept. */
-const mostKept = 30;
+const maxKept = 30;
 
 /**
  * The language for a reader.
@@ -148,7 +148,7 @@ export function languageFor(acceptLanguage: string | undefined, chosen?: string)
   const known = made.get(key);
   if (known) return known;
   const language = new Language(tag, Intl.getCanonicalLocales(range)[0] ?? tag);
-  if (made.size >= mostKept) made.clear();
+  if (made.size >= maxKept) made.clear();
   made.set(key, language);
   return language;
 }

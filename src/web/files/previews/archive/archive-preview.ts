@@ -13,7 +13,7 @@ import { ZipFault, type ZipFaultReason } from './zip-fault.ts';
 import type { ZipMember } from './zip-member.ts';
 
 /** A larger member is not unpacked, in bytes: the browser has to hold it as a whole. */
-const mostBytes = 500_000_000;
+const maxBytes = 500_000_000;
 
 /** What is gathered of this size, in bytes, goes to the browser, which may keep it on its disk. */
 const partBytes = 8 * 1024 * 1024;
@@ -24,7 +24,7 @@ const partBytes = 8 * 1024 * 1024;
  * @throws ZipFault
  */
 async function memberFile(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<Blob> {
-  if (member.sizeBytes > mostBytes) throw new ZipFault('too-large');
+  if (member.sizeBytes > maxBytes) throw new ZipFault('too-large');
   const type = 'application/octet-stream';
   const parts: Blob[] = [];
   let pieces: Uint8Array<ArrayBuffer>[] = [];

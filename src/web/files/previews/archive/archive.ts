@@ -1,7 +1,7 @@
 import { unpack } from './unpack.ts';
 import { type ArchiveFile, findDirectory, type ZipDirectory } from './zip-directory.ts';
 import { ZipFault } from './zip-fault.ts';
-import { mostRecordBytes, readMembers, type ZipMember } from './zip-member.ts';
+import { maxRecordBytes, readMembers, type ZipMember } from './zip-member.ts';
 
 /** Bytes of the central directory that are fetched at once: two thousand members and more, mostly. */
 const pieceBytes = 256 * 1024;
@@ -50,7 +50,7 @@ export class Archive {
       this.#piece = this.#piece.subarray(usedBytes);
       if (members.length > 0) continue;
       const length = Math.min(pieceBytes, this.#directory.end - this.#at);
-      if (this.#piece.length >= Math.min(length, mostRecordBytes)) throw new ZipFault('damaged');
+      if (this.#piece.length >= Math.min(length, maxRecordBytes)) throw new ZipFault('damaged');
       this.#piece = await this.#file.read(this.#at, length);
     }
     return this.members.slice(before);

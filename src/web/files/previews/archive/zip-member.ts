@@ -48,7 +48,7 @@ const signature = 0x02014b50;
 const headBytes = 46;
 
 /** No record of a member is longer: three texts of 16 bits. */
-export const mostRecordBytes = headBytes + 3 * 0xffff;
+export const maxRecordBytes = headBytes + 3 * 0xffff;
 
 /**
  * Reads records of members from a piece of the central directory (APPNOTE 4.3.12).

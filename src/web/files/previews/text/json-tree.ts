@@ -7,7 +7,7 @@ import type { Json } from './json.ts';
 const batch = 100;
 
 /** Characters of a text that are shown. */
-const mostCharacters = 2000;
+const maxCharacters = 2000;
 
 /** Shows JSON as a tree that unfolds; what is folded has no elements yet. */
 export function showJson(value: Json): HTMLElement {
@@ -59,5 +59,5 @@ function entries(value: Folded, from: number, to: number): [name: string, value:
 }
 
 function cut(content: string): string {
-  return content.length > mostCharacters ? `${content.slice(0, mostCharacters)}…` : content;
+  return content.length > maxCharacters ? `${content.slice(0, maxCharacters)}…` : content;
 }

@@ -8,13 +8,13 @@ const deepest = 24;
 const longestRun = 10_000;
 
 /** A text is given up as Markdown when its blocks are not found in this time, in milliseconds: some take the square of their length. */
-const mostMs = 500;
+const maxMs = 500;
 
 class TooLong extends Error {}
 
 /** What is asked first for each block and each mark: keeps the time. */
 class TimedTokenizer extends Tokenizer {
-  readonly #endMs = performance.now() + mostMs;
+  readonly #endMs = performance.now() + maxMs;
   isTimed = true;
 
   override space(src: string) {

@@ -9,7 +9,7 @@ import { readMarkdown } from './markdown-tokens.ts';
 import { scrollable } from './scrollable.ts';
 
 /** Pictures that one document loads. */
-const mostPictures = 100;
+const maxPictures = 100;
 
 /** What a document needs of the page. */
 interface MarkdownOptions {
@@ -106,7 +106,7 @@ class MarkdownElements {
   #picture({ href, title, text: words }: Tokens.Image): Node {
     const src = pictureUrl(href, this.#options.place);
     const alt = decodeEntities(words);
-    if (src === undefined || this.#pictures >= mostPictures) return make('span', { className: 'hint' }, `[${alt || href}]`);
+    if (src === undefined || this.#pictures >= maxPictures) return make('span', { className: 'hint' }, `[${alt || href}]`);
     this.#pictures++;
     const picture = make('img', { loading: 'lazy', alt, title: title ?? '' });
     const giveUp = () => picture.replaceWith(`[${alt || href}]`);

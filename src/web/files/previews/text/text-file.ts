@@ -1,11 +1,11 @@
 import type { RemoteFile } from '../remote-file.ts';
-import { mostBytes, showText } from './text-preview.ts';
+import { maxBytes, showText } from './text-preview.ts';
 
 /** Below it are the account's files. */
 const root = '/home/';
 
 /** Most texts are there with that. */
-export const firstBytes = mostBytes;
+export const firstBytes = maxBytes;
 
 /** Shows a file that is a text. @throws Refusal */
 export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {

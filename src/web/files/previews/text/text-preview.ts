@@ -28,12 +28,12 @@ function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-const mostRows = 1000;
-const mostColumns = 100;
-const mostCells = 10_000;
+const maxRows = 1000;
+const maxColumns = 100;
+const maxCells = 10_000;
 
 /** Characters of a value that are shown. */
-const mostCharacters = 500;
+const maxCharacters = 500;
 
 /**
  * Shows separated values as a table: the first rows and columns.
@@ -42,12 +42,12 @@ const mostCharacters = 500;
  * @returns undefined when there is nothing to show
  */
 async function showTable(source: string, isWhole: boolean, signal: AbortSignal): Promise<Node | undefined> {
-  const { records, isCut } = readSeparatedValues(source, mostRows + 1, isWhole);
+  const { records, isCut } = readSeparatedValues(source, maxRows + 1, isWhole);
   const [names, ...rows] = records;
   if (names === undefined) return undefined;
   const width = Math.max(...records.map((record) => record.length));
-  const columns = Math.min(width, mostColumns);
-  const most = Math.min(mostRows, Math.floor(mostCells / columns));
+  const columns = Math.min(width, maxColumns);
+  const most = Math.min(maxRows, Math.floor(maxCells / columns));
   const body = make('tbody');
   for (const row of rows.slice(0, most)) {
     body.append(cells(row, columns, 'td'));
@@ -73,7 +73,7 @@ function cells(record: readonly string[], columns: number, name: 'td' | 'th'): H
   for (let index = 0; index < columns; index++) {
     const value = record[index] ?? '';
     const isNumber = name === 'td' && /^[-+]?[\d.,\s]*\d%?$/.test(value) && value.length < 40;
-    const shown = value.length > mostCharacters ? `${value.slice(0, mostCharacters)}…` : value;
+    const shown = value.length > maxCharacters ? `${value.slice(0, maxCharacters)}…` : value;
     row.append(make(shown.trim() === '' ? 'td' : name, { className: isNumber ? 'right' : '' }, shown));
   }
   return row;
@@ -131,13 +131,13 @@ function coloured(colours: Colours, line: string): Node[] {
 }
 
 /** Bytes of a text that are shown. */
-export const mostBytes = 512 * 1024;
+export const maxBytes = 512 * 1024;
 
 /** JSON is folded when it is no larger: it has to be there as a whole. */
-const mostJsonBytes = 2 * 1024 * 1024;
+const maxJsonBytes = 2 * 1024 * 1024;
 
 /** Markdown is laid out when it is no larger. */
-const mostMarkdownBytes = 256 * 1024;
+const maxMarkdownBytes = 256 * 1024;
 
 /** A text that is to be shown: a file, or a member of an archive. */
 interface TextContent {
@@ -157,7 +157,7 @@ interface TextContent {
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p', { className: 'trouble' }, previewText('emptyFile'));
   const form = formOf(content);
-  const bytes = await content.start(Math.min(content.sizeBytes, form === 'json' ? mostJsonBytes : mostBytes));
+  const bytes = await content.start(Math.min(content.sizeBytes, form === 'json' ? maxJsonBytes : maxBytes));
   const source = decodeText(bytes);
   if (source === undefined) return make('p', { className: 'trouble' }, previewText('noText'));
   const isWhole = bytes.length >= content.sizeBytes;
@@ -171,9 +171,9 @@ type Form = 'markdown' | 'table' | 'json';
 
 function formOf({ name, sizeBytes }: TextContent): Form | undefined {
   const extension = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
-  if (['md', 'markdown'].includes(extension)) return sizeBytes <= mostMarkdownBytes ? 'markdown' : undefined;
+  if (['md', 'markdown'].includes(extension)) return sizeBytes <= maxMarkdownBytes ? 'markdown' : undefined;
   if (['csv', 'tsv'].includes(extension)) return 'table';
-  return ['json', 'jsonld', 'geojson', 'webmanifest', 'map'].includes(extension) && sizeBytes <= mostJsonBytes ? 'json' : undefined;
+  return ['json', 'jsonld', 'geojson', 'webmanifest', 'map'].includes(extension) && sizeBytes <= maxJsonBytes ? 'json' : undefined;
 }
 
 async function format(
