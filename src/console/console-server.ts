@@ -40,13 +40,13 @@ const refusedMs = 1000;
 const leaveMs = 1000;
 
 /** What consoles have of the server. */
-export type ConsoleSurroundings = Pick<ConsoleService, 'sources' | 'samples' | 'attempts' | 'events' | 'clock' | 'log'> & {
+export type ConsoleDependencies = Pick<ConsoleService, 'sources' | 'samples' | 'attempts' | 'events' | 'clock' | 'log'> & {
   passwords: PasswordVerifier;
 };
 
 /** The listening side of one `console` service, with its sessions; outlives reloads that keep its address. */
 export class ConsoleServer {
-  readonly #surroundings: ConsoleSurroundings;
+  readonly #dependencies: ConsoleDependencies;
   readonly #links: LoginLinks;
   readonly #sessions: AdministratorSessions;
   readonly #streams: EventStreams;
@@ -59,19 +59,19 @@ export class ConsoleServer {
   #tlsContext: TlsContext | undefined;
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
-  constructor(uuid: string, options: ConsoleOptions, surroundings: ConsoleSurroundings) {
-    this.#surroundings = surroundings;
-    this.#links = new LoginLinks(surroundings.clock);
+  constructor(uuid: string, options: ConsoleOptions, dependencies: ConsoleDependencies) {
+    this.#dependencies = dependencies;
+    this.#links = new LoginLinks(dependencies.clock);
     this.#sessions = new AdministratorSessions(
-      surroundings.clock,
+      dependencies.clock,
       () => this.#lifetimes,
       (session) => this.#streams.endOf(session),
     );
-    this.#streams = new EventStreams(surroundings.clock, {
+    this.#streams = new EventStreams(dependencies.clock, {
       onBeat: (session) => this.#sessions.touch(session),
       isInForce: (administrator) => this.#service.administrators.knows(administrator),
     });
-    this.#live = new LiveFeed(() => surroundings.sources.overview(), surroundings.samples, surroundings);
+    this.#live = new LiveFeed(() => dependencies.sources.overview(), dependencies.samples, dependencies);
     this.#service = this.#make(uuid, options);
     this.#server = this.#createServer();
     this.#server.headersTimeout = headerTimeoutMs;
@@ -170,10 +170,10 @@ export class ConsoleServer {
   }
 
   #make(uuid: string, options: ConsoleOptions): ConsoleService {
-    const { passwords, ...surroundings } = this.#surroundings;
+    const { passwords, ...dependencies } = this.#dependencies;
     const { client_forwarded_header: header } = options;
     return {
-      ...surroundings,
+      ...dependencies,
       uuid,
       options,
       component: { uuid, type: options.type, name: options.name || uuid },

@@ -6,7 +6,7 @@ import type { EventLog } from '../events/journal/event-log.ts';
 import type { Deliveries } from '../webhooks/records/deliveries.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { ReplayRequest } from '../webhooks/replay/replay-job.ts';
-import type { ShownSurroundings } from '../webhooks/replay/shown-delivery.ts';
+import type { ShownDependencies } from '../webhooks/replay/shown-delivery.ts';
 import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
@@ -32,7 +32,7 @@ export interface DeliverySources {
   readonly records: DeliveryRecords;
   readonly replays: ReplaySource;
   /** What a delivery that is opened is read together with. */
-  shown(): ShownSurroundings;
+  shown(): ShownDependencies;
   handlers(): Promise<HandlerList>;
   control(): Pick<Deliveries, 'start' | 'pause' | 'resume' | 'suspendedUrls' | 'liftSuspension'>;
   /** Sends event 20011 to a handler. @throws ServiceError `not-found`, and as `sendTest` */

@@ -38,13 +38,13 @@ export function noteInternalError(
  * @returns what its client is told
  */
 export function notDurable(
-  surroundings: { log: Log; events: Pick<EventDispatcher, 'emit'> },
+  dependencies: { log: Log; events: Pick<EventDispatcher, 'emit'> },
   fault: unknown,
   context: EventContext,
   data: Record<string, unknown> = {},
 ): ServiceError {
   const reason = fault instanceof Error ? fault.message : String(fault);
-  const { reference } = noteInternalError(surroundings, fault, {
+  const { reference } = noteInternalError(dependencies, fault, {
     logged: { request_id: context.request?.id },
     context: () => context,
     data: { ...data, details: `${doneOnly}: ${reason}` },

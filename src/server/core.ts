@@ -32,7 +32,7 @@ import type { Monitoring } from './monitoring.ts';
 import type { SharedJournal, State } from './state.ts';
 
 /** What the core has of the server. */
-interface CoreSurroundings {
+interface CoreDependencies {
   clock: Clock;
   log: Log;
   monitoring: Monitoring;
@@ -71,7 +71,7 @@ export class Core {
   static async open(
     config: Config,
     dataFolder: DataFolder,
-    { clock, log, monitoring, state, uploadLimits, excludedPath }: CoreSurroundings,
+    { clock, log, monitoring, state, uploadLimits, excludedPath }: CoreDependencies,
   ): Promise<Core> {
     const { uuid, name, events: journal } = config.server;
     const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };

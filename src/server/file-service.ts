@@ -20,7 +20,7 @@ import { type FileServiceOptions, methodsOf, type RequestParts } from './parts.t
 import type { State } from './state.ts';
 
 /** What the services of one process share. */
-export interface ListenerSurroundings {
+export interface ListenerDependencies {
   events: EventDispatcher;
   files: FilesEnvironment;
   state: State;
@@ -48,22 +48,22 @@ export interface ServiceSetup {
 }
 
 /** An HTTP or HTTPS service as its options want it. */
-export function httpService(surroundings: ListenerSurroundings, setup: ServiceSetup): HttpService {
+export function httpService(dependencies: ListenerDependencies, setup: ServiceSetup): HttpService {
   const { uuid, parts, endSessions } = setup;
   const options = parts.config.services[uuid] as HttpServiceOptions;
   return {
-    ...ofEveryKind(surroundings, setup, options),
+    ...ofEveryKind(dependencies, setup, options),
     options,
     endSessions,
-    recentChanges: surroundings.recentChanges,
-    tickets: surroundings.tickets,
+    recentChanges: dependencies.recentChanges,
+    tickets: dependencies.tickets,
     proxies: {
       header: options.client_forwarded_header,
       // Node.js 20 takes as long to prepare its expression of IPv6 addresses as for most of a listener.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,
-    observe: surroundings.monitoring.requestObserver(uuid, parts.config),
+    observe: dependencies.monitoring.requestObserver(uuid, parts.config),
     baseHeaders: {
       server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
       ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),
@@ -72,20 +72,20 @@ export function httpService(surroundings: ListenerSurroundings, setup: ServiceSe
 }
 
 /** An SSH service as its options want it. @throws ServiceError `unavailable` when its host keys cannot be used */
-export async function sshService(surroundings: ListenerSurroundings, setup: ServiceSetup): Promise<SshService> {
+export async function sshService(dependencies: ListenerDependencies, setup: ServiceSetup): Promise<SshService> {
   const { uuid, parts } = setup;
   const options = parts.config.services[uuid] as SshServiceOptions;
   // Loaded only where it is wanted: other servers start without it.
   const { hostKeysOf } = await import('../ssh/host-keys.ts');
   return {
-    ...ofEveryKind(surroundings, setup, options),
+    ...ofEveryKind(dependencies, setup, options),
     options,
     requiredCredentials: requiredByGroups(parts.groups.values()),
-    hostKeys: await hostKeysOf(options.host_key_paths, surroundings.dataFolderPath),
+    hostKeys: await hostKeysOf(options.host_key_paths, dependencies.dataFolderPath),
     isProxy: compileAddressRanges(options.trusted_proxies),
     handles: setup.handles,
-    observe: surroundings.monitoring.sshObserver(uuid, parts.config),
-    places: surroundings.state.places,
+    observe: dependencies.monitoring.sshObserver(uuid, parts.config),
+    places: dependencies.state.places,
   };
 }
 
@@ -95,7 +95,7 @@ export function chainOf(events: EventDispatcher, parts: RequestParts, options: F
 }
 
 function ofEveryKind(
-  { events, files, state, clock, log }: ListenerSurroundings,
+  { events, files, state, clock, log }: ListenerDependencies,
   { uuid, parts, sessions, attempts }: ServiceSetup,
   options: FileServiceOptions,
 ) {

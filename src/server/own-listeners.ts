@@ -11,7 +11,7 @@ import { UnderWay } from '../lib/turns/under-way.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
-import { chainOf, httpService, type ListenerSurroundings, type ServiceSetup, sshService } from './file-service.ts';
+import { chainOf, httpService, type ListenerDependencies, type ServiceSetup, sshService } from './file-service.ts';
 import { componentOf, type Ended, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
 import { type FileServiceOptions, fileServices, protocolOf, type RequestParts } from './parts.ts';
 
@@ -26,7 +26,7 @@ interface Running {
 
 /** The file transfer services that this process answers for. */
 export class OwnListeners {
-  readonly #surroundings: ListenerSurroundings;
+  readonly #dependencies: ListenerDependencies;
   readonly #running = new Map<string, Running>();
   /** Those that a reload took away, until their last request is answered. */
   readonly #retired = new Set<Running>();
@@ -39,15 +39,15 @@ export class OwnListeners {
   #ticketRenewal: Timer | undefined;
   #parts: RequestParts | undefined;
 
-  constructor(surroundings: ListenerSurroundings) {
-    this.#surroundings = surroundings;
-    this.#attempts = new LoginAttempts(surroundings.state.bans, surroundings.clock, surroundings.log);
+  constructor(dependencies: ListenerDependencies) {
+    this.#dependencies = dependencies;
+    this.#attempts = new LoginAttempts(dependencies.state.bans, dependencies.clock, dependencies.log);
   }
 
   /** Begins to accept connections. @throws ServiceError `unavailable` when one cannot listen; then none does */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
-    const { clock, tickets, renewsTickets } = this.#surroundings;
+    const { clock, tickets, renewsTickets } = this.#dependencies;
     if (renewsTickets) this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => tickets.renew());
     for (const uuid of fileServices(parts.config)) await this.#start(uuid, parts);
   }
@@ -110,7 +110,7 @@ export class OwnListeners {
     return {
       sessions: sessions.reduce((sum, ended) => sum + ended, 0),
       connections: ofSsh.reduce((sum, ended) => sum + ended, 0),
-      transfers: this.#surroundings.files.transfers.countOf(new Set(cut.flat())),
+      transfers: this.#dependencies.files.transfers.countOf(new Set(cut.flat())),
     };
   }
 
@@ -118,7 +118,7 @@ export class OwnListeners {
   async accountsChanged(): Promise<void> {
     const ended = await this.endOthers();
     if (Object.values(ended).some((count) => count > 0))
-      this.#surroundings.log.info('accounts changed: who is in no more was let go', { ...ended });
+      this.#dependencies.log.info('accounts changed: who is in no more was let go', { ...ended });
   }
 
   // The session of a connection ends with it, at the node that has it.
@@ -128,7 +128,7 @@ export class OwnListeners {
     return sessions
       .keepOnly((identity) => chain.inForce(identity) !== undefined)
       .catch((reason) => {
-        this.#surroundings.log.warn('sessions could not be looked through; each is refused when it is used', { reason });
+        this.#dependencies.log.warn('sessions could not be looked through; each is refused when it is used', { reason });
         return 0;
       });
   }
@@ -149,7 +149,7 @@ export class OwnListeners {
   async stop(timeoutMs: number): Promise<boolean> {
     this.#ticketRenewal?.cancel();
     // A reload may have given those of before more time.
-    const deadline = this.#surroundings.clock.after(timeoutMs, () => this.hurry());
+    const deadline = this.#dependencies.clock.after(timeoutMs, () => this.hurry());
     const stopped = [...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs));
     const finished = await Promise.all(stopped);
     await this.#retiring.ended();
@@ -168,7 +168,7 @@ export class OwnListeners {
     for (const uuid of fileServices(parts.config)) {
       if (added.includes(uuid)) continue;
       const { server, sessions } = this.#running.get(uuid) as Running;
-      if (server instanceof HttpServer) server.replace(httpService(this.#surroundings, this.#setup(uuid, parts, sessions)));
+      if (server instanceof HttpServer) server.replace(httpService(this.#dependencies, this.#setup(uuid, parts, sessions)));
       else server.replace(sshServices.get(uuid) as SshService);
     }
     this.#retire(before.config, parts, added);
@@ -190,7 +190,7 @@ export class OwnListeners {
       this.#retired.add(running);
       // Whoever is still served there may be so as long as by the new configuration.
       const { component, options } = running.server.service;
-      running.server.follow(chainOf(this.#surroundings.events, parts, options, component));
+      running.server.follow(chainOf(this.#dependencies.events, parts, options, component));
       const draining = running.server.drain(parts.config.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
         this.#retired.delete(running);
         if (!moved.includes(uuid)) running.sessions.close();
@@ -204,7 +204,7 @@ export class OwnListeners {
   }
 
   async #start(uuid: string, parts: RequestParts, key = uuid): Promise<void> {
-    const { announce } = this.#surroundings;
+    const { announce } = this.#dependencies;
     const options = parts.config.services[uuid] as FileServiceOptions;
     const component = componentOf(uuid, options);
     const sessions = this.#running.get(uuid)?.sessions ?? this.#makeSessions(uuid, parts);
@@ -228,13 +228,13 @@ export class OwnListeners {
     this.#running.delete(key);
     if (![...this.#running.values()].some((other) => other.sessions === running.sessions)) running.sessions.close();
     const { component, options } = running.server.service;
-    this.#surroundings.announce(20078, { name: component.name, type: options.type, reason }, component);
+    this.#dependencies.announce(20078, { name: component.name, type: options.type, reason }, component);
     return inTime;
   }
 
   // A service that a reload adds is not in the parts in force yet.
   #makeSessions(uuid: string, parts: RequestParts): SessionStore {
-    const { state, events } = this.#surroundings;
+    const { state, events } = this.#dependencies;
     const present = () => (this.#parts?.config.services[uuid] ? this.#parts : parts);
     return state.sessions(
       uuid,
@@ -254,10 +254,10 @@ export class OwnListeners {
 
   async #makeServer(uuid: string, parts: RequestParts, sessions: SessionStore): Promise<HttpServer | SshServer> {
     if (parts.config.services[uuid]?.type !== 'ssh')
-      return new HttpServer(httpService(this.#surroundings, this.#setup(uuid, parts, sessions)));
+      return new HttpServer(httpService(this.#dependencies, this.#setup(uuid, parts, sessions)));
     // Loaded only where it is wanted: other servers start without it.
     const { SshServer } = await import('../ssh/listener.ts');
-    return new SshServer(await sshService(this.#surroundings, this.#setup(uuid, parts, sessions)));
+    return new SshServer(await sshService(this.#dependencies, this.#setup(uuid, parts, sessions)));
   }
 
   #setup(uuid: string, parts: RequestParts, sessions: SessionStore): ServiceSetup {
@@ -272,7 +272,7 @@ export class OwnListeners {
       server.checkReplaceable(parts.config.services[uuid] as HttpServiceOptions);
       return undefined;
     }
-    const service = await sshService(this.#surroundings, this.#setup(uuid, parts, sessions));
+    const service = await sshService(this.#dependencies, this.#setup(uuid, parts, sessions));
     server.checkReplaceable(service);
     return service;
   }

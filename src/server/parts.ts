@@ -22,17 +22,17 @@ export interface RequestParts {
  *
  * @throws ServiceError `unavailable` when an accounts file or a CA file cannot be used
  */
-export function makeParts(config: Config, surroundings: Omit<MethodDependencies, 'accounts' | 'groupUuids'>): RequestParts {
+export function makeParts(config: Config, dependencies: Omit<MethodDependencies, 'accounts' | 'groupUuids'>): RequestParts {
   const groups = withDefaultGroup(config.groups);
-  const dependencies = { ...surroundings, accounts: config.accounts, groupUuids: new Set(groups.keys()) };
+  const methodDependencies = { ...dependencies, accounts: config.accounts, groupUuids: new Set(groups.keys()) };
   const methods = new Map(
-    methodsInForce(config.authentications).map(([uuid, options]) => [uuid, createAuthMethod(uuid, options, dependencies)]),
+    methodsInForce(config.authentications).map(([uuid, options]) => [uuid, createAuthMethod(uuid, options, methodDependencies)]),
   );
   return {
     config,
     groups,
     methods,
-    passwords: new LocalPasswords([...methods.values()], surroundings.passwords, config.server.password_policy),
+    passwords: new LocalPasswords([...methods.values()], dependencies.passwords, config.server.password_policy),
   };
 }
 

@@ -59,7 +59,7 @@ interface Running extends Opened {
 }
 
 /** What a server is started with, beside its configuration. */
-export interface ServerSurroundings {
+export interface ServerDependencies {
   clock: Clock;
   log: Log;
   /** What the configuration was read from. */
@@ -71,7 +71,7 @@ export interface ServerSurroundings {
 /** A server: everything that one configuration starts. Joins its parts, as the only place that knows them all. */
 export class Server {
   readonly #verifier = new PasswordVerifier();
-  readonly #supervisor: ServerSurroundings['supervisor'];
+  readonly #supervisor: ServerDependencies['supervisor'];
   readonly #tickets: TicketKeys;
   #loaded: LoadedConfig;
   /** What of it is for this process. */
@@ -89,7 +89,7 @@ export class Server {
   #stopped: Promise<boolean> | undefined;
 
   /** @param loaded a valid configuration */
-  constructor(loaded: LoadedConfig, { clock, log, file, supervisor }: ServerSurroundings) {
+  constructor(loaded: LoadedConfig, { clock, log, file, supervisor }: ServerDependencies) {
     this.#supervisor = supervisor;
     this.#tickets = new TicketKeys(supervisor?.setup.ticketSecret);
     this.#loaded = loaded;

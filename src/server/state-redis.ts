@@ -42,15 +42,15 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
 /** The state of all nodes that share a Redis; a Redis that is away is waited for. @throws as `redisLinkOf` */
 export async function openRedisState(
   options: StateOptions,
-  surroundings: { clock: Clock; log: Log; policy: () => SecurityPolicy; uploadLimits: () => UploadLimits },
+  dependencies: { clock: Clock; log: Log; policy: () => SecurityPolicy; uploadLimits: () => UploadLimits },
 ): Promise<State> {
-  const { clock, log, policy } = surroundings;
+  const { clock, log, policy } = dependencies;
   const link = redisLinkOf(options, clock, log);
   const state: State = {
     bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock),
     places: new Places(),
-    uploads: new RedisUploadStore(link, clock, surroundings.uploadLimits),
+    uploads: new RedisUploadStore(link, clock, dependencies.uploadLimits),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),
     accepted: (method, lifetimeMs) =>

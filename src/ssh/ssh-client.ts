@@ -86,7 +86,7 @@ type OfConnection = Pick<
 >;
 
 /** What changes with the configuration. */
-interface Surroundings {
+interface Dependencies {
   current: () => SshService;
   accountInForce: () => Account | undefined;
 }
@@ -99,7 +99,7 @@ interface Surroundings {
 export function clientOf(
   connection: ConnectionOrigin,
   accountAtLogin: Account,
-  { current, accountInForce, ...ofConnection }: OfConnection & Surroundings,
+  { current, accountInForce, ...ofConnection }: OfConnection & Dependencies,
 ): SshClient {
   const { service, trace } = connection;
   const { events, observe, clock, log, handles } = service;

@@ -77,10 +77,10 @@ export class Delivery {
   readonly #keys: Buffer[];
 
   /** @param caPem certificate authorities trusted beside the system's */
-  constructor(options: DeliveryOptions, surroundings: { clock: Clock; health: UrlHealth; caPem: string | undefined }) {
+  constructor(options: DeliveryOptions, dependencies: { clock: Clock; health: UrlHealth; caPem: string | undefined }) {
     this.#options = options;
-    this.#clock = surroundings.clock;
-    this.#health = surroundings.health;
+    this.#clock = dependencies.clock;
+    this.#health = dependencies.health;
     this.#expected = options.expected_response === '' ? undefined : compileExpression(options.expected_response);
     this.#keys = options.signing_secret.map(signingKey);
     this.#endpoint = new RemoteEndpoint({
@@ -90,8 +90,8 @@ export class Delivery {
       timeoutMs: options.timeout * 1000,
       maximumReplyBytes: largestReplyBytes,
       truncatesReply: true,
-      caPem: surroundings.caPem,
-      clock: surroundings.clock,
+      caPem: dependencies.caPem,
+      clock: dependencies.clock,
     });
   }
 

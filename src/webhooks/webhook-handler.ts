@@ -13,8 +13,8 @@ import type { DeliveryRecord } from './records/delivery-record.ts';
 import { messageId } from './signing.ts';
 import { createSubscription, type Subscription } from './subscription.ts';
 
-/** What a handler needs of its surroundings. */
-export interface HandlerSurroundings {
+/** What a handler needs of its dependencies. */
+export interface HandlerDependencies {
   clock: Clock;
   health: UrlSuspensions;
   server: EventServer;
@@ -48,7 +48,7 @@ export class WebhookHandler {
   #isClosing = false;
 
   /** @throws ServiceError `unavailable` when `ca_certificates_path` cannot be read */
-  constructor(uuid: string, options: EventHandlerOptions, { clock, health, server }: HandlerSurroundings) {
+  constructor(uuid: string, options: EventHandlerOptions, { clock, health, server }: HandlerDependencies) {
     this.uuid = uuid;
     this.options = options;
     this.component = { uuid, type: 'http', name: options.name || uuid };

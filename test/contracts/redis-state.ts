@@ -25,9 +25,9 @@ import { testLimits, uploadStoreContract } from './upload-store.ts';
 
 /** The contracts of all shared state on one kind of Redis. @param open makes a link to an empty one */
 export function stateContracts(kind: string, open: (t: TestContext) => Promise<RedisLink | undefined>): void {
-  sessionsContract(`sessions in ${kind}`, async (t, surroundings) => {
+  sessionsContract(`sessions in ${kind}`, async (t, dependencies) => {
     const link = await open(t);
-    return link && new RedisSessions(link, 'web', { ...surroundings, clock: systemClock, log: silentLog });
+    return link && new RedisSessions(link, 'web', { ...dependencies, clock: systemClock, log: silentLog });
   });
   bansContract(`bans in ${kind}`, async (t, policy) => {
     const link = await open(t);

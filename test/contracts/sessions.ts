@@ -6,7 +6,7 @@ import { until } from '../support/receiver.ts';
 import { loginOf } from '../support/redis-sessions.ts';
 
 /** What a store is made of; the test closes it. */
-export interface SessionsSurroundings {
+export interface SessionsDependencies {
   lifetimes: () => SessionLifetimes;
   onTimeout: (identity: Identity) => void;
 }
@@ -16,7 +16,7 @@ const pause = (delayMs: number) => new Promise((resolve) => setTimeout(resolve, 
 /** What every implementation of `SessionStore` promises. @param open makes an empty store */
 export function sessionsContract(
   name: string,
-  open: (t: TestContext, surroundings: SessionsSurroundings) => Promise<SessionStore | undefined>,
+  open: (t: TestContext, dependencies: SessionsDependencies) => Promise<SessionStore | undefined>,
 ): void {
   const long = () => ({ idleMs: 60_000, maximumAgeMs: 120_000 });
   const contract = (what: string, body: (sessions: SessionStore, over: string[], lifetimes: SessionLifetimes) => Promise<void>) =>

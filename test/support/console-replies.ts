@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** A name that would change how its surroundings read, and do more than that, if it were not shown as a text. */
+/** A name that would change how its dependencies read, and do more than that, if it were not shown as a text. */
 export const hostileName = '<img src=x onerror=owned()>\u202egnp.exe\u0007';
 
 const uuid = (number: number) => `0b5cad00-1111-4222-8333-${String(number).padStart(12, '0')}`;

@@ -172,7 +172,7 @@ function logOptions(options: ServeOptions, loaded: LoadedConfig | undefined) {
   };
 }
 
-interface Surroundings {
+interface Dependencies {
   log: Log;
   isStarted?: boolean;
   /** Runs once all addresses are bound. */
@@ -182,7 +182,7 @@ interface Surroundings {
 /** After a second signal the ends of transfers have so long to get into the journal. */
 const hurryMs = 2000;
 
-async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Surroundings): Promise<number> {
+async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Dependencies): Promise<number> {
   endByFault(log, () => {
     if (service instanceof Server) service.flushNow();
   });

@@ -25,7 +25,7 @@ interface UploadEnd {
   contentPath?: string;
 }
 
-type Surroundings = Pick<FilesEnvironment, 'events' | 'clock'>;
+type Dependencies = Pick<FilesEnvironment, 'events' | 'clock'>;
 
 /**
  * Ends an upload that comes to nothing: its content goes, event 40022 tells why, and so does the record for a while, unless it is forgotten. For
@@ -34,7 +34,7 @@ type Surroundings = Pick<FilesEnvironment, 'events' | 'clock'>;
  * @returns the record as it is kept, or was last
  * @throws ServiceError `unavailable` when the hold is lost: then nothing has happened
  */
-export async function endUpload(files: Surroundings, hold: UploadHold, reason: ServiceError, end: UploadEnd): Promise<UploadRecord> {
+export async function endUpload(files: Dependencies, hold: UploadHold, reason: ServiceError, end: UploadEnd): Promise<UploadRecord> {
   const record = await decideEnd(files, hold, reason, end);
   removeContent(end.contentPath ?? record.contentPath);
   return tellEnd(files, hold, end.context);
@@ -42,7 +42,7 @@ export async function endUpload(files: Surroundings, hold: UploadHold, reason: S
 
 /** Decides that an upload comes to nothing, for all who may have it later, too. `tellEnd` follows, once its content is gone. @throws as `endUpload` */
 export function decideEnd(
-  { clock }: Surroundings,
+  { clock }: Dependencies,
   hold: UploadHold,
   { code, message }: ServiceError,
   { how, isTold = true, data }: UploadEnd,
@@ -56,7 +56,7 @@ export function decideEnd(
  *
  * @throws as `endUpload`
  */
-export async function tellEnd({ events }: Pick<Surroundings, 'events'>, hold: UploadHold, given?: EventContext): Promise<UploadRecord> {
+export async function tellEnd({ events }: Pick<Dependencies, 'events'>, hold: UploadHold, given?: EventContext): Promise<UploadRecord> {
   const { record } = hold;
   if (!record?.ending) throw new Error('The end of the upload was not decided.');
   const { id, path, origin, contentPath, ending } = record;

@@ -16,7 +16,7 @@ import { isEnding, type UploadCompletion, type UploadHold, type UploadRecord } f
 const periodMs = 10_000;
 
 /** What looks after unfinished uploads has of the server. */
-interface UpkeepSurroundings {
+interface UpkeepDependencies {
   files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>;
   /** Whether an event is in the journal. @param sinceMs when it was made at the earliest, Unix time in milliseconds */
   isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
@@ -29,18 +29,18 @@ interface UpkeepSurroundings {
  * file is told of once.
  */
 export class UploadUpkeep {
-  readonly #surroundings: UpkeepSurroundings;
+  readonly #dependencies: UpkeepDependencies;
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(surroundings: UpkeepSurroundings) {
-    this.#surroundings = surroundings;
+  constructor(dependencies: UpkeepDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** Looks once, and from then on again and again. */
   async start(): Promise<void> {
     await this.look();
-    this.#timer = this.#surroundings.clock.every(periodMs, () => void this.look());
+    this.#timer = this.#dependencies.clock.every(periodMs, () => void this.look());
   }
 
   /** Ends once what is under way is done. */
@@ -58,8 +58,8 @@ export class UploadUpkeep {
   }
 
   async #look(): Promise<void> {
-    const { isJournalled } = this.#surroundings;
-    const { events, uploads } = this.#surroundings.files;
+    const { isJournalled } = this.#dependencies;
+    const { events, uploads } = this.#dependencies.files;
     const faults: unknown[] = [];
     // What was seen before may have changed until it is ours. A fault of one upload keeps no other from its end.
     const lookAfter = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
@@ -77,11 +77,11 @@ export class UploadUpkeep {
     }
     if (faults.length === 0) return;
     const [reason] = faults;
-    this.#surroundings.log.warn('unfinished uploads could not be looked after; this is tried again', { faults: faults.length, reason });
+    this.#dependencies.log.warn('unfinished uploads could not be looked after; this is tried again', { faults: faults.length, reason });
   }
 
   async #expire(hold: UploadHold, record: UploadRecord): Promise<void> {
-    const { files, clock } = this.#surroundings;
+    const { files, clock } = this.#dependencies;
     if (record.expiresMs > clock.nowMs() || isEnding(record)) return;
     if (record.outcome) {
       removeContent(record.contentPath);
@@ -94,7 +94,7 @@ export class UploadUpkeep {
 
   async #settle(hold: UploadHold, record: UploadRecord): Promise<void> {
     const { completion, ending, outcome, contentPath } = record;
-    const { files, isJournalled } = this.#surroundings;
+    const { files, isJournalled } = this.#dependencies;
     if (outcome) return;
     if (ending) {
       removeContent(contentPath);
@@ -125,7 +125,7 @@ export class UploadUpkeep {
     { path, origin }: UploadRecord,
     { eventUuid, atMs, target, inode, data }: UploadCompletion,
   ): Promise<boolean> {
-    const { files, isJournalled } = this.#surroundings;
+    const { files, isJournalled } = this.#dependencies;
     if (await isJournalled(eventUuid, atMs)) return true;
     if (inodeOf(target) !== inode) return false;
     await hold.confirm();

@@ -3,7 +3,7 @@ import { ClientConnector, type ConnectorOptions, type HostPort, type RedisArgume
 import { createFinder, type PrimaryFinder } from './redis-finder.ts';
 import type { RedisAddress } from './redis-url.ts';
 
-export interface ConnectionSurroundings extends ConnectorOptions {
+export interface ConnectionDependencies extends ConnectorOptions {
   /** A key in the slot of a cluster that all keys are in. */
   slotKey: string;
   /** Told of troubles of the connection. */
@@ -40,11 +40,11 @@ export class RedisConnection {
   #timer: Timer | undefined;
   #isDestroyed = false;
 
-  constructor(address: RedisAddress, surroundings: ConnectionSurroundings) {
-    this.#connector = new ClientConnector(address, surroundings);
-    this.#finder = createFinder(address, surroundings.slotKey, this.#connector);
-    this.#clock = surroundings.clock;
-    this.#onError = surroundings.onError;
+  constructor(address: RedisAddress, dependencies: ConnectionDependencies) {
+    this.#connector = new ClientConnector(address, dependencies);
+    this.#finder = createFinder(address, dependencies.slotKey, this.#connector);
+    this.#clock = dependencies.clock;
+    this.#onError = dependencies.onError;
   }
 
   /** Begins to connect, and connects again by itself, wherever the data is by then. */

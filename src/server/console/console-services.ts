@@ -12,7 +12,7 @@ import type { Log } from '../../lib/log.ts';
 import { type Announce, componentOf, type Ended, nothingEnded, type PreparedReload, startData, sumOfEnded } from '../listeners.ts';
 
 /** What consoles have of the server. */
-interface Surroundings {
+interface Dependencies {
   sources: ConsoleSources;
   passwords: PasswordVerifier;
   events: EventDispatcher;
@@ -26,13 +26,13 @@ interface Surroundings {
 
 /** The `console` services of a server, in its primary process. Without one nothing of their code is loaded. */
 export class ConsoleServices {
-  readonly #surroundings: Surroundings;
+  readonly #dependencies: Dependencies;
   readonly #running = new Map<string, ConsoleServer>();
   #attempts: LoginAttempts | undefined;
   #samples: Samples | undefined;
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
   }
 
   /**
@@ -71,7 +71,7 @@ export class ConsoleServices {
 
   async stop(): Promise<void> {
     for (const uuid of [...this.#running.keys()]) await this.#stop(uuid, 'the server stops');
-    await this.#surroundings.stop();
+    await this.#dependencies.stop();
   }
 
   async #commit(wanted: ReadonlyMap<string, ConsoleOptions>, opened: ReadonlyMap<string, ConsoleServer>): Promise<Ended> {
@@ -87,15 +87,15 @@ export class ConsoleServices {
   }
 
   async #open(uuid: string, options: ConsoleOptions): Promise<ConsoleServer> {
-    const { announce, bans, clock, log } = this.#surroundings;
+    const { announce, bans, clock, log } = this.#dependencies;
     const component = componentOf(uuid, options);
     try {
       // Loaded only where it is wanted: other commands and servers start without it.
       const { ConsoleServer } = await import('../../console/console-server.ts');
       this.#attempts ??= new LoginAttempts(bans, clock, log);
       const { Samples } = await import('../../console/samples.ts');
-      this.#samples ??= new Samples(() => this.#surroundings.sources.figures(), this.#surroundings);
-      const server = new ConsoleServer(uuid, options, { ...this.#surroundings, attempts: this.#attempts, samples: this.#samples });
+      this.#samples ??= new Samples(() => this.#dependencies.sources.figures(), this.#dependencies);
+      const server = new ConsoleServer(uuid, options, { ...this.#dependencies, attempts: this.#attempts, samples: this.#samples });
       await server.listen();
       announce(20076, startData(uuid, options, server.port), component);
       return server;
@@ -114,7 +114,7 @@ export class ConsoleServices {
       this.#samples?.close();
       this.#samples = undefined;
     }
-    this.#surroundings.announce(20078, { name: server.component.name, type: server.component.type, reason }, server.component);
+    this.#dependencies.announce(20078, { name: server.component.name, type: server.component.type, reason }, server.component);
   }
 }
 

@@ -17,7 +17,7 @@ import { HandlerViews } from './handler-views.ts';
 import { consoleSources } from './sources.ts';
 
 /** What consoles have of a server, beside what a `ServerView` has. */
-interface Surroundings {
+interface Dependencies {
   dataFolder: { path: string; serverUuid(): string };
   core: Core;
   /** The way to other nodes. */
@@ -40,8 +40,8 @@ interface Surroundings {
  *
  * @param view the server as it is now; not asked before this function has returned
  */
-export function makeConsoles(view: () => ServerView, surroundings: Surroundings): ConsoleServices {
-  const { clock, log, file, dataFolder, core, nodes, ...rest } = surroundings;
+export function makeConsoles(view: () => ServerView, dependencies: Dependencies): ConsoleServices {
+  const { clock, log, file, dataFolder, core, nodes, ...rest } = dependencies;
   const { server, events } = core;
   const started = new Date(clock.nowMs()).toISOString();
   const jobs = new ReplayJobs();
@@ -50,7 +50,7 @@ export function makeConsoles(view: () => ServerView, surroundings: Surroundings)
     {
       uuid: dataFolder.serverUuid(),
       name: server.name,
-      report: () => ownReport(view(), { ...surroundings, started, jobs }),
+      report: () => ownReport(view(), { ...dependencies, started, jobs }),
       answer: async (question) => (question.kind === 'reload' ? file.reload() : deliveries.replays.answer(question)),
     },
     nodes,

@@ -10,7 +10,7 @@ import type { HandlerViews } from './handler-views.ts';
 import { ConsoleReplays } from './replays.ts';
 
 /** What consoles ask about deliveries, beside what a `ServerView` has. */
-interface Surroundings {
+interface Dependencies {
   /** The replays of this node. */
   jobs: ReplayJobs;
   handlerViews: HandlerViews;
@@ -25,7 +25,7 @@ interface Surroundings {
  */
 export function deliverySources(
   view: () => ServerView,
-  { jobs, handlerViews, installation, clock }: Surroundings,
+  { jobs, handlerViews, installation, clock }: Dependencies,
 ): DeliverySources & { replays: ConsoleReplays } {
   const core = () => view().core;
   const journal = () => ({
@@ -40,9 +40,9 @@ export function deliverySources(
     },
   });
   const openReplayLog = () => core().openReplayLog();
-  const jobSurroundings = () => ({ journal: journal(), openReplayLog, server: core().server, clock });
+  const jobDependencies = () => ({ journal: journal(), openReplayLog, server: core().server, clock });
   return {
-    replays: new ConsoleReplays(jobs, jobSurroundings, installation),
+    replays: new ConsoleReplays(jobs, jobDependencies, installation),
     get records() {
       return core().records;
     },

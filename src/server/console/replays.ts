@@ -1,7 +1,7 @@
 import type { ReplayList, ReplayView } from '../../console/api/schemas/replays.ts';
 import type { ReplaySource } from '../../console/sources.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { JobSurroundings } from '../../webhooks/replay/replay-job.ts';
+import type { JobDependencies } from '../../webhooks/replay/replay-job.ts';
 import type { ListedJob, ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
 import type { Question, Reply } from '../nodes/node-messages.ts';
@@ -15,17 +15,17 @@ type ReplayQuestion = 'replay-cancel' | 'replay-results';
 /** The replays of all nodes: each is made by the node that was asked for it. */
 export class ConsoleReplays implements ReplaySource {
   readonly #jobs: ReplayJobs;
-  readonly #surroundings: () => JobSurroundings;
+  readonly #dependencies: () => JobDependencies;
   readonly #installation: Installation;
 
-  constructor(jobs: ReplayJobs, surroundings: () => JobSurroundings, installation: Installation) {
+  constructor(jobs: ReplayJobs, dependencies: () => JobDependencies, installation: Installation) {
     this.#jobs = jobs;
-    this.#surroundings = surroundings;
+    this.#dependencies = dependencies;
     this.#installation = installation;
   }
 
   async start(...[request, by]: Parameters<ReplaySource['start']>): Promise<string> {
-    const id = this.#jobs.start(request, by, this.#surroundings());
+    const id = this.#jobs.start(request, by, this.#dependencies());
     // Whoever asks another node for it next finds it there.
     await this.#installation.tell();
     return id;

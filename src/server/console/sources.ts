@@ -21,7 +21,7 @@ const reloadWithinMs = 15_000;
 const seenStepMs = 10_000;
 
 /** What consoles ask, beside what a `ServerView` has. */
-interface Surroundings extends Pick<ConsoleSources, 'collections'> {
+interface Dependencies extends Pick<ConsoleSources, 'collections'> {
   clock: Clock;
   log: Log;
   dataFolderPath: string;
@@ -39,11 +39,11 @@ type Told = Pick<NamedNode, 'node' | 'uuid' | 'report'>;
  *
  * @param view the server as it is now; asked once its core is open
  */
-export function consoleSources(view: () => ServerView, surroundings: Surroundings): ConsoleSources {
-  const { clock, dataFolderPath, installation, handlerViews, deliveries, collections, configuration } = surroundings;
+export function consoleSources(view: () => ServerView, dependencies: Dependencies): ConsoleSources {
+  const { clock, dataFolderPath, installation, handlerViews, deliveries, collections, configuration } = dependencies;
   const core = () => view().core;
   const counts = new SummedCounts();
-  const earlierErrors = new EarlierErrors(() => core().journal, surroundings);
+  const earlierErrors = new EarlierErrors(() => core().journal, dependencies);
   const look = async () => {
     const [others, report] = await Promise.all([installation.others(), installation.own.report()]);
     const own: Told = { node: others.ownName, uuid: installation.own.uuid, report };

@@ -10,7 +10,7 @@ import type { TallyFigures } from '../tally.ts';
 import type { NodeReport } from './node-messages.ts';
 
 /** What a report has beside what a `ServerView` has. */
-interface Surroundings {
+interface Dependencies {
   /** When the process started, ISO 8601, UTC. */
   started: string;
   /** What this process counted. */
@@ -22,7 +22,7 @@ interface Surroundings {
 }
 
 /** How this node is at this moment. */
-export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Surroundings): Promise<NodeReport> {
+export async function ownReport(view: ServerView, { started, tally, listening, jobs }: Dependencies): Promise<NodeReport> {
   const services = await view.listeners.figures();
   const { server, files } = view.core;
   const counted = tally();

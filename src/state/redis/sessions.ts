@@ -75,13 +75,13 @@ export class RedisSessions implements SessionStore {
   constructor(
     link: RedisLink,
     service: string,
-    surroundings: { clock: Clock; log: Log; lifetimes: () => SessionLifetimes; onTimeout: (identity: Identity) => void },
+    dependencies: { clock: Clock; log: Log; lifetimes: () => SessionLifetimes; onTimeout: (identity: Identity) => void },
   ) {
     this.#link = link;
-    this.#clock = surroundings.clock;
-    this.#log = surroundings.log;
-    this.#lifetimes = surroundings.lifetimes;
-    this.#onTimeout = surroundings.onTimeout;
+    this.#clock = dependencies.clock;
+    this.#log = dependencies.log;
+    this.#lifetimes = dependencies.lifetimes;
+    this.#onTimeout = dependencies.onTimeout;
     this.#base = `${link.key('logins', service)}:`;
     this.#sweeper = this.#clock.every(sweepEveryMs, () => void this.#sweep());
     link.onRecover((caller) => this.#repeat(caller));

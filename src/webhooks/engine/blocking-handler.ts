@@ -5,7 +5,7 @@ import { DeliveryInterrupted } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { HandlerStatus } from './handler-status.ts';
 
-export interface BlockingSurroundings {
+export interface BlockingDependencies {
   /** Gives up what is under way. */
   abort: AbortSignal;
   /** Told whether a delivery was made; one that was interrupted was not. */
@@ -19,8 +19,8 @@ export interface BlockingSurroundings {
  *
  * @param present the status at each delivery: told of the outcome; nothing is delivered once the handler has stopped
  */
-export function blockingHandler(present: () => HandlerStatus, surroundings: BlockingSurroundings): BlockingHandler {
-  const { abort, settle, record, log } = surroundings;
+export function blockingHandler(present: () => HandlerStatus, dependencies: BlockingDependencies): BlockingHandler {
+  const { abort, settle, record, log } = dependencies;
   return {
     async deliver(event, marks, position): Promise<BackendDelivery> {
       const status = present();

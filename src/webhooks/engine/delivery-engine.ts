@@ -22,7 +22,7 @@ const beatEveryMs = 2000;
 /** How old what is known of the handlers becomes while nobody asks. */
 const knowEveryMs = 10_000;
 
-export interface EngineSurroundings {
+export interface EngineDependencies {
   journal: EventLog;
   events: JournalledDispatcher;
   server: EventServer;
@@ -42,7 +42,7 @@ interface Meters {
 /** Delivers the journal to all event handlers, each at its own pace, from where it stopped the last time; of several nodes each handler on one. */
 export class DeliveryEngine implements Deliveries {
   readonly #store: DeliveryStore;
-  readonly #surroundings: EngineSurroundings;
+  readonly #dependencies: EngineDependencies;
   readonly #places = new Map<string, HandlerPlace>();
   readonly #meters = new Map<string, Meters>();
   /** Places that end, by handler. */
@@ -52,12 +52,12 @@ export class DeliveryEngine implements Deliveries {
   /** The handlers as they were known last, and when that was (monotonic time). */
   #known: { states: Map<string, HandlerState>; atMs: number };
 
-  constructor(store: DeliveryStore, surroundings: EngineSurroundings) {
+  constructor(store: DeliveryStore, dependencies: EngineDependencies) {
     this.#store = store;
-    this.#surroundings = surroundings;
-    this.#known = { states: new Map(), atMs: surroundings.clock.monotonicMs() };
+    this.#dependencies = dependencies;
+    this.#known = { states: new Map(), atMs: dependencies.clock.monotonicMs() };
     setMaxListeners(0, this.#abort.signal);
-    this.#timer = surroundings.clock.every(beatEveryMs, () => void this.#beat());
+    this.#timer = dependencies.clock.every(beatEveryMs, () => void this.#beat());
     void this.#beat();
   }
 
@@ -130,7 +130,7 @@ export class DeliveryEngine implements Deliveries {
   /** A process that is alone lets each handler deliver what is journalled by now unless its receiver fails; of nodes another goes on. */
   async stop(timeoutMs: number): Promise<boolean> {
     let inTime = true;
-    const timer = this.#surroundings.clock.after(timeoutMs, () => {
+    const timer = this.#dependencies.clock.after(timeoutMs, () => {
       inTime = false;
       this.#abort.abort();
     });
@@ -149,14 +149,14 @@ export class DeliveryEngine implements Deliveries {
   async #look(): Promise<HandlerState[]> {
     const known = await this.#store.states([...this.#places.keys()]);
     const states = await Promise.all([...this.#places].map(([handler, place]) => this.#stateOf(handler, place, known.get(handler))));
-    this.#known = { states: new Map(states.map((state) => [state.handler, state])), atMs: this.#surroundings.clock.monotonicMs() };
+    this.#known = { states: new Map(states.map((state) => [state.handler, state])), atMs: this.#dependencies.clock.monotonicMs() };
     return states;
   }
 
   async #stateOf(handler: string, place: HandlerPlace, known: KnownHandler | undefined): Promise<HandlerState> {
     const { runner } = place;
     const { health, rate } = this.#metersOf(handler);
-    const { journal } = this.#surroundings;
+    const { journal } = this.#dependencies;
     const order = this.#store.order(handler);
     const isPaused = order?.state === 'paused';
     const stopped = runner ? runner.status.stopped : known?.stopped;
@@ -175,7 +175,7 @@ export class DeliveryEngine implements Deliveries {
   }
 
   #remembered(reason: string): HandlerState[] {
-    const { journal, clock } = this.#surroundings;
+    const { journal, clock } = this.#dependencies;
     const ageMs = clock.monotonicMs() - this.#known.atMs;
     return [...this.#places].map(([handler, { runner, isOwner }]) => {
       const { health, rate } = this.#metersOf(handler);
@@ -195,7 +195,7 @@ export class DeliveryEngine implements Deliveries {
   }
 
   #make(uuid: string, options: EventHandlerOptions): WebhookHandler {
-    const { clock, server, urlHealth } = this.#surroundings;
+    const { clock, server, urlHealth } = this.#dependencies;
     return new WebhookHandler(uuid, options, { clock, server, health: this.#meters.get(uuid)?.health ?? urlHealth(uuid) });
   }
 
@@ -210,7 +210,7 @@ export class DeliveryEngine implements Deliveries {
   }
 
   #place(uuid: string, handler: WebhookHandler): HandlerPlace {
-    const { journal, events, clock, log, onDelivery } = this.#surroundings;
+    const { journal, events, clock, log, onDelivery } = this.#dependencies;
     const meters = this.#meters.get(uuid) ?? { health: handler.health, rate: new RateMeter(clock) };
     this.#meters.set(uuid, meters);
     return new HandlerPlace(handler, this.#ending.get(uuid), {
@@ -241,7 +241,7 @@ export class DeliveryEngine implements Deliveries {
       await this.#store.refresh();
       for (const place of this.#places.values()) place.followOrder();
       await this.#store.beat();
-      const isOld = this.#surroundings.clock.monotonicMs() - this.#known.atMs >= knowEveryMs;
+      const isOld = this.#dependencies.clock.monotonicMs() - this.#known.atMs >= knowEveryMs;
       if (this.#store.isShared && (isOld || this.#known.states.size < this.#places.size)) await this.#look();
     } catch {
       // Redis is away; the link says so.

@@ -18,7 +18,7 @@ const askEveryMs = 1000;
 /** A handler that goes on so soon after somebody wanted it does so for that reason. */
 const reasonForMs = 60_000;
 
-export interface PlaceSurroundings {
+export interface PlaceDependencies {
   store: DeliveryStore;
   journal: EventLog;
   events: JournalledDispatcher;
@@ -37,7 +37,7 @@ export interface PlaceSurroundings {
 export class HandlerPlace {
   readonly options: EventHandlerOptions;
   readonly #uuid: string;
-  readonly #surroundings: PlaceSurroundings;
+  readonly #dependencies: PlaceDependencies;
   readonly #ended: Promise<void>;
   #status: HandlerStatus;
   #runner: HandlerRunner | undefined;
@@ -54,11 +54,11 @@ export class HandlerPlace {
    * @param handler is closed with the place
    * @param before the end of the place that this one follows
    */
-  constructor(handler: WebhookHandler, before: Promise<void> | undefined, surroundings: PlaceSurroundings) {
+  constructor(handler: WebhookHandler, before: Promise<void> | undefined, dependencies: PlaceDependencies) {
     this.options = handler.options;
     this.#uuid = handler.uuid;
-    this.#surroundings = surroundings;
-    this.#status = new HandlerStatus(handler, surroundings);
+    this.#dependencies = dependencies;
+    this.#status = new HandlerStatus(handler, dependencies);
     this.#tried = new Promise((resolve) => {
       this.#hasTried = resolve;
     });
@@ -88,9 +88,9 @@ export class HandlerPlace {
 
   /** Makes the handler anew, which was paused or stopped. @throws as `make` */
   renew(): void {
-    const handler = this.#surroundings.make();
+    const handler = this.#dependencies.make();
     this.#status.handler.close();
-    this.#status = new HandlerStatus(handler, this.#surroundings);
+    this.#status = new HandlerStatus(handler, this.#dependencies);
   }
 
   /** Follows a change of its order: uploads wait for no handler that is paused, whose events are delivered once it goes on. */
@@ -129,11 +129,11 @@ export class HandlerPlace {
   }
 
   get #isPaused(): boolean {
-    return this.#surroundings.store.order(this.#uuid)?.state === 'paused';
+    return this.#dependencies.store.order(this.#uuid)?.state === 'paused';
   }
 
   async #run(before: Promise<void> | undefined): Promise<void> {
-    const { store, log, share } = this.#surroundings;
+    const { store, log, share } = this.#dependencies;
     await before;
     while (!this.#isEnding) {
       try {
@@ -150,12 +150,12 @@ export class HandlerPlace {
   }
 
   async #idle(): Promise<void> {
-    if (!this.#isEnding) await this.#surroundings.clock.sleep(askEveryMs, this.#wake.signal).catch(() => {});
+    if (!this.#isEnding) await this.#dependencies.clock.sleep(askEveryMs, this.#wake.signal).catch(() => {});
     this.#wake = new AbortController();
   }
 
   async #own(owned: Ownership): Promise<void> {
-    const { log, abort } = this.#surroundings;
+    const { log, abort } = this.#dependencies;
     const runner = this.#startRunner(owned);
     if (!runner) return owned.release(owned.position);
     const giveUp = () => void runner.abandon();
@@ -173,7 +173,7 @@ export class HandlerPlace {
   }
 
   #startRunner(owned: Ownership): HandlerRunner | undefined {
-    const { store, journal, clock, log } = this.#surroundings;
+    const { store, journal, clock, log } = this.#dependencies;
     try {
       if (this.#status.state !== 'running') this.renew();
     } catch (error) {
@@ -199,7 +199,7 @@ export class HandlerPlace {
 
   /** Keeps the handler until this place ends, the runner ends, another node is to have it, or it is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
-    const { store, share } = this.#surroundings;
+    const { store, share } = this.#dependencies;
     // The order in force while it still ran: it may be started again before orders are looked for the next time.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || runner.status.state === 'ended';
@@ -222,7 +222,7 @@ export class HandlerPlace {
 
   /** Keeps the handler while what is under way ends. */
   async #holdUntil(ended: Promise<void>, owned: Ownership, runner: HandlerRunner): Promise<void> {
-    const { clock, share } = this.#surroundings;
+    const { clock, share } = this.#dependencies;
     const over = new AbortController();
     const ending = ended.finally(() => over.abort());
     while (!over.signal.aborted) {
@@ -233,12 +233,12 @@ export class HandlerPlace {
   }
 
   #progress({ position, status }: HandlerRunner): HandlerProgress {
-    return { position, deliveriesPerMinute: this.#surroundings.rate.perMinute, stopped: status.stopped };
+    return { position, deliveriesPerMinute: this.#dependencies.rate.perMinute, stopped: status.stopped };
   }
 
   /** Uploads may wait for it again, whichever node delivers for it otherwise. */
   #register(): void {
-    const { store, events, abort, log } = this.#surroundings;
+    const { store, events, abort, log } = this.#dependencies;
     const record = (made: DeliveryRecord) => {
       store.record(made);
       this.#count(made);
@@ -256,12 +256,12 @@ export class HandlerPlace {
     try {
       this.renew();
     } catch (error) {
-      this.#surroundings.log.error('uploads cannot wait for an event handler', { handler: this.#uuid, reason: error });
+      this.#dependencies.log.error('uploads cannot wait for an event handler', { handler: this.#uuid, reason: error });
     }
   }
 
   #count(record: DeliveryRecord): void {
-    this.#surroundings.rate.count();
-    this.#surroundings.onDelivery?.(record);
+    this.#dependencies.rate.count();
+    this.#dependencies.onDelivery?.(record);
   }
 }

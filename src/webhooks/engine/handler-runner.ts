@@ -8,7 +8,7 @@ import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts
 import type { AwaitedDeliveries } from './delivery-store.ts';
 import type { HandlerStatus } from './handler-status.ts';
 
-export interface RunnerSurroundings {
+export interface RunnerDependencies {
   journal: EventLog;
   /** Records the outcome of a delivery. */
   record: (record: DeliveryRecord) => void;
@@ -34,7 +34,7 @@ interface Flight {
  */
 export class HandlerRunner {
   readonly handler: WebhookHandler;
-  readonly #surroundings: RunnerSurroundings;
+  readonly #dependencies: RunnerDependencies;
   readonly status: HandlerStatus;
   readonly #flights: Flight[] = [];
   readonly #over = new AbortController();
@@ -52,11 +52,11 @@ export class HandlerRunner {
    * @param status of the handler, which is closed when it ends
    * @param from where to begin in the journal
    */
-  constructor(status: HandlerStatus, from: LogPosition, surroundings: RunnerSurroundings) {
+  constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
     this.handler = status.handler;
     this.status = status;
     this.#cursor = from;
-    this.#surroundings = surroundings;
+    this.#dependencies = dependencies;
     // Each request under way listens, and uploads come in any number.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
@@ -78,7 +78,7 @@ export class HandlerRunner {
    * @param abort gives up what is under way
    */
   async drain(abort: AbortSignal): Promise<void> {
-    this.#drainEnd = this.#surroundings.journal.end;
+    this.#drainEnd = this.#dependencies.journal.end;
     await this.#finish(abort);
   }
 
@@ -110,7 +110,7 @@ export class HandlerRunner {
   }
 
   async #run(): Promise<void> {
-    const { journal, log } = this.#surroundings;
+    const { journal, log } = this.#dependencies;
     const reader = journal.openReader((bad) => log.warn('a line of the journal was skipped', { handler: this.handler.uuid, ...bad }));
     const requests = new Set<Promise<void>>();
     try {
@@ -185,7 +185,7 @@ export class HandlerRunner {
       try {
         return await reader.next(this.#cursor);
       } catch (error) {
-        this.#surroundings.log.error('the journal could not be read; it is tried again', { handler: this.handler.uuid, reason: error });
+        this.#dependencies.log.error('the journal could not be read; it is tried again', { handler: this.handler.uuid, reason: error });
         const isOver = await this.handler.pause(readAgainMs, this.#draining.signal);
         if (isOver) return { events: [], next: this.#cursor };
       }
@@ -196,7 +196,7 @@ export class HandlerRunner {
     // Whatever the journal says, others get their turn.
     await new Promise(setImmediate);
     try {
-      await this.#surroundings.journal.waitForMore(this.#cursor, this.#draining.signal);
+      await this.#dependencies.journal.waitForMore(this.#cursor, this.#draining.signal);
     } catch {
       // Woken to drain, or to end.
     }
@@ -209,7 +209,7 @@ export class HandlerRunner {
   // The position waits for the upload's delivery, so that a process that is killed meanwhile makes it up after its start.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
-    const outcome = await this.#surroundings.uploads.outcomeOf(logged);
+    const outcome = await this.#dependencies.uploads.outcomeOf(logged);
     if ('isMade' in outcome) return outcome.isMade;
     const flight: Flight = { from: position, isDone: false };
     this.#flights.push(flight);
@@ -223,7 +223,7 @@ export class HandlerRunner {
   }
 
   async #deliver(batch: SentEvent[], flight: Flight): Promise<void> {
-    const signals = { abort: this.#over.signal, noRetry: this.#draining.signal, mayRequest: this.#surroundings.mayRequest };
+    const signals = { abort: this.#over.signal, noRetry: this.#draining.signal, mayRequest: this.#dependencies.mayRequest };
     let delivered: Delivered;
     try {
       delivered = await this.handler.deliver(batch, signals);
@@ -233,13 +233,13 @@ export class HandlerRunner {
         this.status.end();
         return;
       }
-      this.#surroundings.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
+      this.#dependencies.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
       delivered = notDelivered(batch, `it could not be rendered or sent: ${(error as Error).message}`);
     }
     const isLast = this.#drainEnd !== undefined && delivered.result.outcome !== 'delivered';
     this.status.tell(delivered);
     this.#land(flight);
-    this.#surroundings.record(this.handler.record(delivered, { resume: formatPosition(this.position) }));
+    this.#dependencies.record(this.handler.record(delivered, { resume: formatPosition(this.position) }));
     this.status.count(delivered);
     if (isLast) this.status.end();
   }

@@ -36,9 +36,9 @@ export interface DryResult {
 export async function* dryResults(
   journal: ReplayedJournal,
   planned: readonly PlannedRequest[],
-  surroundings: { nowMs: number; groupOf: (uuid: string) => string | undefined },
+  dependencies: { nowMs: number; groupOf: (uuid: string) => string | undefined },
 ): AsyncGenerator<DryResult> {
-  const { nowMs, groupOf } = surroundings;
+  const { nowMs, groupOf } = dependencies;
   const keys = new Set(
     planned.map(({ handler, events }) => keyOf({ handler: handler.uuid, events: [{ uuid: events[0]?.event.uuid ?? '' }] })),
   );

@@ -97,7 +97,7 @@ export interface ReplayRequest {
 }
 
 /** What a job has of its service. */
-export interface JobSurroundings {
+export interface JobDependencies {
   journal: ReplayedJournal & { readonly end: LogPosition };
   openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
   server: EventServer;
@@ -131,16 +131,16 @@ export class ReplayJob {
   readonly request: ReplayRequest;
   readonly results = new ReplayResults();
   readonly progress: JobProgress = { state: 'waiting', total: null, done: 0, delivered: 0, failed: 0, details: undefined };
-  readonly #surroundings: JobSurroundings;
+  readonly #dependencies: JobDependencies;
   readonly #cancelled = new AbortController();
   readonly #handlers: WebhookHandler[];
   readonly #selection: ReplaySelection;
 
   /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for one that cannot be made */
-  constructor(request: ReplayRequest, surroundings: JobSurroundings) {
-    const { journal, server, clock } = surroundings;
+  constructor(request: ReplayRequest, dependencies: JobDependencies) {
+    const { journal, server, clock } = dependencies;
     this.request = request;
-    this.#surroundings = surroundings;
+    this.#dependencies = dependencies;
     const isNamed = request.handlers.length > 0 || request.deliveries.length === 0;
     const configured = journal.config?.event_handlers ?? {};
     const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
@@ -178,7 +178,7 @@ export class ReplayJob {
   }
 
   #events(tells: boolean): AsyncGenerator<SelectedEvent> {
-    const { journal } = this.#surroundings;
+    const { journal } = this.#dependencies;
     const tell = (place: string, reason: string) => {
       if (tells) this.results.add({ skipped: place, reason });
     };
@@ -194,7 +194,7 @@ export class ReplayJob {
     const { signal } = this.#cancelled;
     if (signal.aborted) return;
     this.progress.total = total;
-    const log = this.#surroundings.openReplayLog();
+    const log = this.#dependencies.openReplayLog();
     const lanes = this.#handlers.map(
       (handler) =>
         new ReplayLane(handler, {
@@ -243,9 +243,9 @@ export class ReplayJob {
       }
     }
     this.progress.total = total;
-    const { journal, clock } = this.#surroundings;
-    const surroundings = { nowMs: clock.nowMs(), groupOf: (uuid: string) => groups.get(uuid) };
-    for await (const result of dryResults(journal, planned, surroundings)) {
+    const { journal, clock } = this.#dependencies;
+    const dependencies = { nowMs: clock.nowMs(), groupOf: (uuid: string) => groups.get(uuid) };
+    for await (const result of dryResults(journal, planned, dependencies)) {
       if (this.#cancelled.signal.aborted || this.results.isFull) break;
       this.results.add({ ...result });
       this.progress.done += result.events.length;

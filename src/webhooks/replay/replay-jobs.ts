@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ServiceError } from '../../lib/errors.ts';
-import { type JobSurroundings, ReplayJob, type ReplayRequest } from './replay-job.ts';
+import { type JobDependencies, ReplayJob, type ReplayRequest } from './replay-job.ts';
 
 /** Jobs that run at once; others wait. */
 const maxRunning = 2;
@@ -32,13 +32,13 @@ export class ReplayJobs {
    * @returns its ID
    * @throws ServiceError `too-many-requests` when too many wait, `bad-request` and `unavailable` as `ReplayJob`
    */
-  start(request: ReplayRequest, by: string, surroundings: JobSurroundings): string {
+  start(request: ReplayRequest, by: string, dependencies: JobDependencies): string {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The service stops.');
     if (this.#inState('waiting').length >= maxWaiting)
       throw new ServiceError('too-many-requests', `${maxWaiting} replays wait already; cancel one, or try again when they are done.`);
-    const job = new ReplayJob(request, surroundings);
+    const job = new ReplayJob(request, dependencies);
     const id = randomUUID();
-    this.#jobs.set(id, { id, created: new Date(surroundings.clock.nowMs()).toISOString(), by, job });
+    this.#jobs.set(id, { id, created: new Date(dependencies.clock.nowMs()).toISOString(), by, job });
     this.#runNext();
     return id;
   }

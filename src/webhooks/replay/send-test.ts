@@ -11,7 +11,7 @@ import { replayHandler } from './replay-handlers.ts';
 const longestS = 30;
 
 /** What a test needs of its service. */
-export interface TestSurroundings {
+export interface TestDependencies {
   events: EventDispatcher;
   openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
   server: EventServer;
@@ -29,7 +29,7 @@ export async function sendTest(
   uuid: string,
   options: EventHandlerOptions,
   by: string,
-  { events, openReplayLog, server, clock }: TestSurroundings,
+  { events, openReplayLog, server, clock }: TestDependencies,
 ): Promise<DeliveryRecord> {
   const once = { ...options, retry_count: 0, timeout: Math.min(options.timeout, longestS) };
   const handler = replayHandler(uuid, once, server, clock);

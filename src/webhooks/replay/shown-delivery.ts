@@ -23,13 +23,13 @@ export interface ShownSending {
 }
 
 /** What the record of a delivery is read together with. */
-export interface ShownSurroundings {
+export interface ShownDependencies {
   journal: Pick<ReplayedJournal, 'openReader' | 'config'>;
   server: Parameters<typeof createPayload>[1];
 }
 
 /** What was sent with a delivery: as its record has it, and what that lacks as today's configuration makes it. */
-export async function shownSending({ record }: NamedDelivery, { journal, server }: ShownSurroundings): Promise<ShownSending> {
+export async function shownSending({ record }: NamedDelivery, { journal, server }: ShownDependencies): Promise<ShownSending> {
   const handlers = journal.config?.event_handlers ?? {};
   const options = Object.hasOwn(handlers, record.handler) ? handlers[record.handler] : undefined;
   const events = await eventsOfRecord(record, journal);
