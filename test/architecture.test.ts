@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
+import { eventCatalogue } from '../src/events/catalogue.ts';
 
 /** Who stands above whom: a file imports from a strictly lower rank or its own folder (docs/design/architecture.md#who-may-import-whom). */
 const ranks = [
@@ -319,4 +320,15 @@ test("the schemas of the console's API are loaded with its OpenAPI document alon
         .map(([, specifier]) => `${source.path}: ${specifier}`),
     );
   assert.deepEqual(eager, []);
+});
+
+test('events are named by the constants of the catalogue, bounds are max…, and what a class is handed are its dependencies', () => {
+  const named = sources.filter(({ path }) => path !== 'src/events/event-ids.ts' && !path.startsWith('src/web/'));
+  const ids = new Set(eventCatalogue.map(({ id }) => String(id)));
+  const wrong = named.flatMap(({ path, text }) =>
+    [...text.matchAll(/\bmost[A-Z]\w*|\w*Surroundings\b|(?<![\d.])\d{5}(?![\d_])/g)]
+      .filter(([word]) => !/^\d/.test(word) || ids.has(word))
+      .map(([word]) => `${path}: ${word}`),
+  );
+  assert.deepEqual(wrong, []);
 });

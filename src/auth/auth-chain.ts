@@ -5,6 +5,7 @@ import { isUserName } from '../accounts/user-names.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventAccount, EventComponent, EventContext, RequestTrace } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { AuthMethod, AuthResult, PublicFailure } from './auth-method.ts';
 import { areAskable, type Credentials, notAskable } from './credentials.ts';
@@ -68,7 +69,8 @@ export class AuthChain {
     if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
-      if (method.state === 'failed') return this.#unanswered(method, credentials, 'The authentication method failed; see its event 20157.');
+      if (method.state === 'failed')
+        return this.#unanswered(method, credentials, `The authentication method failed; see its event ${eventIds.componentStopped}.`);
       const result = await method.authenticate(credentials);
       if (result.outcome === 'next') continue;
       if (result.outcome === 'authenticated') return this.#accept(method, credentials, result);
@@ -77,7 +79,7 @@ export class AuthChain {
         this.#emit(event, method, credentials, { details });
       }
       if (result.kind === 'forbidden') {
-        this.#emit(20136, method, credentials, { details: result.reason, response: result.response });
+        this.#emit(eventIds.authenticationForbidden, method, credentials, { details: result.reason, response: result.response });
         return { outcome: 'refused', public: result.public };
       }
       if (result.kind === 'no-reply') return this.#unanswered(method, credentials, result.reason);
@@ -130,7 +132,7 @@ export class AuthChain {
 
   #isAsked(method: AuthMethod, question: Question): boolean {
     if (method.state !== 'stopped') return true;
-    this.#emit(20111, method, question, {});
+    this.#emit(eventIds.methodSkipped, method, question, {});
     return false;
   }
 
@@ -144,13 +146,13 @@ export class AuthChain {
       account = this.#effectiveAccount(question.username, configuration, method);
     } catch (error) {
       if (!(error instanceof AccountError)) throw error;
-      if (error.problem !== 'group-disabled') this.#emit(20031, method, question, { details: error.message });
+      if (error.problem !== 'group-disabled') this.#emit(eventIds.accountConfigurationBad, method, question, { details: error.message });
       return this.#rejected(method, question, error.message);
     }
     const fault = this.#prepareTold(account, method, question);
     if (fault !== undefined) return this.#rejected(method, question, fault);
     this.#events.emitGrouped({
-      id: 20137,
+      id: eventIds.authenticationAccepted,
       context: {
         account: accountOfEvents(account, question.peer),
         component: this.#service,
@@ -165,22 +167,23 @@ export class AuthChain {
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };
   }
 
-  /** Makes the home folder ready; events 20042, 20067. @returns why it is not */
+  /** Makes the home folder ready; events `homeFolderCreated`, `homeFolderUnavailable`. @returns why it is not */
   #prepareTold(account: Account, method: AuthMethod, question: Question): string | undefined {
     this.#welcomed.add(account);
     try {
       const faults: unknown[] = [];
       const created = this.#prepare(account, (fault) => faults.push(fault));
       const durable = faults.length > 0 ? false : undefined;
-      if (created.length > 0) this.#emit(20042, method, question, { path: '/', real_path: account.homeFolderPath, created, durable });
+      if (created.length > 0)
+        this.#emit(eventIds.homeFolderCreated, method, question, { path: '/', real_path: account.homeFolderPath, created, durable });
       if (durable === false) {
         const data = { path: '/', details: `Done, but not safe on disk: ${faults[0]}` };
-        this.#events.emit({ id: 40003, context: this.#contextOf(question), data });
+        this.#events.emit({ id: eventIds.internalError, context: this.#contextOf(question), data });
       }
       return undefined;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      this.#emit(20067, method, question, { real_path: account.homeFolderPath, details: error.message });
+      this.#emit(eventIds.homeFolderUnavailable, method, question, { real_path: account.homeFolderPath, details: error.message });
       return error.message;
     }
   }
@@ -204,17 +207,21 @@ export class AuthChain {
   }
 
   #rejected(method: AuthMethod, question: Question, details: string): ChainResult {
-    this.#emit(20142, method, question, { details });
+    this.#emit(eventIds.authenticationRejected, method, question, { details });
     return { outcome: 'refused' };
   }
 
   #unanswered(method: AuthMethod, question: Question, details: string): ChainResult {
-    this.#emit(20142, method, question, { details });
+    this.#emit(eventIds.authenticationRejected, method, question, { details });
     return { outcome: 'unanswered' };
   }
 
   #nobody(question: Question, details: string): ChainResult {
-    this.#events.emit({ id: 20021, context: this.#contextOf(question), data: { username: question.username, details } });
+    this.#events.emit({
+      id: eventIds.credentialsNotAccepted,
+      context: this.#contextOf(question),
+      data: { username: question.username, details },
+    });
     return { outcome: 'refused' };
   }
 

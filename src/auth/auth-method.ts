@@ -1,4 +1,5 @@
 import type { AccountConfiguration } from '../accounts/account.ts';
+import type { eventIds } from '../events/event-ids.ts';
 import type { Credentials } from './credentials.ts';
 import type { Identity, Proof } from './identity.ts';
 
@@ -17,11 +18,14 @@ export type AuthResult =
   | {
       outcome: 'rejected';
       reason: string;
-      /** `forbidden` when the method said no itself (event 20136); `no-reply` and `invalid` for any other reason (event 20142). */
+      /** `forbidden` when the method said no itself (event `authenticationForbidden`); `no-reply` and `invalid` for any other reason (event `authenticationRejected`). */
       kind: 'forbidden' | 'invalid' | 'no-reply';
-      /** Bad account configuration in an otherwise accepting answer: event 20149 or 20031 is emitted too. */
-      configurationFault?: { event: 20031 | 20149; details: unknown };
-      /** Members of a failure body, for event 20136's `data.response`. */
+      /** Bad account configuration in an otherwise accepting answer: event `accountConfigurationUnknownKeys` or `accountConfigurationBad` is emitted too. */
+      configurationFault?: {
+        event: typeof eventIds.accountConfigurationBad | typeof eventIds.accountConfigurationUnknownKeys;
+        details: unknown;
+      };
+      /** Members of a failure body, for event `authenticationForbidden`'s `data.response`. */
       response?: unknown;
       public?: PublicFailure;
     };

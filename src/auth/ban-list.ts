@@ -123,7 +123,7 @@ const details: Readonly<Record<Ban['by'], string>> = {
   name: 'Too many failed attempts with this account name, from all addresses together',
 };
 
-/** Data of event 20005. @param username where a name was given */
+/** Data of event `addressRefused`. @param username where a name was given */
 export function refusalData({ by, retryAfterS }: Refusal, address: string, username?: string) {
   return { address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }), by, details: `${details[by]}.` };
 }

@@ -4,6 +4,7 @@ import type { AccountConfiguration } from '../accounts/account.ts';
 import { expressionCost } from '../accounts/expression-cost.ts';
 import { permissionsOption, structureList, virtualFoldersOption } from '../accounts/options.ts';
 import { permissionKeywords } from '../accounts/permissions.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import { isObject, JsonLimitError, parseJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest-name.ts';
@@ -138,7 +139,13 @@ export class Verdicts {
   }
 }
 
-function invalid(reason: string, configurationFault?: { event: 20031 | 20149; details: unknown }): AuthResult {
+function invalid(
+  reason: string,
+  configurationFault?: {
+    event: typeof eventIds.accountConfigurationBad | typeof eventIds.accountConfigurationUnknownKeys;
+    details: unknown;
+  },
+): AuthResult {
   return { outcome: 'rejected', kind: 'invalid', reason, ...(configurationFault ? { configurationFault } : {}) };
 }
 
@@ -158,14 +165,17 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
       issue.code === 'unrecognized_keys' ? issue.keys.slice(0, maxProblems).map((key) => unknownKeyText(issue.path, key)) : [],
     );
     if (unknownKeys.length > 0)
-      return invalid(`The 200 reply has unknown keys: ${unknownKeys.join('; ')}`, { event: 20149, details: unknownKeys });
+      return invalid(`The 200 reply has unknown keys: ${unknownKeys.join('; ')}`, {
+        event: eventIds.accountConfigurationUnknownKeys,
+        details: unknownKeys,
+      });
     const problems = result.error.issues.slice(0, maxProblems).map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
-    return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: 20031, details: problems });
+    return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: eventIds.accountConfigurationBad, details: problems });
   }
   const { account = {} } = result.data;
   if (account.group && !groupUuids.has(account.group)) {
     const details = `account.group: there is no group "${account.group}"`;
-    return invalid(`The 200 reply has bad values: ${details}`, { event: 20031, details: [details] });
+    return invalid(`The 200 reply has bad values: ${details}`, { event: eventIds.accountConfigurationBad, details: [details] });
   }
   return { outcome: 'authenticated', account: withoutEmpty(account) };
 }

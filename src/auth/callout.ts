@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AccountConfiguration } from '../accounts/account.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import { processAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
 import type { Clock } from '../lib/clock.ts';
 import { childTraceparent } from '../lib/headers/trace-context.ts';
 import type { Log } from '../lib/log.ts';
@@ -153,7 +154,7 @@ export class CalloutMethod implements AuthMethod {
       return;
     }
     this.#lastFault = `The test at the start failed: ${reason}.`;
-    if (this.state !== 'failed') this.#emit(20157, { reason });
+    if (this.state !== 'failed') this.#emit(eventIds.componentStopped, { reason });
     this.state = 'failed';
     this.#repeat = this.#dependencies.clock.after(testAgainMs, () => void this.#test());
   }
@@ -161,10 +162,10 @@ export class CalloutMethod implements AuthMethod {
   #started(): void {
     this.#lastFault = undefined;
     this.state = 'running';
-    this.#emit(20156);
+    this.#emit(eventIds.componentStarted);
   }
 
-  #emit(id: 20156 | 20157, data: Record<string, unknown> = {}): void {
+  #emit(id: typeof eventIds.componentStarted | typeof eventIds.componentStopped, data: Record<string, unknown> = {}): void {
     const component = { uuid: this.uuid, type: 'http', name: this.name };
     this.#dependencies.events.emit({
       id,

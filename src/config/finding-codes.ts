@@ -2,6 +2,7 @@
  * Every kind of problem that `svc validate` reports: its stable code and what it means. Scripts rely on the codes; one that
  * is gone is a breaking change.
  */
+import { eventIds } from '../events/event-ids.ts';
 export const findingCodes = {
   'not-utf8': 'The file is not valid UTF-8.',
   syntax: 'The file does not parse as YAML or JSON.',
@@ -39,7 +40,7 @@ export const findingCodes = {
   'plain-http': 'Passwords or secrets go over plain http to another host.',
   'administrators-missing': 'A console that nobody can log in to.',
   'backend-disabled': 'The event handler that uploads wait for is disabled.',
-  'backend-never': 'The event handler that uploads wait for does not take the event 40017 of those uploads.',
+  'backend-never': `The event handler that uploads wait for does not take the event ${eventIds.fileUploaded} of those uploads.`,
   'backend-missing': 'An option of the upload back-end has no effect without `api_backend_uuid`.',
   'refused-header': 'A header that a reply must not carry: it belongs to the connection, to the body, or is Set-Cookie.',
   'handler-never': 'No event can pass all filters of the event handler.',

@@ -5,6 +5,7 @@ import type { ConsoleOptions } from '../config/schema/console-options.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../events/event.ts';
 import { peerAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
 import type { ForwardedTrust } from '../http/connection/client-peer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -73,12 +74,12 @@ export function eventContext({ peer, service, request }: ConsoleExchange): Event
 }
 
 /**
- * Records what an administrator has done: event 20191, on disk when the promise resolves.
+ * Records what an administrator has done: event `administratorAction`, on disk when the promise resolves.
  *
  * @param action a verb and what it is done to, such as `session-end`
  * @param target what it was done to, for people: never a secret
  */
 export async function recordAction(c: ConsoleContext, action: string, target: string): Promise<void> {
   const data = { action, target, administrator: administratorOf(c).name };
-  await c.env.service.events.emitDurable({ id: 20191, context: eventContext(c.env), data });
+  await c.env.service.events.emitDurable({ id: eventIds.administratorAction, context: eventContext(c.env), data });
 }

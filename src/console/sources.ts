@@ -35,7 +35,7 @@ export interface DeliverySources {
   shown(): ShownDependencies;
   handlers(): Promise<HandlerList>;
   control(): Pick<Deliveries, 'start' | 'pause' | 'resume' | 'suspendedUrls' | 'liftSuspension'>;
-  /** Sends event 20011 to a handler. @throws ServiceError `not-found`, and as `sendTest` */
+  /** Sends event `testEventSent` to a handler. @throws ServiceError `not-found`, and as `sendTest` */
   sendTest(handler: string, by: string): Promise<DeliveryRecord>;
 }
 

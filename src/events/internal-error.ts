@@ -3,6 +3,7 @@ import { isServiceError, ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { EventDispatcher } from './dispatcher.ts';
 import type { EventContext } from './event.ts';
+import { eventIds } from './event-ids.ts';
 
 /** Where an internal error was met. */
 export interface FaultPlace {
@@ -13,7 +14,7 @@ export interface FaultPlace {
   data: Record<string, unknown>;
 }
 
-/** Logs an internal error, and emits event 40003, which counts it. Never throws. @returns the reference that names it in log and event */
+/** Logs an internal error, and emits event `internalError`, which counts it. Never throws. @returns the reference that names it in log and event */
 export function noteInternalError(
   { log, events }: { log: Log; events: Pick<EventDispatcher, 'emit'> },
   error: unknown,
@@ -24,7 +25,7 @@ export function noteInternalError(
   const stack = reason instanceof Error ? reason.stack : undefined;
   log.error('internal error', { reference, ...logged, reason, stack });
   try {
-    events.emit({ id: 40003, context: context(), data: { details: 'Internal error.', ...data, reference } });
+    events.emit({ id: eventIds.internalError, context: context(), data: { details: 'Internal error.', ...data, reference } });
   } catch (fault) {
     log.error('an internal error could not be journalled', { reference, reason: fault });
   }
@@ -32,7 +33,7 @@ export function noteInternalError(
 }
 
 /**
- * Logs that a change took effect which may not outlive a power cut, and emits event 40003 with the fault. Never throws.
+ * Logs that a change took effect which may not outlive a power cut, and emits event `internalError` with the fault. Never throws.
  *
  * @param data of the event, besides
  * @returns what its client is told

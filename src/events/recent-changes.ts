@@ -1,4 +1,5 @@
 import type { ServiceEvent } from './event.ts';
+import { eventIds } from './event-ids.ts';
 import type { NewestFirstJournal } from './journal/search/newest-first.ts';
 import { newestEvents } from './journal/search/search.ts';
 
@@ -26,18 +27,18 @@ const maxBytes = 16 * 1024 * 1024;
 
 /** The events of changes that were made, by ID (docs/reference/events.md). */
 const changes: ReadonlyMap<string, Pick<RecentChange, 'kind' | 'isFolder'>> = new Map([
-  ['40017', { kind: 'uploaded', isFolder: false }],
-  ['30068', { kind: 'uploaded', isFolder: false }],
-  ['40010', { kind: 'created', isFolder: true }],
-  ['30029', { kind: 'created', isFolder: true }],
-  ['40055', { kind: 'moved', isFolder: false }],
-  ['40065', { kind: 'moved', isFolder: true }],
-  ['30026', { kind: 'moved', isFolder: undefined }],
-  ['40068', { kind: 'copied', isFolder: false }],
-  ['40012', { kind: 'deleted', isFolder: false }],
-  ['30023', { kind: 'deleted', isFolder: false }],
-  ['40026', { kind: 'deleted', isFolder: true }],
-  ['30032', { kind: 'deleted', isFolder: true }],
+  [String(eventIds.fileUploaded), { kind: 'uploaded', isFolder: false }],
+  [String(eventIds.sftpFileUploaded), { kind: 'uploaded', isFolder: false }],
+  [String(eventIds.folderCreated), { kind: 'created', isFolder: true }],
+  [String(eventIds.sftpFolderCreated), { kind: 'created', isFolder: true }],
+  [String(eventIds.fileRenamed), { kind: 'moved', isFolder: false }],
+  [String(eventIds.folderRenamed), { kind: 'moved', isFolder: true }],
+  [String(eventIds.sftpRenamed), { kind: 'moved', isFolder: undefined }],
+  [String(eventIds.fileCopied), { kind: 'copied', isFolder: false }],
+  [String(eventIds.fileRemoved), { kind: 'deleted', isFolder: false }],
+  [String(eventIds.sftpFileRemoved), { kind: 'deleted', isFolder: false }],
+  [String(eventIds.folderRemoved), { kind: 'deleted', isFolder: true }],
+  [String(eventIds.sftpFolderRemoved), { kind: 'deleted', isFolder: true }],
 ]);
 
 /**

@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/account.ts';
 import type { Right } from '../accounts/permissions.ts';
 import type { EventContext } from '../events/event.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { AccountPaths, denied } from './account-paths.ts';
@@ -105,14 +106,14 @@ export class AccountFiles {
     if (this.may(path, 'missFolder') && !this.#paths.entryAt(path)?.isFolder) throw new ServiceError('not-found', 'Path not found.');
   }
 
-  /** Reports a HEAD: 40005 for a file, 40036 for a folder. */
+  /** Reports a HEAD: `fileHead` for a file, `folderHead` for a folder. */
   noteHead(path: VirtualPath, isFolder: boolean): void {
-    this.emit(isFolder ? 40036 : 40005, path);
+    this.emit(isFolder ? eventIds.folderHead : eventIds.fileHead, path);
   }
 
-  /** Opens a file for reading; events 40004, then 40039, 40040 or 40018 when the download ends, or 40035. */
+  /** Opens a file for reading; events `fileOpened`, then `fileDownloaded`, `downloadFailed` or `clientWentAway` when the download ends, or `openFailed`. */
   openDownload(path: VirtualPath): OpenDownload {
-    return this.#paths.orReport(40035, path, () => {
+    return this.#paths.orReport(eventIds.openFailed, path, () => {
       this.#paths.require(path, 'readFile');
       return new OpenDownload(this.#paths, path, openFile(this.mounts.roots, this.realPath(path)));
     });
@@ -120,24 +121,24 @@ export class AccountFiles {
 
   /** Like `openDownload`, for what is read as it is now: a small file from memory, where it is kept there. */
   download(path: VirtualPath): FileDownload {
-    return this.#paths.orReport(40035, path, () => {
+    return this.#paths.orReport(eventIds.openFailed, path, () => {
       this.#paths.require(path, 'readFile');
       const file = this.environment.fileCache.open(this.mounts.roots, this.realPath(path));
       return 'content' in file ? new KeptDownload(this.#paths, path, file) : new OpenDownload(this.#paths, path, file);
     });
   }
 
-  /** Lists a folder, by name unless it is very large; event 40007, or 40014. With `traverse` alone only sub-folders are shown. @see accountListing */
+  /** Lists a folder, by name unless it is very large; event `folderOpened`, or `listingFailed`. With `traverse` alone only sub-folders are shown. @see accountListing */
   openListing(path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
-    const listing = this.#paths.orReport(40014, path, () => accountListing(this.#paths, path, onUnreadableName));
-    this.emit(40007, path);
+    const listing = this.#paths.orReport(eventIds.listingFailed, path, () => accountListing(this.#paths, path, onUnreadableName));
+    this.emit(eventIds.folderOpened, path);
     return listing;
   }
 
-  /** Searches a folder and all below it for names; event 40007 with `search`, or 40014. @see Search */
+  /** Searches a folder and all below it for names; event `folderOpened` with `search`, or `listingFailed`. @see Search */
   search(path: VirtualPath, text: string): Search {
-    const search = this.#paths.orReport(40014, path, () => new Search(this.#paths, path, text));
-    this.emit(40007, path, { search: text });
+    const search = this.#paths.orReport(eventIds.listingFailed, path, () => new Search(this.#paths, path, text));
+    this.emit(eventIds.folderOpened, path, { search: text });
     return search;
   }
 
@@ -205,24 +206,24 @@ export class AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
   }
 
-  /** Creates a folder; event 40010, 40030 or 40011. @see createFolder */
+  /** Creates a folder; event `folderCreated`, `folderAlreadyThere` or `folderCreationFailed`. @see createFolder */
   createFolder(path: VirtualPath, mode?: number): Promise<void> {
     return createFolder(this.#paths, path, mode);
   }
 
   /**
-   * Begins an upload; event 40021 at once. The caller ends it with `commit` (40017) or `abort` (40022).
+   * Begins an upload; event `uploadStarted` at once. The caller ends it with `commit` (`fileUploaded`) or `abort` (`uploadFailed`).
    */
   async openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
     try {
       return await startUpload(this.#paths, path, await this.#writableFile(path), options);
     } catch (error) {
-      throw this.#paths.reported(40022, path, error, { metadata: options.metadata });
+      throw this.#paths.reported(eventIds.uploadFailed, path, error, { metadata: options.metadata });
     }
   }
 
   /**
-   * Begins an upload that may take several requests; event 40021 at once. @see ResumableUpload
+   * Begins an upload that may take several requests; event `uploadStarted` at once. @see ResumableUpload
    *
    * @param onWanted told when a newer request wants it
    * @throws ServiceError as `openUpload`, and `too-many-requests` for an account with too many unfinished ones
@@ -232,7 +233,7 @@ export class AccountFiles {
       const realPath = () => this.#writableFile(path);
       return await beginUpload(this.#paths, path, await realPath(), options, { realPath, onWanted });
     } catch (error) {
-      throw this.#paths.reported(40022, path, error, { metadata: options.metadata });
+      throw this.#paths.reported(eventIds.uploadFailed, path, error, { metadata: options.metadata });
     }
   }
 
@@ -266,7 +267,7 @@ export class AccountFiles {
   }
 
   /**
-   * Opens a file to write it in any order; event 40021 at once, or 40035. @see RandomUpload
+   * Opens a file to write it in any order; event `uploadStarted` at once, or `openFailed`. @see RandomUpload
    *
    * @throws ServiceError `forbidden` without `write`, or for a file that must be there and may not be looked at; what `RandomUpload.open` throws
    */
@@ -276,54 +277,54 @@ export class AccountFiles {
       if (!options.create) this.#paths.requireTold(path);
       return await RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     } catch (error) {
-      throw this.#paths.reported(40035, path, error);
+      throw this.#paths.reported(eventIds.openFailed, path, error);
     }
   }
 
-  /** Sets times and mode; event 30038 or 30039. @see setAttributes */
+  /** Sets times and mode; event `sftpAttributesSet` or `sftpAttributesSetFailed`. @see setAttributes */
   setAttributes(path: VirtualPath, change: AttributeChange): Promise<void> {
     return setAttributes(this.#paths, path, change);
   }
 
-  /** Renames a file that is being uploaded; event 40055 or 40056. @see renameUpload */
+  /** Renames a file that is being uploaded; event `fileRenamed` or `renameFailed`. @see renameUpload */
   renameUpload(upload: RandomUpload, to: VirtualPath, options: MoveOptions): Promise<void> {
     return renameUpload(this.#paths, upload, to, options);
   }
 
-  /** Removes a file that is being uploaded, and the old one of its name; event 40012 or 40013. */
+  /** Removes a file that is being uploaded, and the old one of its name; event `fileRemoved` or `fileRemovalFailed`. */
   async removeUpload(upload: RandomUpload): Promise<void> {
     if (!this.#paths.entryAt(upload.path)) return removeUpload(this.#paths, upload);
     return onceDone(this.deleteFile(upload.path), () => upload.remove());
   }
 
-  /** Deletes a file; event 40012 or 40013. @see deleteFile */
+  /** Deletes a file; event `fileRemoved` or `fileRemovalFailed`. @see deleteFile */
   deleteFile(path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
     return deleteFile(this.#paths, path, verify);
   }
 
-  /** Deletes a folder that is empty; event 40026 or 40027. @see deleteEmptyFolder */
+  /** Deletes a folder that is empty; event `folderRemoved` or `folderRemovalFailed`. @see deleteEmptyFolder */
   deleteEmptyFolder(path: VirtualPath): Promise<void> {
     return deleteEmptyFolder(this.#paths, path);
   }
 
-  /** Deletes a folder with all it holds; event 40026 or 40027. @see deleteFolder */
+  /** Deletes a folder with all it holds; event `folderRemoved` or `folderRemovalFailed`. @see deleteFolder */
   deleteFolder(path: VirtualPath, options: FolderDeletion = {}): Promise<LeftBehind[]> {
     return deleteFolder(this.#paths, path, options);
   }
 
-  /** Copies a file; events 40061 and 40068 (on disk), or 40067. @see copyFile */
+  /** Copies a file; events `copyStarted` and `fileCopied` (on disk), or `copyFailed`. @see copyFile */
   copyFile(from: VirtualPath, to: VirtualPath, options: CopyOptions): Promise<{ created: boolean }> {
     return copyFile(this.#paths, from, to, options);
   }
 
-  /** Moves a file or a folder; events 40062 or 40063, then 40055 or 40065 (on disk), or 40056. @see moveEntry */
+  /** Moves a file or a folder; events `fileMoveStarted` or `folderMoveStarted`, then `fileRenamed` or `folderRenamed` (on disk), or `renameFailed`. @see moveEntry */
   move(from: VirtualPath, to: VirtualPath, options: MoveOptions): Promise<{ created: boolean }> {
     return moveEntry(this.#paths, from, to, options);
   }
 
-  /** Reports that a change of properties was denied: 40066, on disk when the promise resolves. */
+  /** Reports that a change of properties was denied: `propertiesDenied`, on disk when the promise resolves. */
   async noteDeniedProperties(path: VirtualPath, details: string): Promise<void> {
-    await this.environment.events.emitDurable(this.#paths.draft(40066, path, { details }));
+    await this.environment.events.emitDurable(this.#paths.draft(eventIds.propertiesDenied, path, { details }));
   }
 
   /**
@@ -353,10 +354,10 @@ export class AccountFiles {
     return spaceAt(this.#paths, path);
   }
 
-  /** Runs a custom trigger on members of a folder: one event 40043 with the members that exist. */
+  /** Runs a custom trigger on members of a folder: one event `triggerRun` with the members that exist. */
   async runTrigger(folder: VirtualPath, name: string, members: readonly string[]): Promise<void> {
     this.environment.events.assertWritable();
-    await this.emitDurable(40043, folder, { name, files: members });
+    await this.emitDurable(eventIds.triggerRun, folder, { name, files: members });
   }
 
   /** Real path of a virtual one, links not resolved. @throws ServiceError `not-found` for a purely virtual folder */

@@ -1,6 +1,7 @@
 import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { notDurable } from '../events/internal-error.ts';
 import { SharedMembers } from '../events/shared-members.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
@@ -21,28 +22,28 @@ import { neededRights, type Operation } from './needed-rights.ts';
  * not tell. What is not here is the same for both.
  */
 const counterparts: ReadonlyMap<number, number | undefined> = new Map<number, number | undefined>([
-  [40004, 30043],
-  [40007, 30019],
-  [40010, 30029],
-  [40011, 30030],
-  [40012, 30023],
-  [40013, 30024],
-  [40014, 30021],
-  [40017, 30068],
-  [40018, undefined],
-  [40021, 30043],
-  [40022, 30042],
-  [40026, 30032],
-  [40027, 30033],
-  [40030, 30030],
-  [40035, 30044],
-  [40039, 30067],
-  [40040, 30041],
-  [40055, 30026],
-  [40056, 30027],
-  [40062, undefined],
-  [40063, undefined],
-  [40065, 30026],
+  [eventIds.fileOpened, eventIds.sftpFileOpened],
+  [eventIds.folderOpened, eventIds.sftpFolderOpened],
+  [eventIds.folderCreated, eventIds.sftpFolderCreated],
+  [eventIds.folderCreationFailed, eventIds.sftpFolderCreationFailed],
+  [eventIds.fileRemoved, eventIds.sftpFileRemoved],
+  [eventIds.fileRemovalFailed, eventIds.sftpFileRemovalFailed],
+  [eventIds.listingFailed, eventIds.sftpListingFailed],
+  [eventIds.fileUploaded, eventIds.sftpFileUploaded],
+  [eventIds.clientWentAway, undefined],
+  [eventIds.uploadStarted, eventIds.sftpFileOpened],
+  [eventIds.uploadFailed, eventIds.sftpUploadFailed],
+  [eventIds.folderRemoved, eventIds.sftpFolderRemoved],
+  [eventIds.folderRemovalFailed, eventIds.sftpFolderRemovalFailed],
+  [eventIds.folderAlreadyThere, eventIds.sftpFolderCreationFailed],
+  [eventIds.openFailed, eventIds.sftpOpenFailed],
+  [eventIds.fileDownloaded, eventIds.sftpFileDownloaded],
+  [eventIds.downloadFailed, eventIds.sftpDownloadFailed],
+  [eventIds.fileRenamed, eventIds.sftpRenamed],
+  [eventIds.renameFailed, eventIds.sftpRenameFailed],
+  [eventIds.fileMoveStarted, undefined],
+  [eventIds.folderMoveStarted, undefined],
+  [eventIds.folderRenamed, eventIds.sftpRenamed],
 ]);
 
 /**
@@ -204,7 +205,7 @@ export class AccountPaths {
 
   /**
    * Tells of a change that took effect; its events are on disk when the promise resolves. Where the disk failed after the change they have
-   * `durable: false`, and event 40003 names the fault (docs/spec/events.md#durability).
+   * `durable: false`, and event `internalError` names the fault (docs/spec/events.md#durability).
    *
    * @param emit journals one of the events
    * @throws ServiceError `not-durable` for such a fault, and when an event is not safe in the journal: the change is made all the same

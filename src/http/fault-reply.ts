@@ -1,6 +1,7 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { PublicFailure } from '../auth/auth-method.ts';
 import { hasChanged } from '../events/dispatcher.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { noteInternalError } from '../events/internal-error.ts';
 import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { namesType } from '../lib/headers/accept-header.ts';
@@ -40,7 +41,7 @@ export async function respondToFault(c: HttpContext, error: unknown): Promise<Re
 
 /**
  * The reply to whatever a handler threw, as the client wants it: an errors body or a page. Emits the events of
- * refusals that have no event of their own: 40000 for every 401, 40019 for bad requests, 40003 for internal errors.
+ * refusals that have no event of their own: `requestNotAuthorised` for every 401, `badRequest` for bad requests, `internalError` for internal errors.
  */
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
@@ -67,9 +68,9 @@ function noteFault(exchange: Exchange, fault: ServiceError): void {
     });
     fault.message = internalErrorText(reference);
   } else if (status === 401) {
-    events.emit({ id: 40000, context: exchange.eventContext(), data });
+    events.emit({ id: eventIds.requestNotAuthorised, context: exchange.eventContext(), data });
   } else if ([400, 413, 415, 416, 505].includes(status)) {
-    if (fault.code !== 'client-gone') events.emit({ id: 40019, context: exchange.eventContext(), data });
+    if (fault.code !== 'client-gone') events.emit({ id: eventIds.badRequest, context: exchange.eventContext(), data });
   }
 }
 

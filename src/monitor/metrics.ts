@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { eventIds } from '../events/event-ids.ts';
 import { joinedFigures, type MetricFigures } from './node-figures.ts';
 import type { MonitorSources, ServiceFigures } from './sources.ts';
 import { SshMetrics } from './ssh-metrics.ts';
@@ -11,15 +12,15 @@ const remoteBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 
 /** The outcome that an event tells of an authentication (docs/spec/events.md#catalogue). */
 const authenticationOutcomes: Record<string, string> = {
-  '20137': 'accepted',
-  '20136': 'forbidden',
-  '20142': 'rejected',
-  '20021': 'unknown',
-  '20005': 'banned',
+  [eventIds.authenticationAccepted]: 'accepted',
+  [eventIds.authenticationForbidden]: 'forbidden',
+  [eventIds.authenticationRejected]: 'rejected',
+  [eventIds.credentialsNotAccepted]: 'unknown',
+  [eventIds.addressRefused]: 'banned',
 };
 
 /** The event of a fault of the program (docs/spec/events.md#catalogue). */
-const internalError = '40003';
+const internalError = String(eventIds.internalError);
 
 /** The figures of one process in the Prometheus text format. */
 export class Metrics {

@@ -1,12 +1,13 @@
 import type { Counter } from 'prom-client';
+import { eventIds } from '../events/event-ids.ts';
 
 /** Events of transfers that ended, with their direction and outcome (docs/spec/events.md#catalogue). */
 const transfers: Readonly<Record<string, { direction: 'download' | 'upload'; outcome: 'done' | 'failed'; bytes: string }>> = {
-  '30067': { direction: 'download', outcome: 'done', bytes: 'total_read' },
-  '30041': { direction: 'download', outcome: 'failed', bytes: 'total_read' },
-  '30068': { direction: 'upload', outcome: 'done', bytes: 'total_write' },
-  '30017': { direction: 'upload', outcome: 'done', bytes: 'total_write' },
-  '30042': { direction: 'upload', outcome: 'failed', bytes: 'total_write' },
+  [eventIds.sftpFileDownloaded]: { direction: 'download', outcome: 'done', bytes: 'total_read' },
+  [eventIds.sftpDownloadFailed]: { direction: 'download', outcome: 'failed', bytes: 'total_read' },
+  [eventIds.sftpFileUploaded]: { direction: 'upload', outcome: 'done', bytes: 'total_write' },
+  [eventIds.sftpTemporaryFileUploaded]: { direction: 'upload', outcome: 'done', bytes: 'total_write' },
+  [eventIds.sftpUploadFailed]: { direction: 'upload', outcome: 'failed', bytes: 'total_write' },
 };
 
 /** Figures of SSH services. */
@@ -41,7 +42,7 @@ export class SshMetrics {
   event(id: string, service: string, data: Readonly<Record<string, unknown>>): void {
     const transfer = transfers[id];
     // The second event of an upload under a temporary name: it was counted when it was whole.
-    if (!transfer || (id === '30068' && data.uploaded_as !== undefined)) return;
+    if (!transfer || (id === String(eventIds.sftpFileUploaded) && data.uploaded_as !== undefined)) return;
     const { direction, outcome, bytes } = transfer;
     this.#transfers.inc({ service, direction, outcome });
     this.#bytes.inc({ service, direction }, Number(data[bytes]) || 0);

@@ -6,6 +6,7 @@ import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { ConsoleOptions } from '../config/schema/console-options.ts';
 import type { EventComponent, EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
 import type { FileServiceOptions, RequestParts } from './parts.ts';
 
 /** How much was ended of those who may be in no more. */
@@ -35,7 +36,7 @@ export function bothReloads(first: PreparedReload, second: PreparedReload): Prep
   };
 }
 
-/** Emits an event about the life of a service: 20076, 20077, 20078. */
+/** Emits an event about the life of a service: `serviceStarted`, `serviceStartFailed`, `serviceStopped`. */
 export type Announce = (id: number, data: Record<string, unknown>, component: EventComponent) => void;
 
 /** A service as events name it. */
@@ -58,5 +59,5 @@ export function lifetimesOf(parts: RequestParts | undefined, uuid: string): Sess
 export function timeoutEvent({ config }: RequestParts, uuid: string, identity: Identity, account: Account | undefined): EventDraft {
   const component = componentOf(uuid, config.services[uuid] as FileServiceOptions);
   const ofEvents = accountOfEvents(account ?? { ...identity, email: '' }, processAccount().peer);
-  return { id: 40015, context: { account: ofEvents, component, ...(account && { group: account.groupUuid }) } };
+  return { id: eventIds.sessionTimedOut, context: { account: ofEvents, component, ...(account && { group: account.groupUuid }) } };
 }

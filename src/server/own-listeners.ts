@@ -1,6 +1,7 @@
 import { LoginAttempts } from '../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../auth/sessions.ts';
 import type { Config } from '../config/schema/schema.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { HandleShares } from '../files/handle-shares.ts';
 import { HttpServer } from '../http/connection/http-server.ts';
 import { ticketSecretLastsMs } from '../http/connection/ticket-keys.ts';
@@ -213,10 +214,10 @@ export class OwnListeners {
       await server.listen();
       this.#running.set(key, { server, sessions });
       const port = Number(new URL(server.url).port || (options.type === 'https' ? 443 : 80));
-      announce(20076, startData(uuid, options, port), component);
+      announce(eventIds.serviceStarted, startData(uuid, options, port), component);
     } catch (error) {
       if (!this.#running.has(uuid)) sessions.close();
-      announce(20077, { ...startData(uuid, options), reason: (error as Error).message }, component);
+      announce(eventIds.serviceStartFailed, { ...startData(uuid, options), reason: (error as Error).message }, component);
       throw error;
     }
   }
@@ -228,7 +229,7 @@ export class OwnListeners {
     this.#running.delete(key);
     if (![...this.#running.values()].some((other) => other.sessions === running.sessions)) running.sessions.close();
     const { component, options } = running.server.service;
-    this.#dependencies.announce(20078, { name: component.name, type: options.type, reason }, component);
+    this.#dependencies.announce(eventIds.serviceStopped, { name: component.name, type: options.type, reason }, component);
     return inTime;
   }
 

@@ -8,6 +8,7 @@ import type { Collections } from '../control/collection.ts';
 import { ControlServer } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { recentChanges } from '../events/recent-changes.ts';
 import { uploadLimits } from '../files/uploads/options.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
@@ -136,7 +137,7 @@ export class Server {
       // Of several nodes that answer at one address none tells of its start while the others serve.
       if (this.#supervisor) await this.#monitoring.count(this.#config);
       else await this.#monitoring.apply(this.#config);
-      this.#emit(20001, { version: SVC_VERSION });
+      this.#emit(eventIds.serverStarting, { version: SVC_VERSION });
       await core.deliveries.apply(parts.handlers, Object.keys(this.#config.event_handlers));
       await startMethods(parts);
       this.#assertGoesOn();
@@ -144,7 +145,7 @@ export class Server {
       await (await consoles.prepare(this.#config)).commit();
       running.control = await this.#openControl(running);
       this.#assertGoesOn();
-      this.#emit(20181, { version: SVC_VERSION });
+      this.#emit(eventIds.serverStarted, { version: SVC_VERSION });
       core.events.assertWritable();
       this.#phase = 'ready';
       if (this.#supervisor) await this.#monitoring.apply(this.#config);
@@ -248,7 +249,7 @@ export class Server {
       const old = running.parts;
       running.parts = parts;
       await stopMethods(old);
-      await core.events.emitDurable({ id: 20012, context: contextOf(core), data: { changes, ended } });
+      await core.events.emitDurable({ id: eventIds.configurationReloaded, context: contextOf(core), data: { changes, ended } });
       return ended;
     };
     return { changes, commit, abort: prepared.abort };
@@ -289,7 +290,7 @@ export class Server {
   async #close({ dataFolder, state, core, listeners, consoles, parts, control }: Running): Promise<boolean> {
     const endMs = this.#common.clock.monotonicMs() + this.#config.server.shutdown_timeout * 1000;
     const leftMs = () => (this.#hurry.signal.aborted ? 0 : endMs - this.#common.clock.monotonicMs());
-    if (listeners.listening().length > 0) this.#emit(20002);
+    if (listeners.listening().length > 0) this.#emit(eventIds.serverStopping);
     const finished = await listeners.stop(leftMs());
     await consoles.stop();
     await control?.close();

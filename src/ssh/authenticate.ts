@@ -5,6 +5,7 @@ import type { AuthChain, ChainResult } from '../auth/auth-chain.ts';
 import { refusalError } from '../auth/ban-list.ts';
 import type { Credentials } from '../auth/credentials.ts';
 import type { Identity } from '../auth/identity.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { noteBanned } from './connection/admission.ts';
 import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
@@ -146,7 +147,7 @@ export class Login {
     const username = this.#username;
     if (!this.#unknownKey.isTold) {
       const data = { username, details: 'No account of this name has the key.' };
-      service.events.emit({ id: 20021, context: contextOf(this.#connection), data });
+      service.events.emit({ id: eventIds.credentialsNotAccepted, context: contextOf(this.#connection), data });
     }
     const credentials = { type: 'ssh-key', username, content: this.#unknownKey.content, address: peer.address } as const;
     const attempt = await service.attempts.begin(credentials, service.chain.longestAnswerMs);
@@ -231,7 +232,11 @@ export class Login {
     }
     if (verdict === 'first-of-two') {
       this.#first = { kind, account, identity };
-      this.#connection.service.events.emit({ id: 20126, context: contextOf(this.#connection, account), data: { credentials: kind } });
+      this.#connection.service.events.emit({
+        id: eventIds.firstCredentialAccepted,
+        context: contextOf(this.#connection, account),
+        data: { credentials: kind },
+      });
       return { partial: this.#methodsLeft() };
     }
     if (this.#first && this.#first.account.uuid !== account.uuid) return { refused: 'tried' };
@@ -284,7 +289,7 @@ export class Login {
   #noteWrongKind(account: Account): void {
     const { service } = this.#connection;
     service.events.emit({
-      id: 20142,
+      id: eventIds.authenticationRejected,
       context: contextOf(this.#connection, account),
       data: {
         username: account.name,

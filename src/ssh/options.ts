@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { loginServiceOptions, proxyRanges, servicePort } from '../auth/service-options.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { integer, largestSizeBytes, number, optionalText, textList, yesNo } from '../lib/option-types.ts';
 import { algorithmFaults } from './algorithms.ts';
 
@@ -54,7 +55,9 @@ export const sshOptions = z.strictObject({
     .describe('Files of more bytes than this are written in place when a client opens them to change a part.'),
   attribute_events: yesNo()
     .default(false)
-    .describe('Tell of requests for the attributes of files and folders, too: events 30035 and 30036; clients send many.'),
+    .describe(
+      `Tell of requests for the attributes of files and folders, too: events ${eventIds.sftpAttributesRead} and ${eventIds.sftpAttributesReadFailed}; clients send many.`,
+    ),
   checksum_commands: yesNo().default(false).describe('Answer `md5sum`, `sha1sum` and `sha256sum` of one path, for rclone.'),
   proxy_protocol: yesNo()
     .default(false)

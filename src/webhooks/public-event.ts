@@ -1,9 +1,10 @@
 import type { ServiceEvent } from '../events/event.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { isObject } from '../lib/json.ts';
 import type { OutgoingEvent } from './payload/payload.ts';
 
 /** A 403 of the authentication endpoint: its body stands in `data.response`. */
-const forbiddenEvent = '20136';
+const forbiddenEvent = String(eventIds.authenticationForbidden);
 
 /**
  * An event as receivers may see it: `code` and `extra` of a 403 stand in the journal alone

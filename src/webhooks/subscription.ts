@@ -1,5 +1,6 @@
 import { type EventDefinition, eventCatalogue } from '../events/catalogue.ts';
 import type { ServiceEvent } from '../events/event.ts';
+import { eventIds } from '../events/event-ids.ts';
 import { eventVariable } from '../events/variables.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { compileExpression } from '../lib/expression.ts';
@@ -7,7 +8,7 @@ import type { Filter } from '../lib/option-types.ts';
 import type { DataRule, EventHandlerOptions } from './options.ts';
 
 /** Events about deliveries: what a handler does must not make work for itself, or for two handlers in turn without end. */
-const deliveryEvents = new Set(['20174', '20189', '40042']);
+const deliveryEvents = new Set([String(eventIds.deliveryFailed), String(eventIds.eventDelivered), String(eventIds.urlSuspended)]);
 
 /** Whether a handler wants an event; `group` is the group of the event's account. */
 export type Subscription = (event: ServiceEvent, group: string | undefined) => boolean;
@@ -54,7 +55,7 @@ function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
 
 // A test of one handler went to that one at once.
 function isTest({ id, data }: ServiceEvent): boolean {
-  return id === '20011' && data.administrator !== undefined;
+  return id === String(eventIds.testEventSent) && data.administrator !== undefined;
 }
 
 function isTarget({ id, groups }: EventDefinition, options: Pick<SubscriptionOptions, 'target' | 'groups'>): boolean {

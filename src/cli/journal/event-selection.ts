@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { eventIds } from '../../events/event-ids.ts';
 import type { EventSelection } from '../../events/journal/search/event-selection.ts';
 import { positiveNumber } from '../arguments.ts';
 
@@ -40,7 +41,8 @@ export function pointInTime(text: string): number {
 
 function gatheredIds(text: string, before: number[]): number[] {
   const ids = text.split(',').map((item) => item.trim());
-  if (!ids.every((id) => /^\d+$/.test(id))) throw new InvalidArgumentError('Give event IDs, for example 40017,40022.');
+  if (!ids.every((id) => /^\d+$/.test(id)))
+    throw new InvalidArgumentError(`Give event IDs, for example ${eventIds.fileUploaded},${eventIds.uploadFailed}.`);
   return [...before, ...ids.map(Number)];
 }
 

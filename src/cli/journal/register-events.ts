@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import { gathered, positiveNumber, type Register } from '../arguments.ts';
 import { addSelection } from './event-selection.ts';
 
@@ -24,7 +25,7 @@ outcome, event IDs, first event's UUID, URL, status, attempts, source, details.
 
 Examples:
   svc events --follow
-  svc events --id 40017,40022 --since 1d --json
+  svc events --id ${eventIds.fileUploaded},${eventIds.uploadFailed} --since 1d --json
   svc events --deliveries --failed --handler crm
   svc events --catalogue`;
 

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { eventIds } from '../../events/event-ids.ts';
 import { readLogo } from '../../http/logo.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { refusedPassthroughHeaders } from '../../lib/headers/header-names.ts';
@@ -133,7 +134,7 @@ export function lintConsoles(config: Config, report: Report): void {
 }
 
 /** The event that an upload's back-end answers (docs/spec/delivery.md#upload-back-end). */
-const uploadDone = 40017;
+const uploadDone = eventIds.fileUploaded;
 
 /** Headers that differ from reply to reply, so that `headers` must not set them for all. */
 const headersOfOneReply = new Set([...refusedPassthroughHeaders, 'content-type', 'content-range', 'etag', 'location', 'www-authenticate']);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { eventIds } from '../../events/event-ids.ts';
 import { configSchema } from './schema.ts';
 
 /**
@@ -50,7 +51,7 @@ export const optionExamples: Readonly<Record<string, Readonly<Record<string, rea
     tls_key_path: ['./server.key'],
   },
   event_handlers: {
-    target: ['40017, 40022', [40_017], '!40004'],
+    target: [`${eventIds.fileUploaded}, ${eventIds.uploadFailed}`, [eventIds.fileUploaded], `!${eventIds.fileOpened}`],
     groups: ['file-operation, !operation-read'],
     source_addresses: ['10.0.0.0/8, !10.0.0.1'],
     data_filter: ['api_backend, yes', ['path, /inbox/*', 'file_name, !*.tmp']],

@@ -36,7 +36,7 @@ type AuthTestRequest = z.infer<typeof authTestRequest>;
 const turns = new FairTurns({ atOnce: testsAtOnce, waitingOfOne: 4, waiting: 16 });
 
 /**
- * `POST /api/auth-test`: asks the methods of the configuration in force about credentials, which are kept nowhere. Event 20191 with the account's
+ * `POST /api/auth-test`: asks the methods of the configuration in force about credentials, which are kept nowhere. Event `administratorAction` with the account's
  * name alone.
  */
 export async function testLogin(c: ConsoleContext): Promise<Response> {

@@ -8,7 +8,7 @@ import { type ConsoleContext, recordAction } from '../environment.ts';
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
 
-/** What is done to the things of a kind when they are removed, as event 20191 names it. */
+/** What is done to the things of a kind when they are removed, as event `administratorAction` names it. */
 const removals: Readonly<Record<CollectionName, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',
@@ -30,7 +30,7 @@ export function listItems(name: CollectionName): (c: ConsoleContext) => Promise<
   };
 }
 
-/** `DELETE /api/sessions` and the like: what is named by the query, or everything with `all=1`. Event 20191. */
+/** `DELETE /api/sessions` and the like: what is named by the query, or everything with `all=1`. Event `administratorAction`. */
 export function removeItems(name: CollectionName): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const items = await removeSelected(collectionOf(c, name), selectionOf(c.env.query));

@@ -30,7 +30,7 @@ export function showChanges(c: ConsoleContext): Response {
   return answerJson(c, { would_reload: reason === null, reason, changes: shownChanges(running, loaded), findings: errors });
 }
 
-/** `POST /api/configuration/reload`: as `svc reload`, at all nodes. Event 20191. */
+/** `POST /api/configuration/reload`: as `svc reload`, at all nodes. Event `administratorAction`. */
 export async function reloadConfiguration(c: ConsoleContext): Promise<Response> {
   const report = await c.env.service.sources.configuration.reload();
   const own = report.reloaded ? report.changes.join(', ') : 'refused';

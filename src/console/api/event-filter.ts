@@ -1,4 +1,4 @@
-import { eventGroups } from '../../events/catalogue.ts';
+import { eventGroups, eventIds } from '../../events/event-ids.ts';
 import type { EventSelection } from '../../events/journal/search/event-selection.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Parameters } from './parameters.ts';
@@ -13,7 +13,7 @@ const maxItems = 1000;
 export function selectionOf(parameters: Parameters): EventSelection {
   const [since, until] = [parameters.timeMs('since'), parameters.timeMs('until')];
   const id = (parameters.codes('id', maxItems) ?? []).map((item) => {
-    if (!/^\d{1,6}$/.test(item)) throw new ServiceError('bad-request', '"id" must be IDs of events, such as 40017.');
+    if (!/^\d{1,6}$/.test(item)) throw new ServiceError('bad-request', `"id" must be IDs of events, such as ${eventIds.fileUploaded}.`);
     return Number(item);
   });
   const list = (name: string) => parameters.texts(name, maxItems) ?? [];

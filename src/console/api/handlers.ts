@@ -26,7 +26,7 @@ async function act(c: ConsoleContext, action: 'start' | 'pause' | 'resume'): Pro
   return answerNothing(c);
 }
 
-/** `POST /api/handlers/{uuid}/test`: sends event 20011 to it at once, and tells what came of it. */
+/** `POST /api/handlers/{uuid}/test`: sends event `testEventSent` to it at once, and tells what came of it. */
 export async function testHandler(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   await recordAction(c, 'handler-test', uuid);

@@ -4,6 +4,7 @@ import { authTestReport } from '../../config/probe/probe-report.ts';
 import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/shown-items.ts';
 import { count, text } from '../../control/shown-node.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
 import { collectionNames } from './collections.ts';
 import { explainRequest } from './explain.ts';
@@ -185,7 +186,10 @@ export const operations: Record<string, Operation> = {
   ),
   'POST /api/handlers/{uuid}/resume': handlerAction('resumeHandler', 'Let a paused handler go on where it stands.'),
   'POST /api/handlers/{uuid}/test': {
-    ...handlerAction('testHandler', 'Send event 20011 to a handler at once, one attempt a URL, and wait for what comes of it.'),
+    ...handlerAction(
+      'testHandler',
+      `Send event ${eventIds.testEventSent} to a handler at once, one attempt a URL, and wait for what comes of it.`,
+    ),
     reply: ['What came of it.', testedHandler],
   },
   'POST /api/handlers/{uuid}/lift-suspension': {

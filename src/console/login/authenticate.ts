@@ -1,4 +1,5 @@
 import { type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { header } from '../../http/request/exchange.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
@@ -49,10 +50,10 @@ async function checkBasic(exchange: ConsoleExchange, authorization: string): Pro
 }
 
 /**
- * Checks a name and a password as often as they may be guessed at, and tells of it with event 20190; of a script that sends them with every request,
+ * Checks a name and a password as often as they may be guessed at, and tells of it with event `administratorLogin`; of a script that sends them with every request,
  * once in a while.
  *
- * @throws ServiceError `unauthorized`, `too-many-requests` with event 20005 for a banned address or name
+ * @throws ServiceError `unauthorized`, `too-many-requests` with event `addressRefused` for a banned address or name
  */
 export function checkPassword(exchange: ConsoleExchange, name: string, password: string, way: LoginWay): Promise<Administrator> {
   const { administrators } = exchange.service;
@@ -83,7 +84,7 @@ async function counted(
   const isNews = way !== 'basic' || !administrator || !result.isKnown;
   if (isNews) {
     const data = { administrator: administrator?.name ?? name, outcome: administrator ? 'accepted' : 'refused', way };
-    await service.events.emitDurable({ id: 20190, context: eventContext(exchange), data });
+    await service.events.emitDurable({ id: eventIds.administratorLogin, context: eventContext(exchange), data });
   }
   if (!administrator) throw new ServiceError('unauthorized', way === 'link' ? linkRefused : 'The name or the password is not correct.');
   return administrator;
@@ -93,6 +94,6 @@ const linkRefused = 'The link was used before, or is more than five minutes old.
 
 function refuse(exchange: ConsoleExchange, refusal: Refusal, username: string): ServiceError {
   const data = refusalData(refusal, exchange.peer.address, username);
-  exchange.service.events.emit({ id: 20005, context: eventContext(exchange), data });
+  exchange.service.events.emit({ id: eventIds.addressRefused, context: eventContext(exchange), data });
   return refusalError(refusal);
 }

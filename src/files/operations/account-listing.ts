@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { openFolder } from '../disk/opened.ts';
@@ -14,7 +15,7 @@ export interface EntryBatches extends AsyncIterable<Entry[]> {
 /**
  * The members of a folder, virtual ones first, then by name in blocks (`readFolder`); with `traverse` alone only sub-folders.
  *
- * @param onUnreadableName told of each name that is left out as it is not UTF-8, besides event 40028
+ * @param onUnreadableName told of each name that is left out as it is not UTF-8, besides event `nameNotUtf8`
  * @throws ServiceError `forbidden` without `list` or `traverse`, `not-found`
  */
 export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
@@ -39,7 +40,7 @@ function readBatches(
   const folder = openFolder(roots, realPath);
   const nowMs = paths.environment.clock.nowMs();
   const onUnreadableName = (name: string) => {
-    paths.emit(40028, path, { details: name });
+    paths.emit(eventIds.nameNotUtf8, path, { details: name });
     tell?.();
   };
   const batches = (async function* () {

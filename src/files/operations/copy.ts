@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { eventIds } from '../../events/event-ids.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -28,7 +29,7 @@ export interface CopyOptions extends ReplacementRules {
  * destination, where the options let one be replaced, comes back when the copy fails.
  *
  * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and what `checkReplaceable` asks
- * for. Events 40061, then 40026 for a folder that was replaced and 40068, on disk when the promise resolves; or 40067.
+ * for. Events `copyStarted`, then `folderRemoved` for a folder that was replaced and `fileCopied`, on disk when the promise resolves; or `copyFailed`.
  *
  * @returns whether the destination was free before, as far as the account may be told
  * @throws ServiceError `forbidden`, `never-allowed` for a folder, `not-found`, `parent-missing`, `destination-exists`, `exists` for a folder at the
@@ -60,12 +61,12 @@ export async function copyFile(
     await paths.requireUnlocked(to, paths.entryAt(to)?.isFolder ? 'tree' : 'content');
     replaced = await copyOpened(paths, { from, to, realTo: paths.writable(target), opened, source, durability }, options);
   } catch (error) {
-    throw paths.reported(40067, from, error, { destination: to });
+    throw paths.reported(eventIds.copyFailed, from, error, { destination: to });
   } finally {
     if (opened) void closeFile(opened.fd, opened.stats.size);
   }
-  const told = [paths.draft(40068, from, { destination: to, replaced: replaced ? true : undefined })];
-  if (replaced === 'folder') told.unshift(paths.draft(40026, to));
+  const told = [paths.draft(eventIds.fileCopied, from, { destination: to, replaced: replaced ? true : undefined })];
+  if (replaced === 'folder') told.unshift(paths.draft(eventIds.folderRemoved, to));
   await paths.tellDone(durability, told);
   return { created: !replaced || !paths.isTold(to) };
 }
@@ -92,7 +93,7 @@ async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions)
   const { roots } = paths.mounts;
   const reservation = await quotas.reserve(roots, paths.account.quotaSizeBytes, existing?.sizeBytes ?? 0, source.sizeBytes);
   try {
-    paths.emit(40061, copy.from, { destination: to });
+    paths.emit(eventIds.copyStarted, copy.from, { destination: to });
     const write = () => writeCopy(paths, copy, options, reservation);
     if (!existing?.isFolder) return (await write()) ? 'file' : undefined;
     await replaceFolder(paths, copy, write);

@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import { eventIds } from '../../events/event-ids.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -7,7 +8,7 @@ import { changeInParent } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 
 /**
- * Creates a folder; event 40010 (on disk when the promise resolves), 40030 when it exists, or 40011.
+ * Creates a folder; event `folderCreated` (on disk when the promise resolves), `folderAlreadyThere` when it exists, or `folderCreationFailed`.
  *
  * @param mode permission bits, before those that the process takes away (umask)
  */
@@ -21,7 +22,11 @@ export async function createFolder(paths: AccountPaths, path: VirtualPath, mode?
     await paths.requireUnlocked(path, 'membership');
     await changeInParent(paths.mounts.roots, paths.writable(location), durability, (member) => mkdirSync(member, mode));
   } catch (error) {
-    throw paths.reported(asServiceError(error).code === 'exists' ? 40030 : 40011, path, error);
+    throw paths.reported(
+      asServiceError(error).code === 'exists' ? eventIds.folderAlreadyThere : eventIds.folderCreationFailed,
+      path,
+      error,
+    );
   }
-  await paths.emitDurable(40010, path, {}, durability);
+  await paths.emitDurable(eventIds.folderCreated, path, {}, durability);
 }

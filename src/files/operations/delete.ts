@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -8,7 +9,7 @@ import { endUploadsBelow } from '../uploads/end-uploads-below.ts';
 import { type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './folder-remover.ts';
 
 /**
- * Deletes a file; event 40012 or 40013.
+ * Deletes a file; event `fileRemoved` or `fileRemovalFailed`.
  *
  * @param verify runs with what the name means just before it is removed; throwing keeps the file
  */
@@ -25,14 +26,14 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
       await removeFile(mounts.roots, realPath, durability);
     });
   } catch (error) {
-    throw paths.reported(40013, path, error);
+    throw paths.reported(eventIds.fileRemovalFailed, path, error);
   }
   await paths.forgetLocks(path);
   environment.quotas.removed(mounts.roots);
-  await paths.emitDurable(40012, path, {}, durability);
+  await paths.emitDurable(eventIds.fileRemoved, path, {}, durability);
 }
 
-/** Deletes a folder that is empty but for unfinished uploads, which end with it; event 40026 or 40027. @throws ServiceError `not-empty`, `exists` for a file */
+/** Deletes a folder that is empty but for unfinished uploads, which end with it; event `folderRemoved` or `folderRemovalFailed`. @throws ServiceError `not-empty`, `exists` for a file */
 export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
   const durability = new Durability();
   let place: string;
@@ -45,7 +46,7 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
     if (current.isLink) await removeFile(paths.mounts.roots, realPath, durability);
     else await removeUnusedFolder(paths.mounts.roots, realPath, durability);
   } catch (error) {
-    throw paths.reported(40027, path, error);
+    throw paths.reported(eventIds.folderRemovalFailed, path, error);
   }
   await tellRemoved(paths, path, place, durability);
 }
@@ -53,7 +54,7 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
 async function tellRemoved(paths: AccountPaths, path: VirtualPath, place: string, durability: Durability): Promise<void> {
   await paths.forgetLocks(path);
   try {
-    await paths.emitDurable(40026, path, {}, durability);
+    await paths.emitDurable(eventIds.folderRemoved, path, {}, durability);
   } finally {
     await endUploadsBelow(paths, place);
   }
@@ -68,7 +69,7 @@ export interface FolderDeletion {
 }
 
 /**
- * Deletes a folder with all it holds; event 40026 or 40027. Every member's permission is checked before the
+ * Deletes a folder with all it holds; event `folderRemoved` or `folderRemovalFailed`. Every member's permission is checked before the
  * first removal; an empty folder needs `delete-folder` alone.
  *
  * @returns what was left behind; empty when all is gone
@@ -89,7 +90,7 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { ver
     left = await removeTree(mounts.roots, realPath, folders, durability, { temporaries: environment.temporaries, stop });
     if (current.isLink) await removeFile(mounts.roots, realPath, durability);
   } catch (error) {
-    throw paths.reported(40027, path, error);
+    throw paths.reported(eventIds.folderRemovalFailed, path, error);
   } finally {
     environment.quotas.removed(mounts.roots);
   }
@@ -98,7 +99,9 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { ver
     return left;
   }
   if (durability.fault !== undefined) paths.notDurable(durability.fault, path);
-  await paths.emitDurable(40027, path, { details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100) });
+  await paths.emitDurable(eventIds.folderRemovalFailed, path, {
+    details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100),
+  });
   return left;
 }
 

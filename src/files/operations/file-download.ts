@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import type { SharedMembers } from '../../events/shared-members.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -7,7 +8,7 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
-/** A file that is read by somebody, who calls `end` or `release` once; both give up what is held for that. Events 40004 and those of `end`. */
+/** A file that is read by somebody, who calls `end` or `release` once; both give up what is held for that. Events `fileOpened` and those of `end`. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
   readonly files: AccountPaths;
@@ -28,7 +29,7 @@ abstract class Reading implements Transfer {
     this.totalBytes = entry.sizeBytes;
     this.#told = told;
     this.startedMs = files.environment.clock.monotonicMs();
-    files.emitGrouped(40004, told);
+    files.emitGrouped(eventIds.fileOpened, told);
   }
 
   protected abstract close(): void;
@@ -42,12 +43,12 @@ abstract class Reading implements Transfer {
   end(fault?: 'client-gone' | 'failed'): void {
     if (!this.#closeOnce()) return;
     const data = transferData((this.files.environment.clock.monotonicMs() - this.startedMs) / 1000, this.bytes, 'read');
-    if (fault === 'client-gone') this.files.emitGrouped(40018, this.#told, data);
+    if (fault === 'client-gone') this.files.emitGrouped(eventIds.clientWentAway, this.#told, data);
     if (fault) {
       const details = fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.';
-      this.files.emitGrouped(40040, this.#told, { ...data, details });
+      this.files.emitGrouped(eventIds.downloadFailed, this.#told, { ...data, details });
     } else {
-      this.files.emitGrouped(40039, this.#told, data);
+      this.files.emitGrouped(eventIds.fileDownloaded, this.#told, data);
     }
   }
 

@@ -1,5 +1,6 @@
 import type { BackendDelivery } from '../../events/dispatcher.ts';
 import type { EventDraft } from '../../events/event.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
@@ -34,14 +35,14 @@ export interface UploadResult {
 export interface FileUpload {
   /** Appends to the file. @throws ServiceError `too-large` or `storage-full` */
   write(chunks: readonly Buffer[]): Promise<void>;
-  /** Makes the upload the file's content; event 40017, on disk when the promise resolves. */
+  /** Makes the upload the file's content; event `fileUploaded`, on disk when the promise resolves. */
   commit(): Promise<UploadResult>;
-  /** Drops it; the old file stays as it was. Event 40022, and 40018 when the client went away. Does nothing once it is the file's content. */
+  /** Drops it; the old file stays as it was. Event `uploadFailed`, and `clientWentAway` when the client went away. Does nothing once it is the file's content. */
   abort(reason: unknown): Promise<void>;
 }
 
 /**
- * Begins to write a file; event 40021. The permission is checked by the caller, `AccountFiles`.
+ * Begins to write a file; event `uploadStarted`. The permission is checked by the caller, `AccountFiles`.
  *
  * @param realPath absolute path, links not resolved
  * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
@@ -64,7 +65,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   let writer: FileWriter;
   try {
     // Nothing is answered before the upload's end, which is journalled behind this.
-    events.emitGrouped(files.draft(40021, path, shared));
+    events.emitGrouped(files.draft(eventIds.uploadStarted, path, shared));
     writer = new FileWriter(target, files.environment);
   } catch (error) {
     reservation.release();
@@ -102,7 +103,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
       });
       isDone = true;
       transfers.leave(transfer);
-      const draft = files.draft(40017, path, { ...eventData(), replaced: isReplacement || undefined });
+      const draft = files.draft(eventIds.fileUploaded, path, { ...eventData(), replaced: isReplacement || undefined });
       return { entry, delivery: await tellUploaded(files, durability, draft, options.backendUuid) };
     },
     async abort(reason) {
@@ -112,8 +113,8 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
       reservation.release();
       await writer.discard();
       const data = { ...eventData(), details: meaning.message };
-      if (meaning.code === 'client-gone') files.emit(40018, path, data);
-      files.emit(40022, path, data);
+      if (meaning.code === 'client-gone') files.emit(eventIds.clientWentAway, path, data);
+      files.emit(eventIds.uploadFailed, path, data);
     },
   };
 }

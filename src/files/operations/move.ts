@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { eventIds } from '../../events/event-ids.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { baseName, isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, denied } from '../account-paths.ts';
@@ -18,8 +19,8 @@ import { checkFree, checkReplaceable } from './replacement.ts';
  * then is the source removed, so that a failure at any moment leaves the source whole.
  *
  * Permissions (docs/spec/webdav.md#replacing): `rename` on both ends, on every member of a folder too; to replace something also what
- * `checkReplaceable` asks for. Events 40062 or 40063, then 40026 for a folder that was replaced and 40055 or 40065, on disk when the
- * promise resolves, and 40017 for a file that had a temporary name; or 40056.
+ * `checkReplaceable` asks for. Events `fileMoveStarted` or `folderMoveStarted`, then `folderRemoved` for a folder that was replaced and `fileRenamed` or `folderRenamed`, on disk when the
+ * promise resolves, and `fileUploaded` for a file that had a temporary name; or `renameFailed`.
  *
  * @returns whether the destination was free before
  * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` for a file and a folder, `locked`
@@ -43,7 +44,7 @@ export async function moveEntry(
     options.verify?.(entry);
     ends = openEnds(paths, realFrom, realTo);
     await checkChange(paths, from, to, entry, options, ends);
-    paths.emit(entry.isFolder ? 40063 : 40062, from, data);
+    paths.emit(entry.isFolder ? eventIds.folderMoveStarted : eventIds.fileMoveStarted, from, data);
     moved = {
       ...(await relocate(paths, from, to, entry, ends, options, durability)),
       isFolder: entry.isFolder,
@@ -53,7 +54,7 @@ export async function moveEntry(
     };
     if (moved.replaced) paths.environment.quotas.removed(paths.mounts.roots);
   } catch (error) {
-    throw paths.reported(40056, from, error, data);
+    throw paths.reported(eventIds.renameFailed, from, error, data);
   } finally {
     ends?.source.close();
     ends?.target.close();
@@ -61,11 +62,11 @@ export async function moveEntry(
   }
   await paths.forgetLocks(from);
   const replaced = moved.replaced ? true : undefined;
-  const told = [paths.draft(moved.isFolder ? 40065 : 40055, from, { ...data, replaced })];
-  if (moved.replaced === 'folder') told.unshift(paths.draft(40026, to));
+  const told = [paths.draft(moved.isFolder ? eventIds.folderRenamed : eventIds.fileRenamed, from, { ...data, replaced })];
+  if (moved.replaced === 'folder') told.unshift(paths.draft(eventIds.folderRemoved, to));
   const { isTemporaryName = () => false } = options;
   if (!moved.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))
-    told.push(paths.draft(40017, to, { total_write: moved.sizeBytes, uploaded_as: from, replaced }));
+    told.push(paths.draft(eventIds.fileUploaded, to, { total_write: moved.sizeBytes, uploaded_as: from, replaced }));
   try {
     await paths.tellDone(durability, told);
   } finally {

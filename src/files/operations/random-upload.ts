@@ -1,4 +1,5 @@
 import { fchmodSync, fstatSync } from 'node:fs';
+import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -58,7 +59,7 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Opens a file to write it; event 40021. Permission and locks were checked by `AccountFiles`.
+   * Opens a file to write it; event `uploadStarted`. Permission and locks were checked by `AccountFiles`.
    *
    * @param realPath absolute path, links not resolved
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`, `too-many-requests`
@@ -75,7 +76,7 @@ export class RandomUpload implements Transfer {
         transfers.leave(upload);
       };
       transfers.enter(upload);
-      events.emitGrouped(paths.draft(40021, path));
+      events.emitGrouped(paths.draft(eventIds.uploadStarted, path));
       return upload;
     } catch (error) {
       upload.#leave();
@@ -181,10 +182,10 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Makes what was written the file's content; event 40017, or 30017 under a temporary name, on disk when the promise resolves. Of a file
+   * Makes what was written the file's content; event `fileUploaded`, or `sftpTemporaryFileUploaded` under a temporary name, on disk when the promise resolves. Of a file
    * that was opened and not changed, nothing but its attributes.
    *
-   * @throws ServiceError `not-durable` for a file that is there; what failed before, too, with event 40022
+   * @throws ServiceError `not-durable` for a file that is there; what failed before, too, with event `uploadFailed`
    */
   async commit(): Promise<void> {
     try {
@@ -201,7 +202,7 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Drops what was written; the old file stays as it was. Event 40022.
+   * Drops what was written; the old file stays as it was. Event `uploadFailed`.
    *
    * @param keepAs where what came up to the first gap is kept; undefined drops it all
    */
@@ -215,7 +216,7 @@ export class RandomUpload implements Transfer {
       try {
         await this.#content.discard();
         const durable = durability.fault === undefined ? undefined : false;
-        this.#paths.emit(40022, this.#path, { ...this.#eventData(), details, kept_as: kept, durable });
+        this.#paths.emit(eventIds.uploadFailed, this.#path, { ...this.#eventData(), details, kept_as: kept, durable });
         if (durable === false) this.#paths.notDurable(durability.fault, kept);
       } finally {
         this.#leave();
@@ -238,7 +239,7 @@ export class RandomUpload implements Transfer {
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
     });
-    const id = this.#options.isTemporaryName(baseName(this.#path)) ? 30017 : 40017;
+    const id = this.#options.isTemporaryName(baseName(this.#path)) ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;
     await this.#paths.emitDurable(id, this.#path, { ...this.#eventData(), replaced: isReplacement || undefined }, durability);
   }
 
@@ -250,7 +251,7 @@ export class RandomUpload implements Transfer {
 
   async #dropRemoved(): Promise<void> {
     await this.#content.discard();
-    this.#paths.emit(40022, this.#path, { ...this.#eventData(), details: 'The file was removed before it was closed.' });
+    this.#paths.emit(eventIds.uploadFailed, this.#path, { ...this.#eventData(), details: 'The file was removed before it was closed.' });
   }
 
   async #leaveAsItWas(): Promise<void> {
@@ -259,8 +260,8 @@ export class RandomUpload implements Transfer {
     if (isSet) await this.#requireUnlocked();
     if (isSet) applyToOpened(this.#content.unchangedFd, this.#change);
     await this.#content.discard();
-    if (isSet) await this.#paths.emitDurable(30038, this.#path, changeData(this.#change));
-    this.#paths.emit(40039, this.#path, transferData(this.#durationS(), 0, 'read'));
+    if (isSet) await this.#paths.emitDurable(eventIds.sftpAttributesSet, this.#path, changeData(this.#change));
+    this.#paths.emit(eventIds.fileDownloaded, this.#path, transferData(this.#durationS(), 0, 'read'));
   }
 
   async #keep({ path, realPath }: { path: VirtualPath; realPath: string }, durability: Durability): Promise<VirtualPath | undefined> {

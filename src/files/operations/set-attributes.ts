@@ -1,4 +1,5 @@
 import { chmodSync, closeSync, fchmodSync, fstatSync, futimesSync, utimesSync } from 'node:fs';
+import { eventIds } from '../../events/event-ids.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -37,7 +38,7 @@ export function applyToOpened(fd: number, { times, mode }: AttributeChange): voi
 }
 
 /**
- * Sets times and mode of a file or folder; event 30038, on disk when the promise resolves, or 30039. The attributes themselves are left to
+ * Sets times and mode of a file or folder; event `sftpAttributesSet`, on disk when the promise resolves, or `sftpAttributesSetFailed`. The attributes themselves are left to
  * the file system, which writes them within seconds.
  *
  * @throws ServiceError `forbidden` without `set-attributes`, `never-allowed` for another owner, `not-found`
@@ -50,9 +51,9 @@ export async function setAttributes(paths: AccountPaths, path: VirtualPath, chan
     await paths.requireUnlocked(path, 'content');
     applyTo(paths, paths.real(paths.mounts.locate(path)), change);
   } catch (error) {
-    throw paths.reported(30039, path, error, data);
+    throw paths.reported(eventIds.sftpAttributesSetFailed, path, error, data);
   }
-  await paths.emitDurable(30038, path, data);
+  await paths.emitDurable(eventIds.sftpAttributesSet, path, data);
 }
 
 function applyToPath(path: string, { times, mode }: AttributeChange): void {

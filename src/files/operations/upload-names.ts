@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -7,7 +8,7 @@ import type { MoveOptions } from './relocate.ts';
 import { checkReplaceable } from './replacement.ts';
 
 /**
- * Renames a file that is being uploaded, and the old one of its name with it; event 40055 or 40056.
+ * Renames a file that is being uploaded, and the old one of its name with it; event `fileRenamed` or `renameFailed`.
  *
  * @throws ServiceError as `moveEntry`
  */
@@ -15,7 +16,7 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   const from = upload.path;
   const target = paths.mounts.locate(to);
   if (paths.entryAt(from)) {
-    // Its 40017 comes with the end of the upload.
+    // Its `fileUploaded` comes with the end of the upload.
     const moving = moveEntry(paths, from, to, { ...options, isTemporaryName: undefined });
     return onceDone(moving, () => upload.moveTo(to, paths.writable(target)));
   }
@@ -27,9 +28,9 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
     await checkReplaceable(paths, to, realTo, await upload.entry(), options);
     await upload.moveTo(to, realTo);
   } catch (error) {
-    throw paths.reported(40056, from, error, { destination: to });
+    throw paths.reported(eventIds.renameFailed, from, error, { destination: to });
   }
-  await paths.emitDurable(40055, from, { destination: to });
+  await paths.emitDurable(eventIds.fileRenamed, from, { destination: to });
 }
 
 /** Lets an upload follow a change of its path that was made, whether the disk keeps that or not. */
@@ -43,14 +44,14 @@ export async function onceDone(change: Promise<unknown>, follow: () => Promise<v
   await follow();
 }
 
-/** Removes a file that was never there but as an upload; event 40012 or 40013. */
+/** Removes a file that was never there but as an upload; event `fileRemoved` or `fileRemovalFailed`. */
 export async function removeUpload(paths: AccountPaths, upload: RandomUpload): Promise<void> {
   try {
     paths.require(upload.path, 'deleteFile');
     paths.environment.events.assertWritable();
     upload.remove();
   } catch (error) {
-    throw paths.reported(40013, upload.path, error);
+    throw paths.reported(eventIds.fileRemovalFailed, upload.path, error);
   }
-  await paths.emitDurable(40012, upload.path);
+  await paths.emitDurable(eventIds.fileRemoved, upload.path);
 }

@@ -4,7 +4,7 @@ import { endUpload, whileHeld } from './end-upload.ts';
 import { isEnding } from './upload-store.ts';
 
 /**
- * Cancels an upload for those who run the service; a request that brings content to it is cut. Events 40069 and 40022. Nothing happens to one that
+ * Cancels an upload for those who run the service; a request that brings content to it is cut. Events `unfinishedUploadEnded` and `uploadFailed`. Nothing happens to one that
  * is over, or that has been given its name.
  */
 export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>, id: string): Promise<void> {

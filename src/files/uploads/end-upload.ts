@@ -1,6 +1,7 @@
 import { lstatSync, unlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { EventContext } from '../../events/event.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { type ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
@@ -28,7 +29,7 @@ interface UploadEnd {
 type Dependencies = Pick<FilesEnvironment, 'events' | 'clock'>;
 
 /**
- * Ends an upload that comes to nothing: its content goes, event 40022 tells why, and so does the record for a while, unless it is forgotten. For
+ * Ends an upload that comes to nothing: its content goes, event `uploadFailed` tells why, and so does the record for a while, unless it is forgotten. For
  * whoever holds it.
  *
  * @returns the record as it is kept, or was last
@@ -65,8 +66,14 @@ export async function tellEnd({ events }: Pick<Dependencies, 'events'>, hold: Up
   // It may have taken long to remove the content.
   await hold.confirm();
   const members = { ...pathData(path, `${dirname(contentPath)}/${baseName(path)}`), ...data, details: message };
-  if (how) events.emit({ id: 40069, context, data: { ...members, reason: how }, uuid: eventUuidOf(id, 40069) });
-  await events.emitDurable({ id: 40022, context, data: members, uuid: eventUuidOf(id, 40022) });
+  if (how)
+    events.emit({
+      id: eventIds.unfinishedUploadEnded,
+      context,
+      data: { ...members, reason: how },
+      uuid: eventUuidOf(id, eventIds.unfinishedUploadEnded),
+    });
+  await events.emitDurable({ id: eventIds.uploadFailed, context, data: members, uuid: eventUuidOf(id, eventIds.uploadFailed) });
   return concludeEnd(hold, record, ending);
 }
 

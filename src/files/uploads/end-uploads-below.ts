@@ -6,7 +6,7 @@ import { endsAtOnce, endUpload, whileHeld } from './end-upload.ts';
 import type { UploadHold, UploadRecord } from './upload-store.ts';
 
 /**
- * Ends the unfinished uploads into a folder that is not there any more; event 40022 each. A request that brings content to one of them is cut;
+ * Ends the unfinished uploads into a folder that is not there any more; event `uploadFailed` each. A request that brings content to one of them is cut;
  * an upload that ends with its connection fails, unless its folder was moved, which takes it along.
  *
  * @param realPath where the folder was, links resolved

@@ -26,7 +26,7 @@ interface Note {
 
 /**
  * The unfinished uploads of several nodes, with a note in this node's data folder of each that it began or went on with: where the shared store loses
- * one, it is ended with 40022 and its content goes, in place of being forgotten in silence; one that has become a file is told of with 40017.
+ * one, it is ended with `uploadFailed` and its content goes, in place of being forgotten in silence; one that has become a file is told of with `fileUploaded`.
  */
 export class NotedUploads implements UploadStore {
   readonly #store: SharedUploadStore;

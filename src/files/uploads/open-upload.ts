@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
@@ -17,7 +18,7 @@ export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backen
 }
 
 /**
- * Begins an upload that may take several requests; event 40021. The permission is checked by the caller, `AccountFiles`.
+ * Begins an upload that may take several requests; event `uploadStarted`. The permission is checked by the caller, `AccountFiles`.
  *
  * @param realPath absolute path, links not resolved
  * @throws ServiceError as `startUpload`, `too-many-requests`, and `unavailable` where a state engine was emptied meanwhile
@@ -46,7 +47,7 @@ export async function beginUpload(
     throw new ServiceError('unavailable', 'What was known of the upload was lost, try again.');
   }
   const data = { metadata: order.metadata, api_backend: order.backendUuid === undefined ? undefined : 'yes' };
-  events.emitGrouped(paths.draft(40021, path, data));
+  events.emitGrouped(paths.draft(eventIds.uploadStarted, path, data));
   const upload = new ResumableUpload(paths, hold, hold.record, request.realPath);
   upload.isTold = false;
   return upload;

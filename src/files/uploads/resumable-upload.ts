@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { eventIds } from '../../events/event-ids.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -244,7 +245,7 @@ export class ResumableUpload {
   }
 
   /**
-   * Makes the upload the file's content; event 40017, on disk when the promise resolves. `conclude` follows.
+   * Makes the upload the file's content; event `fileUploaded`, on disk when the promise resolves. `conclude` follows.
    *
    * @param verify refuses by throwing, in the turn of the rename
    * @throws ServiceError; the upload is over then, unless the fault may pass
@@ -274,7 +275,14 @@ export class ResumableUpload {
     const { dev, ino } = fstatSync(writer.fd, { bigint: true });
     const data = this.#eventData();
     const asidePath = `${dirname(contentPath)}/${keptName()}`;
-    const completion = { inode: `${dev}-${ino}`, target, eventUuid: eventUuidOf(id, 40017), atMs: clock.nowMs(), data, asidePath };
+    const completion = {
+      inode: `${dev}-${ino}`,
+      target,
+      eventUuid: eventUuidOf(id, eventIds.fileUploaded),
+      atMs: clock.nowMs(),
+      data,
+      asidePath,
+    };
     await this.#change({ completion });
     const durability = new Durability();
     const { entry, isReplacement } = await writer.finish(durability, {
@@ -287,7 +295,7 @@ export class ResumableUpload {
     // After a sleep others may have told of it.
     await this.#hold.confirm();
     const draft = {
-      ...this.#paths.draft(40017, path, { ...data, replaced: isReplacement || undefined }),
+      ...this.#paths.draft(eventIds.fileUploaded, path, { ...data, replaced: isReplacement || undefined }),
       uuid: completion.eventUuid,
     };
     return { entry, delivery: await tellUploaded(this.#paths, durability, draft, backendUuid) };
@@ -305,10 +313,10 @@ export class ResumableUpload {
   }
 
   /**
-   * Gives the upload up: its content goes, the old file stays as it was. Event 40022.
+   * Gives the upload up: its content goes, the old file stays as it was. Event `uploadFailed`.
    *
    * @param reason why; later requests are told
-   * @param how `cancelled` by its client: event 40069 besides, and it is forgotten at once
+   * @param how `cancelled` by its client: event `unfinishedUploadEnded` besides, and it is forgotten at once
    */
   async end(reason: unknown, how?: 'cancelled'): Promise<void> {
     const { environment, mounts, context } = this.#paths;

@@ -43,7 +43,7 @@ export interface UploadCompletion {
   readonly inode: string;
   /** Real path of that. */
   readonly target: string;
-  /** Of the event 40017 that tells of it. */
+  /** Of the event `fileUploaded` that tells of it. */
   readonly eventUuid: string;
   /** Unix time in milliseconds. */
   readonly atMs: number;
@@ -57,7 +57,7 @@ export interface UploadCompletion {
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;
-  /** `expired` or `cancelled` give event 40069 besides; a cancelled one is forgotten at once. */
+  /** `expired` or `cancelled` give event `unfinishedUploadEnded` besides; a cancelled one is forgotten at once. */
   readonly how: 'expired' | 'cancelled' | undefined;
   /** Whether its client knows its URL. Of one that nobody will ask for, nothing is kept. */
   readonly isTold: boolean;

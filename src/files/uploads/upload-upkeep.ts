@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { eventIds } from '../../events/event-ids.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
@@ -69,7 +70,7 @@ export class UploadUpkeep {
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });
     try {
-      await uploads.endLost?.((id, sinceMs) => isJournalled(eventUuidOf(id, 40017), sinceMs));
+      await uploads.endLost?.((id, sinceMs) => isJournalled(eventUuidOf(id, eventIds.fileUploaded), sinceMs));
       await lookAfter(await uploads.completing(), (hold, record) => this.#settle(hold, record));
       await lookAfter(await uploads.expired(), (hold, record) => this.#expire(hold, record));
     } catch (error) {
@@ -98,7 +99,7 @@ export class UploadUpkeep {
     if (outcome) return;
     if (ending) {
       removeContent(contentPath);
-      if (await isJournalled(eventUuidOf(record.id, 40022), ending.atMs)) await concludeEnd(hold, record, ending);
+      if (await isJournalled(eventUuidOf(record.id, eventIds.uploadFailed), ending.atMs)) await concludeEnd(hold, record, ending);
       else await tellEnd(files, hold);
       return;
     }
@@ -130,7 +131,7 @@ export class UploadUpkeep {
     if (inodeOf(target) !== inode) return false;
     await hold.confirm();
     const members = { ...pathData(path, `${dirname(target)}/${baseName(path)}`), ...data };
-    await files.events.emitDurable({ id: 40017, context: origin, data: members, uuid: eventUuid });
+    await files.events.emitDurable({ id: eventIds.fileUploaded, context: origin, data: members, uuid: eventUuid });
     return true;
   }
 }

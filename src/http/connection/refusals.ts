@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { processAccount } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import type { Outgoing } from '../reply/outgoing.ts';
 import { sendReply } from '../reply/reply.ts';
@@ -21,7 +22,7 @@ export function refuseExpectation(service: HttpService, incoming: Incoming, outg
   noteGarbage(service, incoming.socket, 'Expectation not supported.');
 }
 
-/** Emits event 40019 for what is no request. @param from the connection's other end */
+/** Emits event `badRequest` for what is no request. @param from the connection's other end */
 export function noteGarbage(
   { events, component }: HttpService,
   from: { remoteAddress?: string | undefined; remotePort?: number | undefined },
@@ -29,5 +30,5 @@ export function noteGarbage(
 ): void {
   const { remoteAddress: address = '0.0.0.0', remotePort: port = 0 } = from;
   const account = { ...processAccount(), peer: { address, port, protocol: 'TCP', family: 'IPv4' } as const };
-  events.emit({ id: 40019, context: { account, component }, data: { details } });
+  events.emit({ id: eventIds.badRequest, context: { account, component }, data: { details } });
 }

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventComponent } from '../../events/event.ts';
 import { processAccount } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
@@ -36,7 +37,7 @@ export class TlsWatch {
 
   /**
    * @param service as it is at present
-   * @param renew takes the files over, all or none, or throws when they cannot be used. The old ones stay then, which is told once (20192),
+   * @param renew takes the files over, all or none, or throws when they cannot be used. The old ones stay then, which is told once (`tlsFilesRefused`),
    *   and it is tried again.
    */
   constructor(service: () => Watched, renew: () => void) {
@@ -64,7 +65,7 @@ export class TlsWatch {
       const { uuid, type, name } = component;
       log.error('the TLS files changed and cannot be used; those before stay in use', { service: uuid, reason: error });
       const data = { name, type, uuid, details: (error as Error).message };
-      events.emit({ id: 20192, context: { account: processAccount(), component }, data });
+      events.emit({ id: eventIds.tlsFilesRefused, context: { account: processAccount(), component }, data });
     }
   }
 

@@ -7,6 +7,7 @@ import type { Credentials } from '../../auth/credentials.ts';
 import type { Identity } from '../../auth/identity.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { AccountFiles } from '../../files/account-files.ts';
 import { LockGuard, noTokens } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -178,7 +179,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
   });
 }
 
-/** @throws ServiceError `too-many-requests` with event 20005 for a banned address, `unavailable` when bans cannot be looked up */
+/** @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` when bans cannot be looked up */
 async function checkBan(exchange: Exchange): Promise<void> {
   const refusal = await exchange.service.bans.isRefused(sourceOf(exchange.peer.address));
   if (refusal) throw refuse(exchange, refusal);
@@ -190,7 +191,7 @@ async function checkBan(exchange: Exchange): Promise<void> {
  *
  * @param check finds out what the credentials are worth
  * @param outcomeOf what that means for who guesses; `unknown` counts neither way
- * @throws what `check` throws; ServiceError `too-many-requests` with event 20005 before it is asked, `unavailable` when nothing can be counted
+ * @throws what `check` throws; ServiceError `too-many-requests` with event `addressRefused` before it is asked, `unavailable` when nothing can be counted
  */
 export async function countedAttempt<T>(
   exchange: Exchange,
@@ -207,7 +208,7 @@ export async function countedAttempt<T>(
 
 function refuse(exchange: Exchange, refusal: Refusal, username?: string): ServiceError {
   const data = refusalData(refusal, exchange.peer.address, username);
-  exchange.service.events.emit({ id: 20005, context: exchange.eventContext(), data });
+  exchange.service.events.emit({ id: eventIds.addressRefused, context: exchange.eventContext(), data });
   return refusalError(refusal);
 }
 

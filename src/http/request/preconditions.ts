@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { type ConditionHeaders, evaluateConditions } from '../../lib/headers/conditional-request.ts';
@@ -20,7 +21,13 @@ const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as con
 /** The events of changes that fail; LOCK has none. */
 function failureId(method: string, { target }: Exchange): number | undefined {
   const isFolder = target.kind === 'member' && target.isFolder;
-  return { PUT: 40022, DELETE: isFolder ? 40027 : 40013, COPY: 40067, MOVE: 40056, MKCOL: 40011 }[method];
+  return {
+    PUT: eventIds.uploadFailed,
+    DELETE: isFolder ? eventIds.folderRemovalFailed : eventIds.fileRemovalFailed,
+    COPY: eventIds.copyFailed,
+    MOVE: eventIds.renameFailed,
+    MKCOL: eventIds.folderCreationFailed,
+  }[method];
 }
 
 /** The request headers that make a request conditional (RFC 9110 §13). */

@@ -1,4 +1,5 @@
 import { accountOfEvents } from '../../auth/auth-chain.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
 import { isObject } from '../../lib/json.ts';
@@ -52,7 +53,7 @@ export async function logout(c: HttpContext): Promise<Response> {
       ...(account && { group: account.groupUuid }),
       request: exchange.request,
     };
-    exchange.service.events.emit({ id: 40037, context });
+    exchange.service.events.emit({ id: eventIds.sessionLoggedOut, context });
   }
   const headers = { 'set-cookie': sessionCookieLine(exchange, ''), 'cache-control': 'no-store' };
   const isPage = replyFormat(exchange) === 'html';

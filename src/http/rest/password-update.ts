@@ -1,4 +1,5 @@
 import { sourceOf } from '../../auth/address-source.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { notDurable } from '../../events/internal-error.ts';
 import { UnsyncedChange } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -76,7 +77,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
 }
 
 /**
- * Changes the client's own password; events 20085 and 20086. All other sessions of the account end, on every service.
+ * Changes the client's own password; events `passwordChanged` and `passwordChangeFailed`. All other sessions of the account end, on every service.
  *
  * @returns one sentence for each unmet rule, or for a wrong current password; empty when it was changed
  * @throws ServiceError `never-allowed` when the group does not allow it or the password is kept elsewhere, `too-many-requests` after too many
@@ -85,7 +86,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
   const { passwords, events, sessions, endSessions } = exchange.service;
   const { account, session, identity } = client;
-  const failed = (details: unknown) => events.emit({ id: 20086, context: client.context, data: { details } });
+  const failed = (details: unknown) => events.emit({ id: eventIds.passwordChangeFailed, context: client.context, data: { details } });
   if (!account.allowOwnPasswordChange || !passwords.isOwn(account.method.uuid)) {
     failed('not allowed for this account');
     throw new ServiceError('never-allowed', 'The password of this account cannot be changed here.');
@@ -121,7 +122,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
     await endSessions(account.uuid, session);
   } finally {
     const data = { durable: unsynced === undefined ? undefined : false };
-    await events.emitDurable({ id: 20085, context: client.context, data }).catch((error) => {
+    await events.emitDurable({ id: eventIds.passwordChanged, context: client.context, data }).catch((error) => {
       unsynced ??= error;
     });
   }

@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import type { UploadResult } from '../../files/operations/file-upload.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
@@ -5,7 +6,7 @@ import { clientOf, type Exchange } from '../request/exchange.ts';
 
 /**
  * The headers that an upload's reply takes over from the API back-end (docs/spec/delivery.md#upload-back-end): those of a valid reply, or
- * the configured ones with event 40060. The file is stored either way.
+ * the configured ones with event `backendReplyInvalid`. The file is stored either way.
  */
 export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath, result: UploadResult): Promise<ReplyHeaders> {
   const { options } = exchange.service;
@@ -22,7 +23,7 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
     }
     return headers;
   }
-  await clientOf(exchange).files.emitDurable(40060, path, {
+  await clientOf(exchange).files.emitDurable(eventIds.backendReplyInvalid, path, {
     handler: options.api_backend_uuid,
     details: result.delivery?.outcome ?? 'no such event handler',
     status: result.delivery?.status,

@@ -1,4 +1,5 @@
 import { readSync } from 'node:fs';
+import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import { closeFile } from '../../files/disk/freeing.ts';
 import type { OpenedFolder } from '../../files/disk/opened.ts';
@@ -44,7 +45,7 @@ export async function sendZip(c: HttpContext, names?: readonly string[]): Promis
   });
   try {
     const members = await gatherMembers(files, folder, names, () => writer.checkClient());
-    files.emit(40016, folder, { files: names });
+    files.emit(eventIds.zipStarted, folder, { files: names });
     const lengthBytes = zipLength(members.map((member) => member.entry));
     const headers = {
       'content-type': 'application/zip',
@@ -68,10 +69,10 @@ export async function sendZip(c: HttpContext, names?: readonly string[]): Promis
         hide();
         buffers.release(isWhole);
       }
-      files.emit(40025, folder, eventData());
+      files.emit(eventIds.zipDone, folder, eventData());
     });
   } catch (error) {
-    files.emit(40041, folder, {
+    files.emit(eventIds.zipFailed, folder, {
       ...eventData(),
       details: error instanceof ServiceError ? error.message : 'The archive could not be made.',
     });

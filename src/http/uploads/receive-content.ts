@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import type { ResumableUpload } from '../../files/uploads/resumable-upload.ts';
 import { isFinal, isOverrun } from '../../files/uploads/resumable-upload.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
@@ -43,7 +44,7 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
   if (request.digests.length > 0) await upload.rollBack();
   await upload.keep(false);
   if (isServiceError(error, 'client-gone'))
-    clientOf(exchange).files.emit(40018, upload.record.path, { total_write: upload.record.offsetBytes });
+    clientOf(exchange).files.emit(eventIds.clientWentAway, upload.record.path, { total_write: upload.record.offsetBytes });
 }
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {

@@ -11,7 +11,7 @@ import { davChild, davNamespace, readXmlBody } from './webdav-xml.ts';
 const denial = 'Properties cannot be changed.';
 
 /**
- * PROPPATCH: always 403 (docs/spec/webdav.md#proppatch), event 40066. With `webdav_compatibility` the 403 stands in a multistatus, once for
+ * PROPPATCH: always 403 (docs/spec/webdav.md#proppatch), event `propertiesDenied`. With `webdav_compatibility` the 403 stands in a multistatus, once for
  * each property (docs/spec/webdav.md#compatibility), since some clients take a bare 403 for a failed upload.
  */
 export async function refuseProperties(c: HttpContext): Promise<Response> {

@@ -7,6 +7,7 @@ import type { ConsoleServer } from '../../console/console-server.ts';
 import type { Samples } from '../../console/samples.ts';
 import type { ConsoleSources } from '../../console/sources.ts';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { type Announce, componentOf, type Ended, nothingEnded, type PreparedReload, startData, sumOfEnded } from '../listeners.ts';
@@ -97,10 +98,10 @@ export class ConsoleServices {
       this.#samples ??= new Samples(() => this.#dependencies.sources.figures(), this.#dependencies);
       const server = new ConsoleServer(uuid, options, { ...this.#dependencies, attempts: this.#attempts, samples: this.#samples });
       await server.listen();
-      announce(20076, startData(uuid, options, server.port), component);
+      announce(eventIds.serviceStarted, startData(uuid, options, server.port), component);
       return server;
     } catch (error) {
-      announce(20077, { ...startData(uuid, options), reason: (error as Error).message }, component);
+      announce(eventIds.serviceStartFailed, { ...startData(uuid, options), reason: (error as Error).message }, component);
       throw error;
     }
   }
@@ -114,7 +115,11 @@ export class ConsoleServices {
       this.#samples?.close();
       this.#samples = undefined;
     }
-    this.#dependencies.announce(20078, { name: server.component.name, type: server.component.type, reason }, server.component);
+    this.#dependencies.announce(
+      eventIds.serviceStopped,
+      { name: server.component.name, type: server.component.type, reason },
+      server.component,
+    );
   }
 }
 

@@ -4,6 +4,7 @@ import { sourceOf } from '../../auth/address-source.ts';
 import { type Refusal, refusalData } from '../../auth/ban-list.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import type { Sparing } from '../../lib/sparing.ts';
 import { type ConnectionOrigin, contextOf } from './connection-context.ts';
@@ -28,17 +29,21 @@ export async function isAdmitted(connection: NewConnection, socket: Socket): Pro
   return !(await isBanned(connection));
 }
 
-/** Tells that a client is refused as there are too many: event 30051. */
+/** Tells that a client is refused as there are too many: event `sshConnectionRefused`. */
 export function noteTooMany(connection: NewConnection, details: string, account?: Account): void {
   const refused = connection.refusals.note();
   if (refused === undefined) return;
-  connection.service.events.emit({ id: 30051, context: contextOf(connection, account), data: { details, refused } });
+  connection.service.events.emit({
+    id: eventIds.sshConnectionRefused,
+    context: contextOf(connection, account),
+    data: { details, refused },
+  });
 }
 
-/** Tells that a client is refused as its address, or the name, is banned: event 20005. */
+/** Tells that a client is refused as its address, or the name, is banned: event `addressRefused`. */
 export function noteBanned(connection: ConnectionOrigin, refusal: Refusal, username?: string): void {
   const data = refusalData(refusal, connection.peer.address, username);
-  connection.service.events.emit({ id: 20005, context: contextOf(connection), data });
+  connection.service.events.emit({ id: eventIds.addressRefused, context: contextOf(connection), data });
 }
 
 function isFull(connection: NewConnection, fault: string | undefined): boolean {

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type Server from 'ssh2/lib/server.js';
+import { eventIds } from '../../events/event-ids.ts';
 import { guarded } from '../../lib/guarded.ts';
 import { UnderWay } from '../../lib/turns/under-way.ts';
 import { answerCommand } from '../exec.ts';
@@ -83,9 +84,13 @@ export class Channels {
     const { events, context, software, algorithms, clock } = client;
     const beganMs = clock.monotonicMs();
     try {
-      events.emit({ id: 30011, context, data: { client_version: software, algorithms } });
+      events.emit({ id: eventIds.sftpSessionStarted, context, data: { client_version: software, algorithms } });
       await serveSftp(quiet(channel), client);
-      events.emit({ id: 30012, context, data: { client_version: software, duration: Math.round(clock.monotonicMs() - beganMs) / 1000 } });
+      events.emit({
+        id: eventIds.sftpSessionEnded,
+        context,
+        data: { client_version: software, duration: Math.round(clock.monotonicMs() - beganMs) / 1000 },
+      });
     } catch (error) {
       this.#onFault(error);
     }

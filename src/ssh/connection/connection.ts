@@ -6,6 +6,7 @@ import type { Account } from '../../accounts/account.ts';
 import type { Identity } from '../../auth/identity.ts';
 import type { EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { noteInternalError } from '../../events/internal-error.ts';
 import { guarded } from '../../lib/guarded.ts';
 import { shapeWrites } from '../../lib/socket-writes.ts';
@@ -108,7 +109,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#on(client, 'service again', () => this.#login.askedAgain());
     this.#on(client, 'ready', () => this.#ready());
     guarded(
-      () => this.#emit(30014, {}),
+      () => this.#emit(eventIds.sshClientConnected, {}),
       (error) => this.#fault(error),
     )();
   }
@@ -244,7 +245,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   #failed(error: Error & { level?: string }): void {
     if (!this.#algorithms && error.level === 'handshake') {
       this.service.observe?.handshake('failed');
-      this.#emit(30013, { details: error.message });
+      this.#emit(eventIds.sshKeyExchangeFailed, { details: error.message });
     }
     if (error.level === 'flood') this.cut(error.message);
     else this.end(error.message);
@@ -261,7 +262,13 @@ export class SshConnection implements NewConnection, LoginConnection {
     if (!this.#client) return;
     const { bytesRead, bytesWritten } = this.#socket;
     const duration = Math.round(clock.monotonicMs() - this.#beganMs) / 1000;
-    this.#emit(30015, { algorithms: this.#algorithms, duration, bytes_received: bytesRead, bytes_sent: bytesWritten, details: reason });
+    this.#emit(eventIds.sshConnectionEnded, {
+      algorithms: this.#algorithms,
+      duration,
+      bytes_received: bytesRead,
+      bytes_sent: bytesWritten,
+      details: reason,
+    });
   }
 
   get #context(): EventContext {

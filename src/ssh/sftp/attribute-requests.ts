@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -30,15 +31,15 @@ export class AttributeRequests {
     return entry;
   }
 
-  /** The reply to a request for attributes; events 30035, 30036 where they are wanted. */
+  /** The reply to a request for attributes; events `sftpAttributesRead`, `sftpAttributesReadFailed` where they are wanted. */
   async reply(id: number, files: AccountFiles, path: VirtualPath, looking: Promise<Entry>): Promise<Buffer> {
     const isTold = this.#client.options.attribute_events;
     try {
       const reply = attributesReply(id, attributesOf(await looking));
-      if (isTold) files.emit(30035, path);
+      if (isTold) files.emit(eventIds.sftpAttributesRead, path);
       return reply;
     } catch (error) {
-      throw isTold ? files.reported(30036, path, error) : error;
+      throw isTold ? files.reported(eventIds.sftpAttributesReadFailed, path, error) : error;
     }
   }
 

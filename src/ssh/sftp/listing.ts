@@ -1,3 +1,4 @@
+import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
@@ -22,7 +23,7 @@ export class Listing implements OpenHandle {
   #members = 0;
   #isDone = false;
 
-  /** Opens a folder; event 30019, or 30021. */
+  /** Opens a folder; event `sftpFolderOpened`, or `sftpListingFailed`. */
   constructor(files: AccountFiles, path: VirtualPath) {
     this.#files = files;
     this.path = path;
@@ -30,7 +31,7 @@ export class Listing implements OpenHandle {
   }
 
   /**
-   * The next names, empty at the end of the folder; event 30020 with them, or 30021.
+   * The next names, empty at the end of the folder; event `sftpFolderListed` with them, or `sftpListingFailed`.
    *
    * @param nowMs Unix time in milliseconds
    */
@@ -48,12 +49,12 @@ export class Listing implements OpenHandle {
       }
     } catch (error) {
       this.#isDone = true;
-      throw this.#files.reported(40014, this.path, error);
+      throw this.#files.reported(eventIds.listingFailed, this.path, error);
     }
     this.#members += items.length;
     if (items.length === 0 && !this.#isDone) {
       this.#isDone = true;
-      this.#files.emit(30020, this.path, { members: this.#members });
+      this.#files.emit(eventIds.sftpFolderListed, this.path, { members: this.#members });
     }
     return items;
   }

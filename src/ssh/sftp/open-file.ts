@@ -95,7 +95,7 @@ export class OpenFile implements OpenHandle {
   readonly #reads = new ReadGroup(async (targets, position) => (await readvAsync(this.#download.fd, targets, position)).bytesRead);
   #hasFailed = false;
 
-  /** Opens a file; event 30043, or 30044. */
+  /** Opens a file; event `sftpFileOpened`, or `sftpOpenFailed`. */
   constructor(files: AccountFiles, path: VirtualPath) {
     this.#files = files;
     this.path = path;

@@ -40,7 +40,7 @@ export class Uploads {
   }
 
   /**
-   * Opens a file to write it, or one more handle of an upload under way. Events 30043, 30044.
+   * Opens a file to write it, or one more handle of an upload under way. Events `sftpFileOpened`, `sftpOpenFailed`.
    *
    * @param turns of the upload, when it is a new one
    */

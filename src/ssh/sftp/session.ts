@@ -1,4 +1,5 @@
 import { finished } from 'node:stream';
+import { eventIds } from '../../events/event-ids.ts';
 import { compileExpression } from '../../lib/expression.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
 import { announcedExtensions, isKnown, largestTransferBytes } from './extensions.ts';
@@ -37,10 +38,10 @@ class Workload {
   }
 }
 
-/** Tells that a request of a client cannot be read; event 30016, not for each when there are many. */
+/** Tells that a request of a client cannot be read; event `sshRequestUnreadable`, not for each when there are many. */
 function noteBadRequest({ events, context, badRequests }: SshClient, details: string): void {
   const requests = badRequests.note();
-  if (requests !== undefined) events.emit({ id: 30016, context, data: { details, requests } });
+  if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
 }
 
 /** The reply to a request that cannot be read, which is told of. */

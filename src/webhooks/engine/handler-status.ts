@@ -1,5 +1,6 @@
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import { processAccount } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import type { Log } from '../../lib/log.ts';
 import { suspensionMs } from '../../lib/remote/url-health.ts';
 import { isDeliveryEvent } from '../subscription.ts';
@@ -23,16 +24,16 @@ export class HandlerStatus {
     this.#log = log;
   }
 
-  /** It delivers from now on: 20156. @param reason where somebody wanted it */
+  /** It delivers from now on: `componentStarted`. @param reason where somebody wanted it */
   began(reason?: string): void {
-    this.#emitState(20156, { reason });
+    this.#emitState(eventIds.componentStarted, { reason });
   }
 
-  /** Somebody paused it: 20157. */
+  /** Somebody paused it: `componentStopped`. */
   paused(reason: string): void {
     this.end();
     this.#log.info('an event handler was paused', { handler: this.handler.uuid, reason });
-    this.#emitState(20157, { reason });
+    this.#emitState(eventIds.componentStopped, { reason });
   }
 
   /** `stopped` after too many failures (`fail_after_errors`), or a fault of ours. */
@@ -50,14 +51,14 @@ export class HandlerStatus {
     if (this.#state === 'running') this.#state = 'ended';
   }
 
-  /** It ended by a fault of ours: 20157. */
+  /** It ended by a fault of ours: `componentStopped`. */
   broke(error: unknown): void {
     this.#state = 'stopped';
     this.#log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
     this.#stop('an internal error, see the log');
   }
 
-  /** Counts a delivery towards `fail_after_errors`: after too many failures in a row it stops, with 20066 and 20157. */
+  /** Counts a delivery towards `fail_after_errors`: after too many failures in a row it stops, with `componentStoppedByFailures` and `componentStopped`. */
   count({ result }: Delivered): void {
     if (result.outcome === 'delivered') this.#failures = 0;
     if (result.outcome !== 'failed') return;
@@ -71,27 +72,27 @@ export class HandlerStatus {
     const reason = `${failures} deliveries failed in a row`;
     this.#state = 'stopped';
     this.#log.error('an event handler stopped; the console, a reload or a restart lets it go on', { handler: uuid, reason });
-    this.#emit(20066, { name: component.name, type: component.type, uuid, failures });
+    this.#emit(eventIds.componentStoppedByFailures, { name: component.name, type: component.type, uuid, failures });
     this.#stop(reason);
   }
 
   #stop(reason: string): void {
     this.#reason = reason;
-    this.#emitState(20157, { reason });
+    this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** Tells what came of a delivery: 20189 or 20174 for each event, 40042 for each URL that is left alone for a while. */
+  /** Tells what came of a delivery: `eventDelivered` or `deliveryFailed` for each event, `urlSuspended` for each URL that is left alone for a while. */
   tell({ events, result }: Delivered): void {
     const { uuid, component } = this.handler;
     for (const { url, details } of result.suspended)
-      this.#emit(40042, { uuid, name: component.name, url, retry_interval: suspensionMs / 1000, details });
+      this.#emit(eventIds.urlSuspended, { uuid, name: component.name, url, retry_interval: suspensionMs / 1000, details });
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
       // A success that is itself about a delivery stands in the record of deliveries; events of it would cause others.
       if (isDelivered && isDeliveryEvent(event)) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
-      this.#emit(isDelivered ? 20189 : 20174, { ...data, status: result.status });
+      this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });
     }
     if (!isDelivered)
       this.#log.warn('events were not delivered', {
@@ -104,7 +105,7 @@ export class HandlerStatus {
       });
   }
 
-  #emitState(id: 20156 | 20157, data: Record<string, unknown> = {}): void {
+  #emitState(id: typeof eventIds.componentStarted | typeof eventIds.componentStopped, data: Record<string, unknown> = {}): void {
     const { uuid, component } = this.handler;
     this.#emit(id, { uuid, family: 'event-handler', kind: 'http', name: component.name, type: 'http', ...data });
   }

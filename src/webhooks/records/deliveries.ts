@@ -40,7 +40,7 @@ export interface Deliveries {
    */
   apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void>;
   /**
-   * Lets a handler rest: what is under way ends, nothing more is sent, and its position stays, over restarts and reloads. Events 20157. Of
+   * Lets a handler rest: what is under way ends, nothing more is sent, and its position stays, over restarts and reloads. Events `componentStopped`. Of
    * nodes all follow within a few seconds.
    *
    * @param by who wants it
@@ -48,9 +48,9 @@ export interface Deliveries {
    * it cannot be remembered
    */
   pause(handler: string, by: string): Promise<void>;
-  /** Lets a paused handler go on where it stands: 20156. @throws as `pause` */
+  /** Lets a paused handler go on where it stands: `componentStarted`. @throws as `pause` */
   resume(handler: string, by: string): Promise<void>;
-  /** Lets a handler that stopped go on where it stands: 20156. @throws as `pause` */
+  /** Lets a handler that stopped go on where it stands: `componentStarted`. @throws as `pause` */
   start(handler: string, by: string): Promise<void>;
   /** URLs of a handler that are left alone. @throws as `pause` */
   suspendedUrls(handler: string): Promise<Suspension[]>;

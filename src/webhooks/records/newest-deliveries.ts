@@ -21,7 +21,7 @@ export interface DeliveryFilter {
   untilMs?: number | undefined;
   /** UUIDs of events. */
   eventUuid?: string | undefined;
-  /** For example 40017. */
+  /** For example `fileUploaded`. */
   eventId?: string | undefined;
 }
 

@@ -1,6 +1,7 @@
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
 import { processAccount } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
@@ -19,7 +20,7 @@ export interface TestDependencies {
 }
 
 /**
- * Sends a test event (20011) to one handler at once, whatever waits for it and whether it runs: one attempt a URL. It stands in the
+ * Sends a test event (`testEventSent`) to one handler at once, whatever waits for it and whether it runs: one attempt a URL. It stands in the
  * journal and in the record of deliveries made by hand; no handler gets it in the background.
  *
  * @param by who wants it
@@ -35,7 +36,11 @@ export async function sendTest(
   const handler = replayHandler(uuid, once, server, clock);
   try {
     const context = { account: processAccount(), component: handler.component };
-    const event = await events.emitDurable({ id: 20011, context, data: { uuid, name: handler.component.name, administrator: by } });
+    const event = await events.emitDurable({
+      id: eventIds.testEventSent,
+      context,
+      data: { uuid, name: handler.component.name, administrator: by },
+    });
     const sent = [{ event, raw: Buffer.from(JSON.stringify(event)) }];
     const rendered = handler.render(sent);
     // Whole, as the record does not know where the event stands in the journal.

@@ -1,4 +1,5 @@
 import type { ServiceEvent } from '../../events/event.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { journalEvents, type SearchedJournal } from '../../events/journal/event-search.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { EventHandlerOptions } from '../options.ts';
@@ -66,10 +67,14 @@ export class UndeliveredEvents {
 /** Handlers that have stopped, as the journal's events tell. */
 export async function stoppedHandlers(journal: SearchedJournal): Promise<Set<string>> {
   const stopped = new Set<string>();
-  for await (const { event } of journalEvents(journal, { id: [20156, 20157], uuid: [] }, () => {})) {
+  for await (const { event } of journalEvents(
+    journal,
+    { id: [eventIds.componentStarted, eventIds.componentStopped], uuid: [] },
+    () => {},
+  )) {
     if (event.data.family !== 'event-handler') continue;
-    if (event.id === '20157') stopped.add(String(event.data.uuid));
-    if (event.id === '20156') stopped.delete(String(event.data.uuid));
+    if (event.id === String(eventIds.componentStopped)) stopped.add(String(event.data.uuid));
+    if (event.id === String(eventIds.componentStarted)) stopped.delete(String(event.data.uuid));
   }
   return stopped;
 }

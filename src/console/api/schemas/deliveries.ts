@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { text, time } from '../../../control/shown-node.ts';
+import { eventIds } from '../../../events/event-ids.ts';
 import { attempt, deliveryOutcome, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
 
 /** One request of a delivery. */
@@ -26,7 +27,7 @@ export const deliveryQuery = z.object({
   kind: text.describe('Of `deliveries`, `replays`: by the service, and by hand.'),
   since: time.describe('Not older.'),
   until: time.describe('Older.'),
-  event_id: text.describe('Such as 40017.'),
+  event_id: text.describe(`Such as ${eventIds.fileUploaded}.`),
   event_uuid: text.describe('UUID of an event.'),
   limit: z.int().min(1).max(500).default(50).describe('Most of a page.'),
   cursor: text.describe('`next` of the page before.'),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { replay, text, time } from '../../../control/shown-node.ts';
+import { eventIds } from '../../../events/event-ids.ts';
 import { incomplete } from './overview.ts';
 
 const texts = z.array(text);
@@ -8,7 +9,7 @@ const texts = z.array(text);
 export const eventFilter = z.strictObject({
   since: time.optional(),
   until: time.optional(),
-  id: texts.optional().describe('IDs of events, such as 40017.'),
+  id: texts.optional().describe(`IDs of events, such as ${eventIds.fileUploaded}.`),
   group: texts.optional().describe('Groups of the catalogue.'),
   account: texts.optional(),
   path: texts.optional().describe('One that ends in / is a folder with all that is below it.'),
