@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
@@ -49,14 +50,17 @@ function leadsSomewhere(path: string, anchor: string | undefined): boolean {
   return existsSync(path) && (anchor === undefined || !path.endsWith('.md') || anchorsOf(path).has(anchor));
 }
 
+/** What a page links to, but for other hosts. */
+function linksOf(file: string): string[] {
+  const text = withoutCode(readFileSync(file, 'utf8'));
+  const targets = [...text.matchAll(/\]\(\s*<?([^)\s>]+)|^ *\[[^\]]+\]: +(\S+)|<(?:img|a|source)[^>]* (?:src|href|srcset)="([^"]+)"/gm)];
+  return targets.map((match) => (match[1] ?? match[2] ?? match[3]) as string).filter((target) => !/^[a-z]+:/i.test(target));
+}
+
 /** Links to files, pictures and sections that are not there, as `file: target`. */
 function deadLinks(folder: string): string[] {
   return filesBelow(folder, /\.md$/).flatMap((file) => {
-    const text = withoutCode(readFileSync(file, 'utf8'));
-    const targets = [...text.matchAll(/\]\(\s*<?([^)\s>]+)|^ *\[[^\]]+\]: +(\S+)|<(?:img|a)[^>]* (?:src|href)="([^"]+)"/gm)];
-    return targets
-      .map((match) => (match[1] ?? match[2] ?? match[3]) as string)
-      .filter((target) => !/^[a-z]+:/i.test(target))
+    return linksOf(file)
       .filter((target) => {
         const [path = '', anchor] = decodeURI(target).split('#', 2);
         return !leadsSomewhere(path === '' ? file : join(dirname(file), path), anchor);
@@ -84,6 +88,27 @@ function deadCitations(folder: string): string[] {
 
 test('every link in the documentation leads to a file and a section that exist', () => {
   assert.deepEqual(deadLinks(root), []);
+});
+
+test('the npm package has the documentation but for the design, and none of its pages links to what it leaves out', () => {
+  const { stdout } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8' });
+  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+  const packed = files.map(({ path }) => path);
+  assert.ok(packed.includes('docs/operate/install.md') && packed.includes('docs/spec/http.md'));
+  assert.deepEqual(
+    packed.filter((path) => path.startsWith('docs/design')),
+    [],
+  );
+  const isPacked = (path: string) => packed.some((one) => one === path || one.startsWith(`${path.replace(/\/$/, '')}/`));
+  const leadOut = packed
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) =>
+      linksOf(join(root, path)).flatMap((target) => {
+        const [linked = ''] = target.split('#', 1);
+        return linked === '' || isPacked(join(dirname(path), linked)) ? [] : [`${path}: ${target}`];
+      }),
+    );
+  assert.deepEqual(leadOut, []);
 });
 
 test('every page and section that the sources cite exists', () => {
