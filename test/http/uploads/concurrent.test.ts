@@ -9,6 +9,7 @@ async function told(server: TestServer): Promise<string[]> {
   return (await server.events()).filter(({ id, data }) => data.path === '/a' && id !== '40018').map(({ id }) => id);
 }
 
+// MUSTs: no race, loss or corruption by concurrent requests (Concurrency).
 test('many requests that complete one upload at once: exact bytes, one end', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', Buffer.alloc(0), { 'upload-length': String(content.length) });
@@ -24,6 +25,7 @@ test('many requests that complete one upload at once: exact bytes, one end', asy
   assert.deepEqual(await told(server), ['40021', '40017']);
 });
 
+// MUSTs: no race, loss or corruption by concurrent requests (Concurrency).
 test('DELETE cuts a request that brings content, and nothing is left', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', Buffer.alloc(0));

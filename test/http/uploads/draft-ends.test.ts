@@ -13,6 +13,7 @@ import { startServer, testConfig } from '../../support/server.ts';
 import { SteppedClock } from '../../support/stepped-clock.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
+// MUSTs: what has lost its content is over (Offset); SHOULD: what is refused for a limit is told all limits (Limits).
 test('what may refuse an upload is asked at its end, too, and nothing is left behind', async (t) => {
   const permissions = [['allow-full-control'], ['/read-only/*', 'allow-read']];
   const server = await startServer(t, { group: { quota_size: 1_000_000, file_write_size: 900_000, permissions } });
@@ -58,6 +59,7 @@ test('what may refuse an upload is asked at its end, too, and nothing is left be
   assert.equal(ends, starts, 'each is told of once');
 });
 
+// MUSTs: 104 of an append has no `Location` (Append).
 test('progress is told and kept while content comes, but not to those with a digest, and never all of it', async (t) => {
   const server = await startServer(t);
   const large = Buffer.alloc(80 * 1024 * 1024, 'x');
@@ -79,6 +81,8 @@ test('progress is told and kept while content comes, but not to those with a dig
   assert.deepEqual([secret.status, secret.interim.length], [201, 1]);
 });
 
+// MUSTs: values of another form make a field count for nothing; the length is recorded (Creation, Append); HEAD and GET have offset,
+// completeness, length and limits (Offset Retrieval).
 test('a length of another form counts for nothing; one that an append tells is recorded, for HEAD and GET', async (t) => {
   const server = await startServer(t);
   for (const strange of ['-1', '1.5', 'NaN', '7, 8', '9'.repeat(16)]) {

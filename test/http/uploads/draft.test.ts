@@ -9,6 +9,14 @@ import { testPassword } from '../../support/secrets.ts';
 import { startServer } from '../../support/server.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
+/**
+ * Before each test of draft.test.ts, draft-ends.test.ts, concurrent.test.ts and tus.test.ts stands which MUSTs of the two texts it shows. The
+ * draft is read as of 15 July 2026 (interop version 9, a little after -12), with the digests of RFC 9530; -13 to -15 were not read.
+ */
+
+// MUSTs: 104 has `Location`, and `Upload-Limit` where there is one (Creation); all replies to one request have one `Location`
+// (Creation); no internal information in the URL (Security Considerations); no 104 for a version that is missing or another, the version
+// in each.
 test('a PUT of the whole is announced to those who understand it, and answered as any PUT', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1_000_000 }, service: { maximum_request_size: 500_000 } });
   for (const [version, isTold] of [
@@ -53,6 +61,7 @@ test('a PUT of the whole is announced to those who understand it, and answered a
   assert.match(old, /^HTTP\/1\.1 201 /, 'HTTP/1.0 knows no interim replies');
 });
 
+// MUSTs: 100 is not left out for a 104 (Status Code 104).
 test('100 Continue comes as ever, behind the announcement', async (t) => {
   const server = await startServer(t);
   const headers = { ...whole, expect: '100-continue', 'content-length': '5' };
@@ -66,6 +75,8 @@ test('100 Continue comes as ever, behind the announcement', async (t) => {
   );
 });
 
+// MUSTs: the offset never decreases (Offset); HEAD and GET have offset, completeness, length and limits (Offset Retrieval); the length is
+// recorded and what was interrupted is not complete (Creation, Append); the reply that completes has `Upload-Complete: ?1` (Append).
 test('what came before the connection was cut is kept, and the rest completes it, with one event each', async (t) => {
   const server = await startServer(t);
   const first = new WatchedRequest(server, 'PUT', '/home/a.bin', { ...whole, 'content-length': String(content.length) });
@@ -114,6 +125,7 @@ test('a PUT that breaks off leaves nothing when its client was not told where to
   await until('all are told', async () => (await server.events()).filter(({ id }) => id === '40022').length === 3);
 });
 
+// MUSTs: the offset never decreases (Offset); the reply to an incomplete creation has `Location` and `Upload-Limit` (Creation).
 test('an upload in parts: PUT, POST with a name, an empty last request, a length that is told late', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'in box'));
@@ -137,6 +149,9 @@ test('an upload in parts: PUT, POST with a name, an empty last request, a length
   assert.equal((await server.send('POST', '/home/p', { headers: part })).status, 405, 'a file takes no POST');
 });
 
+// MUSTs: values of another form make a field count for nothing; lengths told in two ways match, in one request and in several (Length);
+// `Upload-Limit` in the reply to OPTIONS, `min-size=0` without limits (Limits); a wrong offset is 409 with the right one and `?0`
+// (Append).
 test('offsets, lengths and types that do not fit are refused, and change nothing', async (t) => {
   const server = await startServer(t, {
     accounts: { bob: { password: await cheapHash('bobs password') } },
@@ -180,6 +195,7 @@ test('offsets, lengths and types that do not fit are refused, and change nothing
   assert.equal((await server.send('OPTIONS', '/home/new', { user: null })).headers['upload-limit'], 'min-size=0');
 });
 
+// MUSTs: what exceeds the length makes the upload invalid (Append).
 test('more than was announced is the end of an upload, and the old file stays', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a'), 'old');
@@ -231,6 +247,7 @@ test('digests: of a request all or nothing of it counts, of the whole its end', 
   assert.deepEqual(hidden(server), []);
 });
 
+// MUSTs: no race, loss or corruption by concurrent requests (Concurrency); an offset that was told is accepted (Concurrency).
 test('a newer request for an upload cuts the older', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', content.subarray(0, 1000));

@@ -25,6 +25,8 @@ async function create(server: TestServer, length: number | undefined, pairs: Rec
 
 const hidden = (server: TestServer) => readdirSync(server.home).filter((name) => name.startsWith('.svc-'));
 
+// MUSTs: `Tus-Resumable` in every reply, 401 and 405 too; OPTIONS ignores it; `Tus-Version`, `Tus-Extension`, `Tus-Checksum-Algorithm`
+// by OPTIONS.
 test('OPTIONS tells of versions and extensions, to anybody', async (t) => {
   const server = await startServer(t);
   for (const [target, headers] of [
@@ -42,6 +44,9 @@ test('OPTIONS tells of versions and extensions, to anybody', async (t) => {
   }
 });
 
+// MUSTs: HEAD has `Upload-Offset`, even 0 or complete, and `Upload-Length` when known; `no-store`; PATCH is 204 with the new offset;
+// creation is 201 with `Location`; too long is 413; HEAD has the metadata; `Upload-Expires` in replies to PATCH, 409 and 460 too, and to
+// POST.
 test('an upload of tus from its creation to its end', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: 'x-labels' } });
   mkdirSync(join(server.home, 'in'));
@@ -70,6 +75,8 @@ test('an upload of tus from its creation to its end', async (t) => {
   assert.deepEqual(hidden(server), []);
 });
 
+// MUSTs: `X-HTTP-Method-Override`; an upload of length 0 is complete at once; `Upload-Defer-Length: 1` until the length is known, which
+// stays; creation with content has `Upload-Offset`.
 test('content with the creation, an empty file, a length that comes later, and other methods by POST', async (t) => {
   const server = await startServer(t);
   const headers = {
@@ -99,6 +106,7 @@ test('content with the creation, an empty file, a length that comes later, and o
   assert.equal(readFileSync(join(server.home, 'later'), 'utf8'), 'hello');
 });
 
+// MUSTs: a wrong checksum, or an unknown algorithm, leaves the offset; sha1; no trailers.
 test('a checksum decides about all of a request', async (t) => {
   const server = await startServer(t);
   const url = await create(server, content.length, { path: '/a' });
@@ -129,6 +137,10 @@ test('a checksum decides about all of a request', async (t) => {
   }
 });
 
+// MUSTs: metadata is validated (Security Considerations); `Tus-Resumable` in every reply, 401 and 405 too; OPTIONS ignores it; other
+// versions are 412 with `Tus-Version`, and not processed; a wrong offset is 409 and changes nothing; creation is 201 with `Location`;
+// too long is 413; HEAD has the metadata; `Upload-Defer-Length: 1` until the length is known, which stays; `Upload-Expires` in replies
+// to PATCH, 409 and 460 too, and to POST.
 test('bad requests are refused, and change nothing', async (t) => {
   const server = await startServer(t, { group: { file_write_size: 1000 } });
   const path = { 'upload-metadata': metadata({ path: '/a' }) };
@@ -210,6 +222,7 @@ test('what ends an upload is told with a status that no client repeats', async (
   assert.deepEqual(hidden(server), []);
 });
 
+// MUSTs: DELETE is 204, and later requests 404 or 410.
 test('an upload that is terminated is gone', async (t) => {
   const server = await startServer(t);
   const url = await create(server, 10, { path: '/a' });
