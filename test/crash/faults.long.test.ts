@@ -180,7 +180,9 @@ test(`everything that breaks nodes, at once with uploads that go on and all othe
     const { fate, content } = told.get(name) as { fate: string; content: Buffer };
     const [ends, failures] = [of(name, '40017', '30068'), of(name, '40022', '30042')];
     assert.ok(ends.length + failures.length <= 1, `${name}: ${ends.length} ends, ${failures.length} failures`);
-    assert.equal(ends.length, stored(name) === undefined ? 0 : 1, `${name}: its end and the file`);
+    // A kill between the name of a file and its event leaves an SFTP upload that nobody was answered about without one (docs/spec/events.md).
+    if (!name.startsWith('sftp') || fate !== 'unknown')
+      assert.equal(ends.length, stored(name) === undefined ? 0 : 1, `${name}: its end and the file`);
     if (stored(name) !== undefined) assert.ok(stored(name)?.equals(content), `${name}: its content`);
     if (fate === 'done') assert.equal(ends.length, 1, name);
   }
