@@ -32,7 +32,7 @@ export default function resumable({ isSmoke, gibibyte, home, group, builds }) {
     (await group.all(peers)).flatMap((server) =>
       server.peer === tusServer
         ? [{ ...server, protocol: 'tus', collection: '/files' }]
-        : ['put', 'draft', 'tus'].map((protocol) => {
+        : ['draft', 'tus', 'put'].map((protocol) => {
             return { ...server, name: `${server.name}, ${protocol}`, protocol, collection: '/home/__svc__/uploads/' };
           }),
     );
