@@ -25,6 +25,8 @@ export interface Item<Form extends ShownItem = ShownItem> {
 
 /** Things of one kind. */
 export interface Collection {
+  /** How things of an account are named in it; as the account itself where this is left out. */
+  readonly nameOf?: (account: string) => string;
   list(): Promise<Item[]>;
   /** When it resolves they are gone for all requests to come, whichever process answers them. */
   remove(items: readonly Item[]): Promise<void>;
@@ -34,7 +36,8 @@ export type Collections = Readonly<Record<CollectionName, Collection>>;
 
 /** Things that a selection means. */
 export async function selectedItems(collection: Collection, selection: Selection): Promise<Item[]> {
-  const isSelected = selects(selection);
+  const account = selection.account === undefined ? undefined : (collection.nameOf?.(selection.account) ?? selection.account);
+  const isSelected = selects({ ...selection, account });
   return (await collection.list()).filter(({ shown }) => isSelected(shown));
 }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { BanOverview } from '../auth/ban-list.ts';
+import { type BanOverview, foldedName } from '../auth/ban-list.ts';
 import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
@@ -71,6 +71,7 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
 
 function banCollection(bans: BanOverview, clock: Clock): Collection {
   return {
+    nameOf: foldedName,
     async list() {
       const nowMs = clock.nowMs();
       return (await bans.list()).map(

@@ -90,8 +90,13 @@ test('who guesses at a name keeps no administrator of that name away, nor the ot
   const items = async () => (await console.get('/api/bans', { user })).json<Listed>().items.map(({ id, account }) => [id, account]);
   assert.deepEqual(await items(), [
     ['name:alice', 'alice'],
-    ['name:administrator alice', 'administrator alice'],
+    ['name:administratoralice', 'administratoralice'],
   ]);
+  const found = (await console.get('/api/bans?account=Administrator%20Alice', { user })).json<Listed>().items;
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ['name:administratoralice'],
+  );
   for (let index = 0; index < 10; index++) await console.get('/api/me', { user: `alice:guess ${index}` });
   assert.deepEqual((await items()).at(-1), ['name:administrator/alice', 'administrator/alice']);
   const lifted = await console.send('DELETE', '/api/bans?all=1', { user });

@@ -27,7 +27,7 @@ const kinds: readonly Kind[] = [
     name: 'bans',
     description: 'bans of addresses and limits of account names of a running service',
     accounts: true,
-    help: 'Bans are of IPv4 addresses, and of the /64 of IPv6 addresses: --address finds it by any address in it. An account name that was guessed at ten times within a minute, from all addresses together, is refused for the rest of that minute to addresses that it was never accepted from: `name:alice`, found by --account with the name in lower case (`administrator/NAME` for one of the console). With a ban the failures that led to it are forgotten.',
+    help: 'Bans are of IPv4 addresses, and of the /64 of IPv6 addresses: --address finds it by any address in it. An account name that was guessed at ten times within a minute, from all addresses together, is refused for the rest of that minute to addresses that it was never accepted from: `name:alice`, found by --account in any spelling (`administrator/NAME` for one of the console); spellings that differ in case, blanks or accents share one limit. With a ban the failures that led to it are forgotten.',
   },
 ];
 
