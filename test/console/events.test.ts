@@ -17,7 +17,7 @@ interface Page {
   is_complete: boolean;
 }
 
-const hostile = ['<img src=x onerror=alert(1)>.txt', 'a\u001b[31mred.txt', 'two\nlines.txt', 'a, b.txt', '.*', '\u202egnp.exe'];
+const hostile = ['<img src=x onerror=alert(1)>.txt', 'a\u009b31mred.txt', 'two\u2028lines.txt', 'a, b.txt', '.*', '\u202egnp.exe'];
 
 async function startFiles(t: TestContext) {
   const { server, console } = await startConsole(t);
@@ -125,12 +125,12 @@ test('the live tail tells what is selected, and goes on from Last-Event-ID', asy
     return reader;
   };
   const reader = await listen();
-  await server.put('/home/live%0Aone', 'x', { user: testUser });
-  assert.equal(((await reader.next('message')) as ServiceEvent).data.path, '/live\none');
+  await server.put('/home/live%E2%80%A8one', 'x', { user: testUser });
+  assert.equal(((await reader.next('message')) as ServiceEvent).data.path, '/live\u2028one');
   const again = await listen({ 'last-event-id': '00000001:0' });
   assert.equal(((await again.next('message')) as ServiceEvent).data.path, `/${hostile[0]}`);
   assert.equal(
-    ((await again.nextWhere('message', (event) => (event as ServiceEvent).data.path === '/live\none')) as ServiceEvent).id,
+    ((await again.nextWhere('message', (event) => (event as ServiceEvent).data.path === '/live\u2028one')) as ServiceEvent).id,
     '40017',
   );
   const { begin } = await search({});
