@@ -136,7 +136,8 @@ test('live figures take neither the focus nor a selected text from a row, whatev
   };
   const overview = (handlers: unknown[]) => ({
     server: { name: 'demo', uuid: 'u', version: '1', started: '2026-01-01T12:00:00.000Z' },
-    ...{ services: [], methods: [], errors: [], journal: { bytes: null }, handlers },
+    ...{ services: [], methods: [], errors: [], nodes: [], transfers: [], transfers_left_out: 0 },
+    ...{ journal: { bytes: null, free_bytes: null }, handlers },
   });
   await page.route('**/api/overview', (route) =>
     route.fulfill({ json: overview([handler('first', 1), handler('second', 1), handler('third', 1)]) }),
