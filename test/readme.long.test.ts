@@ -49,7 +49,7 @@ test('three nodes on one machine, and a rolling restart without a failed request
   shell.stdout.on('data', (chunk) => {
     output += chunk;
   });
-  const steps = tour('docs/operate/nodes.md', 'Three nodes on one machine');
+  const steps = tour('docs/operate/nodes.md', 'Three nodes behind nginx');
   assert.ok(steps.length >= 15, 'the tours were found');
   for (const [index, { command, expected }] of steps.entries()) {
     output = '';
