@@ -3,6 +3,81 @@ import { parseVirtualPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { defaultPermissions, type PermissionOptions, Permissions } from './permissions.ts';
 import { expandUserInPath } from './user-names.ts';
 
+/** One address of an account's `email`. */
+interface EmailAddress {
+  /** The name that stands before the address; empty when none does. */
+  name: string;
+  address: string;
+}
+
+/** The addresses of an account's comma-separated `email`, in order: `Bob B <bob@example.com>, "Doe, Jane" <jane@example.com>`. */
+export function emailAddresses(email: string): EmailAddress[] {
+  return splitOutsideQuotes(email)
+    .map(emailAddress)
+    .filter(({ address }) => address !== '');
+}
+
+function emailAddress(text: string): EmailAddress {
+  const open = text.lastIndexOf('<');
+  if (open < 0 || !text.endsWith('>')) return { name: '', address: text };
+  return { name: unquoted(text.slice(0, open).trim()), address: text.slice(open + 1, -1).trim() };
+}
+
+// A quoted name (RFC 5322 §3.2.4) may have commas of its own.
+function splitOutsideQuotes(list: string): string[] {
+  const items: string[] = [];
+  let start = 0;
+  let isQuoted = false;
+  for (let at = 0; at < list.length; at++) {
+    const character = list[at];
+    if (isQuoted && character === '\\') at++;
+    else if (character === '"') isQuoted = !isQuoted;
+    else if (character === ',' && !isQuoted) {
+      items.push(list.slice(start, at).trim());
+      start = at + 1;
+    }
+  }
+  return [...items, list.slice(start).trim()];
+}
+
+function unquoted(name: string): string {
+  const isQuoted = name.length >= 2 && name.startsWith('"') && name.endsWith('"');
+  return isQuoted ? name.slice(1, -1).replace(/\\(.)/g, '$1') : name;
+}
+
+/** An account of the configuration or of the accounts file. */
+export interface LocalAccount {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly passwordHash: string | undefined;
+  /** OpenSSH public key lines. */
+  readonly sshKeys: readonly string[];
+  /** Certificates in PEM text. */
+  readonly certificates: readonly string[];
+  readonly configuration: AccountConfiguration;
+}
+
+/** One entry of `accounts`, option names as in the configuration. */
+export interface LocalAccountOptions extends AccountConfiguration {
+  enabled: boolean;
+  password?: string | null | undefined;
+  ssh_keys?: readonly string[] | null | undefined;
+  certificates?: readonly string[] | null | undefined;
+}
+
+/** Makes a local account of its options. */
+export function localAccountOf(name: string, options: LocalAccountOptions): LocalAccount {
+  const { enabled, password, ssh_keys, certificates, ...configuration } = options;
+  return {
+    name,
+    enabled,
+    passwordHash: password || undefined,
+    sshKeys: ssh_keys ?? [],
+    certificates: certificates ?? [],
+    configuration,
+  };
+}
+
 /** The group that an account belongs to when it names none (docs/spec/authentication.md#account-of-a-reply). */
 export const defaultGroupUuid = 'DEFAULT_GROUP';
 

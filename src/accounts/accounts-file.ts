@@ -9,7 +9,7 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
 import type { Log } from '../lib/log.ts';
 import { readPlainYaml } from '../lib/yaml-document.ts';
-import { type LocalAccount, type LocalAccountOptions, localAccountOf } from './local-account.ts';
+import { type LocalAccount, type LocalAccountOptions, localAccountOf } from './account.ts';
 import { accountOptions } from './options.ts';
 
 /** How often the file is looked at for changes made by others. */

@@ -1,13 +1,11 @@
 import { X509Certificate } from 'node:crypto';
-import type { AccountConfiguration } from '../accounts/account.ts';
+import type { AccountConfiguration, LocalAccount } from '../accounts/account.ts';
 import type { AccountsFile } from '../accounts/accounts-file.ts';
-import type { LocalAccount } from '../accounts/local-account.ts';
 import { longestVerificationMs, type PasswordVerifier } from '../accounts/passwords.ts';
 import type { Timer } from '../lib/clock.ts';
-import { sourceOf } from './address-source.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
-import { type Credentials, keyBlobOf } from './credentials.ts';
-import { fingerprintOf, type Identity, type Proof } from './identity.ts';
+import { sourceOf } from './ban-list.ts';
+import { type Credentials, fingerprintOf, type Identity, keyBlobOf, type Proof } from './credentials.ts';
 
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 

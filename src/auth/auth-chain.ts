@@ -1,5 +1,11 @@
-import { type Account, type AccountConfiguration, AccountError, effectiveAccount, type GroupConfiguration } from '../accounts/account.ts';
-import { emailAddresses } from '../accounts/email-addresses.ts';
+import {
+  type Account,
+  type AccountConfiguration,
+  AccountError,
+  effectiveAccount,
+  emailAddresses,
+  type GroupConfiguration,
+} from '../accounts/account.ts';
 import { prepareHomeFolder } from '../accounts/home-folder.ts';
 import { isUserName } from '../accounts/user-names.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
@@ -8,8 +14,8 @@ import { peerAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { AuthMethod, AuthResult, PublicFailure } from './auth-method.ts';
+import type { Identity } from './credentials.ts';
 import { areAskable, type Credentials, notAskable } from './credentials.ts';
-import type { Identity } from './identity.ts';
 
 /** What the chain made of a client's credentials. */
 export type ChainResult =

@@ -1,7 +1,6 @@
 import type { AccountConfiguration } from '../accounts/account.ts';
 import type { eventIds } from '../events/event-ids.ts';
-import type { Credentials } from './credentials.ts';
-import type { Identity, Proof } from './identity.ts';
+import type { Credentials, Identity, Proof } from './credentials.ts';
 
 /** What a refusal may show to the client when the service has `public_error` (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface PublicFailure {

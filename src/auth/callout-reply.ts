@@ -1,9 +1,8 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { AccountConfiguration } from '../accounts/account.ts';
-import { expressionCost } from '../accounts/expression-cost.ts';
 import { permissionsOption, structureList, virtualFoldersOption } from '../accounts/options.ts';
-import { permissionKeywords } from '../accounts/permissions.ts';
+import { expressionCost, permissionKeywords } from '../accounts/permissions.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import { isObject, JsonLimitError, parseJson } from '../lib/json.ts';

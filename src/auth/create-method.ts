@@ -1,6 +1,5 @@
-import type { AccountConfiguration } from '../accounts/account.ts';
+import type { AccountConfiguration, LocalAccountOptions } from '../accounts/account.ts';
 import { AccountsFile } from '../accounts/accounts-file.ts';
-import type { LocalAccountOptions } from '../accounts/local-account.ts';
 import type { PasswordVerifier } from '../accounts/passwords.ts';
 import { ApplicationMethod } from './application.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';

@@ -1,8 +1,14 @@
-import { type PasswordPolicy, unmetRules } from '../accounts/password-policy.ts';
-import { hashPassword, newPasswordFault, type PasswordVerifier, type VerificationTurn } from '../accounts/passwords.ts';
+import {
+  hashPassword,
+  newPasswordFault,
+  type PasswordPolicy,
+  type PasswordVerifier,
+  unmetRules,
+  type VerificationTurn,
+} from '../accounts/passwords.ts';
 import type { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
-import { fingerprintOf } from './identity.ts';
+import { fingerprintOf } from './credentials.ts';
 
 /** Changes passwords that this service keeps itself. */
 export class LocalPasswords {

@@ -3,8 +3,15 @@ import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { rememberedForTurn } from '../lib/turns/remembered.ts';
-import { sourceOf } from './address-source.ts';
-import { type AddressBans, type Admission, type AttemptOutcome, attemptKey, type LoginAttempt, type Refusal } from './ban-list.ts';
+import {
+  type AddressBans,
+  type Admission,
+  type AttemptOutcome,
+  attemptKey,
+  type LoginAttempt,
+  type Refusal,
+  sourceOf,
+} from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
 
 /** Attempts that wait for a slot of their source, at most. */

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import { rememberedForTurn } from '../lib/turns/remembered.ts';
-import type { Identity } from './identity.ts';
+import type { Identity } from './credentials.ts';
 
 /** Bits of a session ID: 256 (docs/spec/http.md#sessions). */
 const idBytes = 32;

@@ -1,6 +1,33 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { noteInternalError } from '../events/internal-error.ts';
 import { faultHeaders, faultOf, statusOf } from '../http/reply/error-reply.ts';
-import { type ConsoleContext, eventContext } from './environment.ts';
+import { clientGone } from '../http/reply/outgoing.ts';
+import { guarded } from '../lib/guarded.ts';
+import { administratorOf, type ConsoleContext, type ConsoleExchange, eventContext } from './environment.ts';
+import type { EventStream } from './event-stream.ts';
+
+/** Aborts once nobody waits for the reply any more: it is finished, or its client is gone. */
+export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
+  const gone = new AbortController();
+  const abort = () => gone.abort(clientGone());
+  // Who left while the password was checked is not told of again.
+  if (outgoing.destroyed) abort();
+  else outgoing.once('close', guarded(abort, abort));
+  return gone.signal;
+}
+
+/**
+ * Answers with Server-Sent Events; HEAD gets the head alone.
+ *
+ * @param begin is given the stream, and returns at once
+ */
+export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => void): Response {
+  const { outgoing, session, method, service } = c.env;
+  const stream = service.streams.open({ outgoing, session, administrator: administratorOf(c) }, headersOf(c));
+  if (method === 'HEAD') outgoing.end();
+  else if (!stream.signal.aborted) begin(stream);
+  return RESPONSE_ALREADY_SENT;
+}
 
 /** The headers of every reply of the API: what it says is for whoever asked, now, and never a page. */
 const baseHeaders = {

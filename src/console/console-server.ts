@@ -23,8 +23,7 @@ import type { ConsoleExchange, ConsoleService } from './environment.ts';
 import { EventStreams } from './event-stream.ts';
 import { LiveFeed } from './live-feed.ts';
 import { Administrators } from './login/administrators.ts';
-import { LoginLinks } from './login/login-links.ts';
-import { AdministratorSessions } from './login/sessions.ts';
+import { AdministratorSessions, LoginLinks } from './login/sessions.ts';
 
 /** A client has so long to send its header section, and so long for the whole request, in milliseconds. */
 const headerTimeoutMs = 30_000;

@@ -10,11 +10,9 @@ import type { ForwardedTrust } from '../http/connection/client-peer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { EventStreams } from './event-stream.ts';
-import type { LiveFeed } from './live-feed.ts';
+import type { LiveFeed, Samples } from './live-feed.ts';
 import type { Administrator, Administrators } from './login/administrators.ts';
-import type { LoginLinks } from './login/login-links.ts';
-import type { AdministratorSession, AdministratorSessions } from './login/sessions.ts';
-import type { Samples } from './samples.ts';
+import type { AdministratorSession, AdministratorSessions, LoginLinks } from './login/sessions.ts';
 import type { ConsoleSources } from './sources.ts';
 
 /** One console: what all its requests share. Replaced as a whole at a reload. */

@@ -1,10 +1,28 @@
 import type { IncomingMessage } from 'node:http';
+import type * as z from 'zod';
 import { clientGone } from '../http/reply/outgoing.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { GatheredBytes } from '../lib/gathered-bytes.ts';
 import { guarded } from '../lib/guarded.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import type { ConsoleContext } from './environment.ts';
+
+/** Largest body of a question, in bytes: a certificate with room to spare. */
+const questionLimitBytes = 64 * 1024;
+
+/**
+ * Reads a request that a schema describes.
+ *
+ * @throws as `readJsonObject`; ServiceError `bad-request` naming the member at fault: its value, which may be a secret, is never told
+ */
+export async function readRequest<T>(c: ConsoleContext, schema: z.ZodType<T>): Promise<T> {
+  const { data, error } = schema.safeParse(await readJsonObject(c, questionLimitBytes));
+  const issue = error?.issues[0];
+  if (!issue) return data as T;
+  const named = issue.code === 'unrecognized_keys' ? issue.keys[0] : issue.path.join('.');
+  const fault = issue.code === 'unrecognized_keys' ? 'is no member of the request' : 'is missing, or not as it must be';
+  throw new ServiceError('bad-request', `"${named}" ${fault}.`);
+}
 
 /** Largest body of a request, in bytes. */
 const bodyLimitBytes = 1024 * 1024;

@@ -6,9 +6,16 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
-import { type Collection, type ControlledName, controlledNames, type Item, removeSelected, selectedItems } from './collection.ts';
-import { selectionOf } from './selection.ts';
-import { openSocketPath, type SocketPath } from './socket-path.ts';
+import {
+  type Collection,
+  type ControlledName,
+  controlledNames,
+  type Item,
+  removeSelected,
+  selectedItems,
+  selectionOf,
+} from './collection.ts';
+import { openSocketPath, type SocketPath } from './control-socket.ts';
 
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { forwardedHeader, loginServiceOptions, proxyRanges, servicePort } from '../auth/service-options.ts';
+import { forwardedHeader, loginServiceOptions, proxyRanges, servicePort } from '../auth/options.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-names.ts';
 import { parseList } from '../lib/list-values.ts';

@@ -1,8 +1,69 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, type PrometheusContentType, Registry } from 'prom-client';
 import { eventIds } from '../events/event-ids.ts';
-import { joinedFigures, type MetricFigures } from './node-figures.ts';
-import type { MonitorSources, ServiceFigures } from './sources.ts';
-import { SshMetrics } from './ssh-metrics.ts';
+import type { MetricFigures, MonitorSources, ServiceFigures } from './sources.ts';
+
+/** Joins the figures of several processes: each metric says by its `aggregator` how. */
+function joinedFigures(processes: readonly MetricFigures[]): Registry<PrometheusContentType> {
+  // Those that tell of a process itself have its label: each stands for itself.
+  const isOfProcess = (name: string) => /^(process|nodejs)_/.test(name);
+  return AggregatorRegistry.aggregate(
+    processes.map((figures) => figures.map((metric) => (isOfProcess(metric.name) ? { ...metric, aggregator: 'first' } : metric))),
+  );
+}
+
+/** What stays of the figures of processes that are gone: what was counted. */
+export async function countedFigures(processes: readonly MetricFigures[]): Promise<MetricFigures> {
+  const isCounted = ({ name, type }: MetricFigures[number]) => name.startsWith('svc_') && /^(counter|histogram)$/.test(String(type));
+  return joinedFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
+}
+
+/** Events of transfers that ended, with their direction and outcome (docs/spec/events.md#catalogue). */
+const transfers: Readonly<Record<string, { direction: 'download' | 'upload'; outcome: 'done' | 'failed'; bytes: string }>> = {
+  [eventIds.sftpFileDownloaded]: { direction: 'download', outcome: 'done', bytes: 'total_read' },
+  [eventIds.sftpDownloadFailed]: { direction: 'download', outcome: 'failed', bytes: 'total_read' },
+  [eventIds.sftpFileUploaded]: { direction: 'upload', outcome: 'done', bytes: 'total_write' },
+  [eventIds.sftpTemporaryFileUploaded]: { direction: 'upload', outcome: 'done', bytes: 'total_write' },
+  [eventIds.sftpUploadFailed]: { direction: 'upload', outcome: 'failed', bytes: 'total_write' },
+};
+
+/** Figures of SSH services. */
+class SshMetrics {
+  readonly #handshakes: Counter;
+  readonly #logins: Counter;
+  readonly #requests: Counter;
+  readonly #transfers: Counter;
+  readonly #bytes: Counter;
+
+  constructor(counter: (name: string, help: string, labelNames: string[]) => Counter) {
+    this.#handshakes = counter('svc_ssh_handshakes_total', 'Connections that exchanged keys, or failed to.', ['service', 'outcome']);
+    this.#logins = counter('svc_ssh_logins_total', 'Connections that logged in.', ['service']);
+    this.#requests = counter('svc_sftp_requests_total', 'Requests of SFTP answered.', ['service', 'request', 'status']);
+    this.#transfers = counter('svc_sftp_transfers_total', 'Transfers over SFTP that ended.', ['service', 'direction', 'outcome']);
+    this.#bytes = counter('svc_sftp_transferred_bytes_total', 'Content of files in transfers that ended.', ['service', 'direction']);
+  }
+
+  handshake(service: string, outcome: 'done' | 'failed'): void {
+    this.#handshakes.inc({ service, outcome });
+  }
+
+  login(service: string): void {
+    this.#logins.inc({ service });
+  }
+
+  /** @param status of the reply; 0 for replies that are no status */
+  request(service: string, request: string, status: number): void {
+    this.#requests.inc({ service, request, status });
+  }
+
+  event(id: string, service: string, data: Readonly<Record<string, unknown>>): void {
+    const transfer = transfers[id];
+    // The second event of an upload under a temporary name: it was counted when it was whole.
+    if (!transfer || (id === String(eventIds.sftpFileUploaded) && data.uploaded_as !== undefined)) return;
+    const { direction, outcome, bytes } = transfer;
+    this.#transfers.inc({ service, direction, outcome });
+    this.#bytes.inc({ service, direction }, Number(data[bytes]) || 0);
+  }
+}
 
 /** Upper bounds of request durations in seconds: from a small file to a large one. */
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];

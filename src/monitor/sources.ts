@@ -1,4 +1,4 @@
-import type { MetricFigures, NodeFigures } from './node-figures.ts';
+import type { MetricObject } from 'prom-client';
 
 /** What the figures of a scrape and the answer of `/ready` are made of. */
 export interface MonitorSources {
@@ -59,4 +59,17 @@ export interface HandlerFigures {
   oldestWaitingS: number;
   /** Age of all this, in seconds: it is the last that is known while Redis is away; undefined where there is one node alone. */
   ageS: number | undefined;
+}
+
+/** All figures of one process, as a message can carry them. */
+export type MetricFigures = Omit<MetricObject, 'collect'>[];
+
+/** What a node shows beside its own figures: those of the others that were started with it on the same addresses. */
+export interface NodeFigures {
+  /** How many nodes answer requests. */
+  running: number;
+  /** How many took the place of one that had ended. */
+  restarts: number;
+  /** Of each of the others, and what stays of those that are gone. */
+  others: MetricFigures[];
 }

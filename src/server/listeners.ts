@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts';
 import { accountOfEvents } from '../auth/auth-chain.ts';
-import type { Identity } from '../auth/identity.ts';
+import type { Identity } from '../auth/credentials.ts';
 import type { SessionLifetimes } from '../auth/sessions.ts';
 import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { ConsoleOptions } from '../config/schema/console-options.ts';

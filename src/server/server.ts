@@ -18,7 +18,7 @@ import { type DataFolder, openDataFolder } from '../lib/disk/data-folder.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
-import type { MetricFigures } from '../monitor/node-figures.ts';
+import type { MetricFigures } from '../monitor/sources.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import type { ConsoleServices } from './console/console-services.ts';
 import { makeConsoles } from './console/consoles.ts';

@@ -1,6 +1,6 @@
 import type { AddressBans, SecurityPolicy } from '../auth/ban-list.ts';
 import type { AcceptedCredentials } from '../auth/callout-cache.ts';
-import type { Identity } from '../auth/identity.ts';
+import type { Identity } from '../auth/credentials.ts';
 import type { SessionLifetimes, SessionStore } from '../auth/sessions.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { FileEventLog } from '../events/journal/file-event-log.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { loginServiceOptions, proxyRanges, servicePort } from '../auth/service-options.ts';
+import { loginServiceOptions, proxyRanges, servicePort } from '../auth/options.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { integer, largestSizeBytes, number, optionalText, textList, yesNo } from '../lib/option-types.ts';
 import { algorithmFaults } from './algorithms.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
-import { expressionCost } from '../../src/accounts/expression-cost.ts';
+import { expressionCost } from '../../src/accounts/permissions.ts';
 
 const atoms = [
   'a',

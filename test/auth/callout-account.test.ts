@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import { emailAddresses } from '../../src/accounts/email-addresses.ts';
+import { emailAddresses } from '../../src/accounts/account.ts';
 import type { AuthResult } from '../../src/auth/auth-method.ts';
 import { Verdicts, verdictOf } from '../../src/auth/callout-reply.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';

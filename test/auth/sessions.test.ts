@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sourceOf } from '../../src/auth/address-source.ts';
+import { sourceOf } from '../../src/auth/ban-list.ts';
 import { MemorySessions } from '../../src/state/memory/sessions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { loginOf } from '../support/redis-sessions.ts';

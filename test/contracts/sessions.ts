@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Identity } from '../../src/auth/identity.ts';
+import type { Identity } from '../../src/auth/credentials.ts';
 import { maxSessionsPerAccount, type Session, type SessionLifetimes, type SessionStore } from '../../src/auth/sessions.ts';
 import { until } from '../support/receiver.ts';
 import { loginOf } from '../support/redis-sessions.ts';

@@ -1,4 +1,4 @@
-import type { Identity } from '../../src/auth/identity.ts';
+import type { Identity } from '../../src/auth/credentials.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';

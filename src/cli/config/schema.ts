@@ -5,7 +5,7 @@ import { authTestReport } from '../../config/probe/probe-report.ts';
 import { reloadReport } from '../../config/reload-report-schema.ts';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { validation } from '../../config/validation.ts';
-import { shownItems } from '../../control/shown-items.ts';
+import { shownItems } from '../../control/collection.ts';
 import { deliveryRecord } from '../../webhooks/records/delivery-record-schema.ts';
 import { requestDifference, shownRequest } from '../../webhooks/replay/replay-schemas.ts';
 import { caseResult } from '../auth/auth-suite.ts';

@@ -1,6 +1,5 @@
-import type { ControlledName, ShownItem } from '../../control/collection.ts';
-import { askService } from '../../control/control-client.ts';
-import type { Selection } from '../../control/selection.ts';
+import type { ControlledName, Selection, ShownItem } from '../../control/collection.ts';
+import { askService } from '../../control/control-socket.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';

@@ -1,4 +1,4 @@
-import type { LocalAccount } from '../../accounts/local-account.ts';
+import type { LocalAccount } from '../../accounts/account.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
 import { methodsInForce } from '../../auth/options.ts';
 import type { SshServiceOptions } from '../../ssh/options.ts';

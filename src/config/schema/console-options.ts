@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { passwordHash } from '../../accounts/options.ts';
 import { isUserName } from '../../accounts/user-names.ts';
-import { forwardedHeader, proxyRanges, servicePort } from '../../auth/service-options.ts';
+import { forwardedHeader, proxyRanges, servicePort } from '../../auth/options.ts';
 import { integer, number, optionalText, originList, yesNo } from '../../lib/option-types.ts';
 
 /** What administrators may do: look, or also change something. */

@@ -8,10 +8,9 @@ import { peerAt } from '../../events/event-factory.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
-import { answerJson } from '../answer.ts';
+import { answerJson, goneSignal } from '../answer.ts';
 import { administratorOf, type ConsoleContext, recordAction } from '../environment.ts';
-import { goneSignal } from '../gone-signal.ts';
-import { readRequest } from './read-request.ts';
+import { readRequest } from '../request-body.ts';
 
 /** Tests at once, of all administrators together. */
 export const testsAtOnce = 4;

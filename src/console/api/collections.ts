@@ -1,5 +1,12 @@
-import { type Collection, type CollectionName, type Item, removeSelected, selectedItems } from '../../control/collection.ts';
-import { type Selection, selectionOf } from '../../control/selection.ts';
+import {
+  type Collection,
+  type CollectionName,
+  type Item,
+  removeSelected,
+  type Selection,
+  selectedItems,
+  selectionOf,
+} from '../../control/collection.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction } from '../environment.ts';

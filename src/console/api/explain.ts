@@ -4,7 +4,7 @@ import { questionOf } from '../../config/cases/question.ts';
 import { credentialKinds } from '../../ssh/required-credentials.ts';
 import { answerJson } from '../answer.ts';
 import type { ConsoleContext } from '../environment.ts';
-import { readRequest } from './read-request.ts';
+import { readRequest } from '../request-body.ts';
 
 const text = z.string().max(10_000);
 

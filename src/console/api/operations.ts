@@ -1,19 +1,41 @@
 import * as z from 'zod';
 import { decision } from '../../config/cases/decision-steps.ts';
 import { authTestReport } from '../../config/probe/probe-report.ts';
+import { administratorRoles } from '../../config/schema/console-options.ts';
 import { validation } from '../../config/validation.ts';
-import { shownItems } from '../../control/shown-items.ts';
+import { shownItems } from '../../control/collection.ts';
 import { count, text } from '../../control/shown-node.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
-import { collectionNames } from './collections.ts';
+import { collectionNames, highestLimit, usualLimit } from './collections.ts';
 import { explainRequest } from './explain.ts';
-import { administrator, listedItems, passwordLogin, removedCount, removedItems } from './schemas/accounts.ts';
 import { changes, reloadOfAll, runningConfiguration } from './schemas/configuration.ts';
 import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery, testedHandler } from './schemas/deliveries.ts';
 import { eventPage, eventPageQuery, eventQuery, eventView, openedEvent } from './schemas/events.ts';
 import { handlerList, handlerView, nodeView, overview, sample, sampleList, transferView } from './schemas/overview.ts';
 import { eventFilter, replayList, replayRequest, replayView } from './schemas/replays.ts';
+
+/** `GET /api/me`: who has logged in. */
+const administrator = z.object({ name: text, role: z.enum(administratorRoles) });
+
+/** `POST /api/login`. */
+const passwordLogin = z.object({ username: text, password: text.meta({ format: 'password' }) });
+
+/** The query that says which sessions, locks, bans or uploads are meant. */
+const whichItems = z.object({
+  id: z.array(text).describe('ID of an item; several are given by several parameters.'),
+  account: text.describe('Name of an account.'),
+  address: text.describe('Address, or a range in CIDR notation, that theirs lies in.'),
+});
+const listedItems = whichItems.extend({
+  limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Most items that are listed.'),
+});
+const removedItems = whichItems.extend({
+  all: z.enum(['1']).describe('Says that no other parameter means everything.'),
+});
+
+/** `DELETE /api/sessions` and the like. */
+const removedCount = z.object({ removed: count });
 
 /** What is done at a path. That it is for administrators, and what they can be refused with, the document says of each that is not open. */
 export interface Operation {

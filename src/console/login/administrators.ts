@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isPassword, longestVerificationMs, type PasswordVerifier } from '../../accounts/passwords.ts';
 import { isUserName } from '../../accounts/user-names.ts';
-import { sourceOf } from '../../auth/address-source.ts';
+import { sourceOf } from '../../auth/ban-list.ts';
 import type { AdministratorRole, ConsoleOptions } from '../../config/schema/console-options.ts';
 
 /** Somebody who has logged in. */

@@ -1,12 +1,105 @@
+import { type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
 import { usesTls } from '../../config/schema/console-options.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { header } from '../../http/request/exchange.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { cookieValue } from '../../lib/headers/cookies.ts';
 import { answerJson, answerNothing } from '../answer.ts';
-import { administratorOf, type ConsoleContext, type ConsoleExchange } from '../environment.ts';
+import { administratorOf, type ConsoleContext, type ConsoleExchange, type ConsoleMiddleware, eventContext } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
-import type { Administrator } from './administrators.ts';
-import { checkLink, checkPassword, sessionOf } from './authenticate.ts';
-import { sessionCookie } from './check-origin.ts';
+import { type Administrator, longestCheckMs } from './administrators.ts';
+import { isReading, sessionCookie } from './check-origin.ts';
+
+/** How somebody logged in, as events tell it. */
+type LoginWay = 'password' | 'basic' | 'link';
+
+/**
+ * Finds out who sends a request: Basic in `Authorization`, else the session cookie. What is no reading needs the role `operator` and a journal
+ * that can record it.
+ *
+ * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a viewer who would change something
+ */
+export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) => {
+  const authorization = header(exchange, 'authorization');
+  if (authorization !== undefined) exchange.administrator = await checkBasic(exchange, authorization);
+  else {
+    exchange.session = sessionOf(exchange);
+    exchange.administrator = exchange.session?.administrator;
+  }
+  if (!exchange.administrator) throw new ServiceError('unauthorized', 'Log in first.');
+  if (!isReading(exchange)) {
+    if (exchange.administrator.role !== 'operator')
+      throw new ServiceError('forbidden', 'Administrators of the role viewer change nothing.');
+    exchange.service.events.assertWritable();
+  }
+  return next();
+};
+
+/** The session of a request's cookie while it is active. */
+function sessionOf({ incoming, service }: ConsoleExchange) {
+  const id = cookieValue(header({ incoming }, 'cookie'), sessionCookie);
+  const session = id === undefined ? undefined : service.sessions.find(id);
+  // A reload may have changed who is an administrator.
+  return session && service.administrators.knows(session.administrator) ? session : undefined;
+}
+
+/** Reads Basic credentials (RFC 7617), UTF-8. */
+async function checkBasic(exchange: ConsoleExchange, authorization: string): Promise<Administrator> {
+  const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1];
+  if (encoded === undefined) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = Math.max(text.indexOf(':'), 0);
+  return checkPassword(exchange, text.slice(0, colon), text.slice(colon + 1), 'basic');
+}
+
+/**
+ * Checks a name and a password as often as they may be guessed at, and tells of it with event `administratorLogin`; of a script that sends them with every request,
+ * once in a while.
+ *
+ * @throws ServiceError `unauthorized`, `too-many-requests` with event `addressRefused` for a banned address or name
+ */
+function checkPassword(exchange: ConsoleExchange, name: string, password: string, way: LoginWay): Promise<Administrator> {
+  const { administrators } = exchange.service;
+  const { address } = exchange.peer;
+  return counted(exchange, { name, secret: password, way }, (isKnown) => administrators.check(name, password, { address, isKnown }));
+}
+
+/** Checks the token of a login link, likewise. @throws as `checkPassword` */
+function checkLink(exchange: ConsoleExchange, token: string): Promise<Administrator> {
+  const { administrators, links } = exchange.service;
+  return counted(exchange, { name: '', secret: token, way: 'link' }, async () => {
+    const name = links.redeem(token);
+    return name === undefined ? undefined : administrators.named(name);
+  });
+}
+
+async function counted(
+  exchange: ConsoleExchange,
+  { name, secret, way }: { name: string; secret: string; way: LoginWay },
+  check: (isKnown: boolean) => Promise<Administrator | undefined>,
+): Promise<Administrator> {
+  const { service, peer } = exchange;
+  const attempt = { type: 'password', username: name, content: secret, address: peer.address, realm: 'administrator' } as const;
+  const outcomeOf = (administrator: Administrator | undefined) => (administrator ? 'succeeded' : 'failed');
+  const result = await service.attempts.counted(attempt, longestCheckMs, check, outcomeOf);
+  if (result.kind === 'refused') throw refuse(exchange, result, name);
+  const administrator = result.result;
+  const isNews = way !== 'basic' || !administrator || !result.isKnown;
+  if (isNews) {
+    const data = { administrator: administrator?.name ?? name, outcome: administrator ? 'accepted' : 'refused', way };
+    await service.events.emitDurable({ id: eventIds.administratorLogin, context: eventContext(exchange), data });
+  }
+  if (!administrator) throw new ServiceError('unauthorized', way === 'link' ? linkRefused : 'The name or the password is not correct.');
+  return administrator;
+}
+
+const linkRefused = 'The link was used before, or is more than five minutes old.';
+
+function refuse(exchange: ConsoleExchange, refusal: Refusal, username: string): ServiceError {
+  const data = refusalData(refusal, exchange.peer.address, username);
+  exchange.service.events.emit({ id: eventIds.addressRefused, context: eventContext(exchange), data });
+  return refusalError(refusal);
+}
 
 /** Longest body of a login, in bytes. */
 const loginBodyLimitBytes = 16 * 1024;

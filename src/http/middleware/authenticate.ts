@@ -1,10 +1,8 @@
 import { TLSSocket } from 'node:tls';
 import type { Account } from '../../accounts/account.ts';
-import { sourceOf } from '../../auth/address-source.ts';
 import { accountOfEvents, type ChainResult } from '../../auth/auth-chain.ts';
-import { type AttemptOutcome, type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
-import type { Credentials } from '../../auth/credentials.ts';
-import type { Identity } from '../../auth/identity.ts';
+import { type AttemptOutcome, type Refusal, refusalData, refusalError, sourceOf } from '../../auth/ban-list.ts';
+import type { Credentials, Identity } from '../../auth/credentials.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';

@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { Account } from '../../accounts/account.ts';
 import type { AuthChain } from '../../auth/auth-chain.ts';
 import type { AddressBans } from '../../auth/ban-list.ts';
-import type { Identity } from '../../auth/identity.ts';
+import type { Identity } from '../../auth/credentials.ts';
 import type { LocalPasswords } from '../../auth/local-passwords.ts';
 import type { LoginAttempts } from '../../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../../auth/sessions.ts';

@@ -1,4 +1,4 @@
-import { sourceOf } from '../../auth/address-source.ts';
+import { sourceOf } from '../../auth/ban-list.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { notDurable } from '../../events/internal-error.ts';
 import { UnsyncedChange } from '../../lib/disk/durable-files.ts';

@@ -4,7 +4,7 @@ import { LoginAttempts } from '../../auth/login-attempts.ts';
 import type { ConsoleOptions } from '../../config/schema/console-options.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import type { ConsoleServer } from '../../console/console-server.ts';
-import type { Samples } from '../../console/samples.ts';
+import type { Samples } from '../../console/live-feed.ts';
 import type { ConsoleSources } from '../../console/sources.ts';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import { eventIds } from '../../events/event-ids.ts';
@@ -94,7 +94,7 @@ export class ConsoleServices {
       // Loaded only where it is wanted: other commands and servers start without it.
       const { ConsoleServer } = await import('../../console/console-server.ts');
       this.#attempts ??= new LoginAttempts(bans, clock, log);
-      const { Samples } = await import('../../console/samples.ts');
+      const { Samples } = await import('../../console/live-feed.ts');
       this.#samples ??= new Samples(() => this.#dependencies.sources.figures(), this.#dependencies);
       const server = new ConsoleServer(uuid, options, { ...this.#dependencies, attempts: this.#attempts, samples: this.#samples });
       await server.listen();

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts';
-import type { MetricFigures } from '../../monitor/node-figures.ts';
+import type { MetricFigures } from '../../monitor/sources.ts';
 import { Calls } from './calls.ts';
 import type { NodeApi, NodeSetup, StartedNode, SupervisorApi } from './protocol.ts';
 

@@ -8,7 +8,8 @@ import { type DataFolder, openDataFolder, peekDataFolder } from '../../lib/disk/
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
-import { countedFigures, type MetricFigures } from '../../monitor/node-figures.ts';
+import { countedFigures } from '../../monitor/metrics.ts';
+import type { MetricFigures } from '../../monitor/sources.ts';
 import { type Ended, nothingEnded, sumOfEnded } from '../listeners.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from '../server-file.ts';
 import { Member, type NodeProcess } from './member.ts';

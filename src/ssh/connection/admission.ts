@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Account } from '../../accounts/account.ts';
-import { sourceOf } from '../../auth/address-source.ts';
-import { type Refusal, refusalData } from '../../auth/ban-list.ts';
+import { type Refusal, refusalData, sourceOf } from '../../auth/ban-list.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';

@@ -1,4 +1,4 @@
-import { sourceOf } from '../../auth/address-source.ts';
+import { sourceOf } from '../../auth/ban-list.ts';
 import type { SshService } from '../ssh-service.ts';
 
 /** How many connections of a kind there may be, and what is said of one more. */

@@ -1,4 +1,4 @@
-import type { Identity } from '../../auth/identity.ts';
+import type { Identity } from '../../auth/credentials.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { SshService } from '../ssh-service.ts';
 

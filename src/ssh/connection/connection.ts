@@ -3,7 +3,7 @@ import { type EventEmitter, setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
 import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../../accounts/account.ts';
-import type { Identity } from '../../auth/identity.ts';
+import type { Identity } from '../../auth/credentials.ts';
 import type { EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';

@@ -1,4 +1,4 @@
-import { type Identity, identityOfJson } from '../../auth/identity.ts';
+import { type Identity, identityOfJson } from '../../auth/credentials.ts';
 import {
   type ListedSession,
   maxSessionsPerAccount,

@@ -1,9 +1,9 @@
+import { closeSync, constants, existsSync, openSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { ServiceError } from '../lib/errors.ts';
-import type { ControlledName, ShownItem } from './collection.ts';
-import { type Selection, selectionQuery } from './selection.ts';
-import { openSocketPath, type SocketPath } from './socket-path.ts';
+import { type ControlledName, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
 /** Longest wait for the service in milliseconds; to end sessions it may have to wait for a worker that hangs. */
 const answerWithinMs = 60_000;
@@ -58,4 +58,32 @@ async function send(socketPath: string, method: string, path: string): Promise<{
     outgoing.end();
   });
   return { status: reply.statusCode, text: (await buffer(reply)).toString('utf8') };
+}
+
+/** Name of the control socket in the data folder. */
+const socketName = 'control.sock';
+
+/** Longest path of a Unix socket in bytes that all systems take: 103 on macOS, 107 on Linux (unix(7), `sun_path`). */
+const longestPathBytes = 103;
+
+/** The control socket of a data folder, by a path that bind(2) and connect(2) take. */
+export interface SocketPath {
+  readonly path: string;
+  /** Ends what the path needs; not before the socket is closed. */
+  close(): void;
+}
+
+/**
+ * Finds a path for the control socket. One that is too long goes through a descriptor of the folder.
+ *
+ * @throws ServiceError `unavailable` for one that is too long where there is no /proc
+ * @throws what `openSync` throws
+ */
+export function openSocketPath(dataFolderPath: string): SocketPath {
+  const path = join(dataFolderPath, socketName);
+  if (Buffer.byteLength(path) <= longestPathBytes) return { path, close() {} };
+  if (!existsSync('/proc/self/fd'))
+    throw new ServiceError('unavailable', `${path} is longer than the ${longestPathBytes} bytes that a Unix socket's path may have.`);
+  const fd = openSync(dataFolderPath, constants.O_RDONLY | constants.O_DIRECTORY);
+  return { path: `/proc/self/fd/${fd}/${socketName}`, close: () => closeSync(fd) };
 }
