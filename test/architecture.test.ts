@@ -69,7 +69,7 @@ const homes: Record<string, string[]> = {
     'src/lib/disk/',
     'src/lib/remote/',
     'src/http/connection/',
-    'src/http/logo.ts',
+    'src/http/appearance-options.ts',
     'src/http/reply/send-file.ts',
     'src/http/rest/',
     'src/ssh/host-keys.ts',

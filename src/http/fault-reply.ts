@@ -7,19 +7,18 @@ import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { namesType } from '../lib/headers/accept-header.ts';
 import { cookieValue } from '../lib/headers/cookies.ts';
 import type { HttpContext } from './environment.ts';
-import { loginMessageLine } from './html/flash.ts';
+import { loginMessageLine } from './html/page-cookies.ts';
 import { loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
 import { messageFor, problemItem } from './html/problem-message.ts';
 import { publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './reply/error-reply.ts';
-import { failRequest, internalErrorText } from './reply/internal-error.ts';
 import { endedClient, isClientGone } from './reply/outgoing.ts';
 import type { Reply } from './reply/reply.ts';
-import { respond } from './reply/respond.ts';
+import { failRequest, internalErrorText, respond } from './reply/respond.ts';
 import { type Exchange, header } from './request/exchange.ts';
+import { FolderRedirect, folderRedirectReply } from './request/member-url.ts';
 import { replyFormat } from './request/reply-format.ts';
 import { pageUrlOf } from './request/request-target.ts';
-import { FolderRedirect, folderRedirectReply } from './rest/member-redirect.ts';
 
 /** Realm of the Basic challenge (docs/spec/http.md#not-signed-in). */
 const basicChallenge = 'basic realm="Web files access"';

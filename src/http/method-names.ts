@@ -1,3 +1,35 @@
+import { neededRights, type RequestOperations } from '../files/needed-rights.ts';
+
+const move = { source: 'rename', destination: 'rename' } as const;
+
+/** In the order in which an explanation lists the methods. */
+const ofFiles: Readonly<Record<string, RequestOperations>> = {
+  OPTIONS: {},
+  GET: { source: 'readFile' },
+  HEAD: { source: 'readFile' },
+  PUT: { source: 'writeFile' },
+  DELETE: { source: 'deleteFile' },
+  PROPFIND: { source: 'lookAtFile' },
+  COPY: { source: 'readFile', destination: 'writeFile' },
+  MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
+};
+
+const ofFolders: Readonly<Record<string, RequestOperations>> = {
+  OPTIONS: {},
+  GET: { source: 'listFolder' },
+  HEAD: { source: 'listFolder' },
+  PUT: { source: 'createFolder' },
+  MKCOL: { source: 'createFolder' },
+  DELETE: { source: 'deleteFolder', conditional: { end: 'source', purpose: 'delete files in it', anyOf: neededRights.deleteFile } },
+  PROPFIND: { source: 'listFolder' },
+  MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a folder', anyOf: neededRights.deleteFolder } },
+};
+
+/** What can be explained of a file or a folder URL, by method. */
+export function operationsOf(isFolder: boolean): Readonly<Record<string, RequestOperations>> {
+  return isFolder ? ofFolders : ofFiles;
+}
+
 /** Methods that change nothing (RFC 9110 §9.2.1, RFC 4918 §9.1). */
 export const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND']);
 

@@ -1,34 +1,110 @@
-import type { Hono } from 'hono';
-import type { HttpContext, HttpEnvironment, HttpHandler } from './environment.ts';
+import { Hono } from 'hono';
+import { routePath } from 'hono/route';
+import type { RouterRoute } from 'hono/types';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
+import { asOneMiddleware, type HttpContext, type HttpEnvironment, type HttpHandler, type HttpMiddleware } from './environment.ts';
+import { respondToFault } from './fault-reply.ts';
 import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
-import { postLanguage, postTheme } from './html/choices.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
+import { postLanguage, postTheme } from './html/page-cookies.ts';
 import { assets } from './html/pages/assets.ts';
 import { showRecent } from './html/recent.ts';
-import { allMethods, allowedMethods, exceptHead, refuse, when } from './methods.ts';
 import { authenticate, holdSession } from './middleware/authenticate.ts';
+import { checkHead, checkOrigin, nameRequest, observeRequest } from './middleware/every-request.ts';
 import { respond } from './reply/respond.ts';
 import type { Exchange } from './request/exchange.ts';
-import { deleteFile, deleteFolder } from './rest/delete.ts';
+import { routePathOf } from './request/request-target.ts';
 import { getFile } from './rest/get-file.ts';
 import { logout, postLogin } from './rest/login.ts';
 import { getFolder, postFolder, redirectPostOfFolder, refuseMkcolBody } from './rest/members.ts';
 import { showOpenapi } from './rest/openapi.ts';
 import { showPasswordPage, updatePassword } from './rest/password-update.ts';
-import { putFile, putFolder } from './rest/put.ts';
+import { deleteFile, deleteFolder, makeCollection, putFile, putFolder } from './rest/put-delete.ts';
 import { answerPreflight, describeRoot, isPreflight, redirectHome, refuseReserved, refuseServerTarget, refuseTarget } from './rest/root.ts';
-import { describeUploads, overridden, withUploadLimit } from './uploads/describe-uploads.ts';
-import { beginsUpload, postUpload, putUpload } from './uploads/draft-create.ts';
-import { appendToUpload, cancelUpload, showUpload } from './uploads/draft-resource.ts';
-import { createTusUpload } from './uploads/tus-create.ts';
-import { answerAsTus, speaksTus } from './uploads/tus-fields.ts';
-import { appendTusUpload, endTusUpload, showTusUpload } from './uploads/tus-resource.ts';
+import { appendToUpload, beginsUpload, cancelUpload, postUpload, putUpload, showUpload } from './uploads/draft.ts';
+import {
+  answerAsTus,
+  appendTusUpload,
+  createTusUpload,
+  describeUploads,
+  endTusUpload,
+  overridden,
+  showTusUpload,
+  speaksTus,
+  withUploadLimit,
+} from './uploads/tus.ts';
 import { copyMember, moveMember } from './webdav/copy-move.ts';
 import { lockMember, unlockMember } from './webdav/locks.ts';
-import { makeCollection } from './webdav/mkcol.ts';
-import { propfind } from './webdav/propfind.ts';
-import { refuseProperties } from './webdav/proppatch.ts';
+import { propfind, refuseProperties } from './webdav/propfind.ts';
 import { isClassTwo, optionsReply } from './webdav/webdav-class.ts';
+
+/**
+ * The Hono application that answers every URL of a service. It routes by the target that `parseRequestTarget` read once; what Hono itself
+ * would make of the URL (`c.req.path`, `param`, `query`) is decoded once more, and nothing uses it. Which of Hono's own middleware is used and
+ * which is not, and why: docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
+ */
+export function createApp(): Hono<HttpEnvironment> {
+  // Hono hands on what `fetch` was given.
+  const getPath = (_: Request, options?: { env?: unknown }) => routePathOf((options as { env: Exchange }).env.target);
+  const app = new Hono<HttpEnvironment>({ getPath });
+  app.use(asOneMiddleware(nameRequest, observeRequest, checkHead, checkOrigin));
+  addRoutes(app);
+  app.onError((error, c) => {
+    // RFC 9110 §15.5.6: what is not allowed is answered with what is.
+    if (isServiceError(error, 'method-not-allowed')) error.details.allow = allowedMethods(app, c);
+    return respondToFault(c, error);
+  });
+  app.notFound((c) => respondToFault(c, new ServiceError('not-found', 'Path not found.')));
+  return app;
+}
+
+/** What a handler says of its route besides answering it. */
+interface RouteTraits {
+  condition?: (exchange: Exchange) => boolean;
+  refusesHead?: boolean;
+}
+
+/** A route that only some requests have; the others go on to what ends the pattern. */
+function when(condition: (exchange: Exchange) => boolean, handler: HttpHandler): HttpMiddleware & RouteTraits {
+  const route: HttpMiddleware = async (c, next) => (condition(c.env) ? handler(c) : next());
+  return Object.assign(route, { condition });
+}
+
+/** A GET that changes something, so that HEAD does not stand for it. */
+function exceptHead(handler: HttpHandler): HttpMiddleware & RouteTraits {
+  const route: HttpMiddleware = async (c, next) => (c.env.isHead ? next() : handler(c));
+  return Object.assign(route, { refusesHead: true });
+}
+
+/** Ends a pattern. @throws ServiceError `method-not-allowed`, to which `onError` adds `allowedMethods` */
+function refuse({ env: { method } }: HttpContext): never {
+  throw new ServiceError('method-not-allowed', `${method} is not supported here.`);
+}
+
+/** The value of `Allow` for the URL of a request: the methods that the table of routes has for its pattern. */
+export function allowedMethods({ routes }: Hono<HttpEnvironment>, c: HttpContext): string {
+  const pattern = routePath(c);
+  return methodsOf(
+    routes.filter(({ path }) => path === pattern),
+    c.env,
+  );
+}
+
+/** The same for `OPTIONS *`: the methods that any URL of the service has. */
+function allMethods({ routes }: Hono<HttpEnvironment>, c: HttpContext): string {
+  return methodsOf(routes, c.env);
+}
+
+function methodsOf(routes: readonly RouterRoute[], exchange: Exchange): string {
+  const methods = new Set<string>();
+  for (const { method, handler } of routes) {
+    const { condition, refusesHead } = handler as RouteTraits;
+    if (method === 'ALL' || (condition && !condition(exchange))) continue;
+    methods.add(method);
+    if (method === 'GET' && !refusesHead) methods.add('HEAD');
+  }
+  return [...methods].join(', ');
+}
 
 const assetRoutes = [...assets.keys()].map((name) => `/service/${name}`);
 

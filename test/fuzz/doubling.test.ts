@@ -9,7 +9,7 @@ import { readJsonBody } from '../../src/http/request/request-body.ts';
 import { parseRequestTarget } from '../../src/http/request/request-target.ts';
 import { parseMetadata } from '../../src/http/request/upload-metadata.ts';
 import { parseFolderCommands } from '../../src/http/rest/folder-commands.ts';
-import { propfindRequest } from '../../src/http/webdav/propfind-request.ts';
+import { propfindRequest } from '../../src/http/webdav/propfind.ts';
 import { parseXml } from '../../src/http/webdav/webdav-xml.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { compileExpression } from '../../src/lib/expression.ts';

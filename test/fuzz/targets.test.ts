@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { openFile } from '../../src/files/disk/opened.ts';
 import { Mounts } from '../../src/files/mounts.ts';
 import { parseRequestTarget, urlPathOf } from '../../src/http/request/request-target.ts';
-import { transferRequest } from '../../src/http/webdav/webdav-headers.ts';
+import { transferRequest } from '../../src/http/webdav/copy-move.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { exchangeOf } from '../support/exchange.ts';

@@ -3,10 +3,10 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import type { EventDraft } from '../../src/events/event.ts';
-import { createApp } from '../../src/http/app.ts';
 import { assetPaths } from '../../src/http/html/pages/assets.ts';
 import { httpOptions } from '../../src/http/options.ts';
 import { Exchange, type HttpService } from '../../src/http/request/exchange.ts';
+import { createApp } from '../../src/http/routes.ts';
 
 interface Request {
   method?: string;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { problemText } from '../../src/http/html/pages/locales/problem-text.ts';
+import { problemText } from '../../src/http/html/problem-message.ts';
 import { errorCodes } from '../../src/lib/errors.ts';
 import de from '../../src/web/texts/problems/de.json' with { type: 'json' };
 import es from '../../src/web/texts/problems/es.json' with { type: 'json' };

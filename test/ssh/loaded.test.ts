@@ -29,7 +29,7 @@ const isOfSsh = (name: string) => /^(src\/ssh|node_modules\/(ssh2|asn1|@noble))\
 test('without an SSH service nothing of it is evaluated but what a configuration is checked and explained with', async (t) => {
   if (program.length === 1) return t.skip('the coverage of a binary names no modules');
   const [without, beside] = await Promise.all([modulesOf(t, []), modulesOf(t, ['--ssh', '0'])]);
-  assert.ok(without.includes('src/http/app.ts'));
+  assert.ok(without.includes('src/http/routes.ts'));
   const ofChecks = [
     'algorithms',
     'host-keys',

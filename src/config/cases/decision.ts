@@ -3,7 +3,7 @@ import type { PermissionSet } from '../../accounts/permissions.ts';
 import { isHiddenName } from '../../files/disk/temporaries.ts';
 import { Mounts } from '../../files/mounts.ts';
 import { type ConditionalRight, neededRights, type Operation, type RequestOperations } from '../../files/needed-rights.ts';
-import { operationsOf } from '../../http/method-operations.ts';
+import { operationsOf } from '../../http/method-names.ts';
 import { statusOf } from '../../http/reply/error-reply.ts';
 import { parseRequestTarget, reservedName } from '../../http/request/request-target.ts';
 import { isServiceError } from '../../lib/errors.ts';

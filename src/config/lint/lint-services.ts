@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { eventIds } from '../../events/event-ids.ts';
-import { readLogo } from '../../http/logo.ts';
+import { readLogo } from '../../http/appearance-options.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { refusedPassthroughHeaders } from '../../lib/headers/header-names.ts';
 import { authority } from '../../lib/listen.ts';

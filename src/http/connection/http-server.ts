@@ -14,15 +14,11 @@ import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import type { HttpService } from '../request/exchange.ts';
 import type { StreamRequest } from '../request/incoming.ts';
 import { Connections } from './connections.ts';
-import { garbageReply } from './garbage-reply.ts';
-import { endFloods } from './http2-floods.ts';
-import { speakHttp2 } from './http2-session.ts';
+import { endFloods, speakHttp2 } from './http2-session.ts';
 import { createNodeServer, exchangeOf } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
-import { noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
-import { hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext } from './tls-context.ts';
-import { createTlsServer } from './tls-server.ts';
-import { TlsWatch } from './tls-watch.ts';
+import { garbageReply, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
+import { createTlsServer, hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext, TlsWatch } from './tls-context.ts';
 
 /** A client has so long to send its header section. */
 const headerTimeoutMs = 30_000;

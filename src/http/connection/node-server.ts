@@ -3,13 +3,13 @@ import { createAdaptorServer } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { acceptAnyHead } from '../../lib/adapter-request.ts';
 import type { UnderWay } from '../../lib/turns/under-way.ts';
-import { createApp } from '../app.ts';
 import { knownMethods } from '../method-names.ts';
-import { failRequest } from '../reply/internal-error.ts';
 import { isClientGone, type Outgoing } from '../reply/outgoing.ts';
+import { failRequest } from '../reply/respond.ts';
 import { Exchange, type HttpService } from '../request/exchange.ts';
 import type { StreamRequest } from '../request/incoming.ts';
-import { headerLimitBytes } from './garbage-reply.ts';
+import { createApp } from '../routes.ts';
+import { headerLimitBytes } from './refusals.ts';
 
 const serverOptions: ServerOptions = {
   maxHeaderSize: headerLimitBytes,

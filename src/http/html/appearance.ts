@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../lib/errors.ts';
-import type { AppearanceOptions } from '../appearance-options.ts';
+import { type AppearanceOptions, type Logo, readLogo } from '../appearance-options.ts';
 import type { HttpContext } from '../environment.ts';
-import { type Logo, readLogo } from '../logo.ts';
 import { respond } from '../reply/respond.ts';
-import type { Appearance } from './pages/page-context.ts';
+import type { Appearance } from './pages/page.ts';
 
 interface Prepared extends Appearance {
   style: string;

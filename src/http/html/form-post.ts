@@ -15,23 +15,24 @@ import { uploadMetadata } from '../request/upload-metadata.ts';
 import {
   allResults,
   deleteMember,
+  destinationFolder,
   eachMember,
+  findTrigger,
   type MemberResult,
   memberErrorsReply,
   memberFailure,
   runTrigger,
+  type TransferKind,
+  transferMember,
 } from '../rest/member-actions.ts';
-import { destinationFolder, type TransferKind, transferMember } from '../rest/member-transfer.ts';
-import { findTrigger } from '../rest/triggers.ts';
-import { backendReplyHeaders } from '../rest/upload-backend.ts';
+import { backendReplyHeaders } from '../rest/put-delete.ts';
 import { sendZip } from '../rest/zip-download.ts';
-import { type FlashCode, flashCookieLine } from './flash.ts';
+import { type FlashCode, flashCookieLine } from './page-cookies.ts';
 import { accountOfPage, messagePageReply, pageContextOf } from './page-replies.ts';
-import { escapeFormValue, Html, html, nameHtml } from './pages/html.ts';
-import { icon } from './pages/icons.ts';
+import { escapeFormValue, Html, html, icon, nameHtml } from './pages/html.ts';
 import { layout, type PageModel } from './pages/layout.ts';
-import type { PageContext } from './pages/page-context.ts';
-import { pageHeaders } from './pages/page-headers.ts';
+import type { PageContext } from './pages/page.ts';
+import { pageHeaders } from './pages/page.ts';
 
 /** A member that is about to be deleted. */
 interface MemberToDelete {

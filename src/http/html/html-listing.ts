@@ -9,20 +9,18 @@ import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
-import { triggersOf } from '../rest/triggers.ts';
-import { viewOf } from './choices.ts';
-import { takeFlash } from './flash.ts';
+import { triggersOf } from '../rest/member-actions.ts';
+import { takeFlash, viewOf } from './page-cookies.ts';
 import { accountOfPage, pageContextOf } from './page-replies.ts';
-import { html } from './pages/html.ts';
-import { icon } from './pages/icons.ts';
+import { html, icon } from './pages/html.ts';
 import { layout } from './pages/layout.ts';
 import type { FolderModel } from './pages/listing/listing-model.ts';
+import { defaultOrder, type ListingOrder, sortColumns } from './pages/listing/listing-model.ts';
 import { folderHead, listingPage } from './pages/listing/listing-page.ts';
-import { defaultOrder, type ListingOrder, sortColumns } from './pages/listing/listing-range.ts';
 import { listingLines } from './pages/listing/listing-rows.ts';
 import { tools } from './pages/listing/listing-tools.ts';
-import type { PageContext } from './pages/page-context.ts';
-import { pageHeaders } from './pages/page-headers.ts';
+import type { PageContext } from './pages/page.ts';
+import { pageHeaders } from './pages/page.ts';
 
 /** Keeps the reader's choice from folder to folder. */
 const orderCookie = 'SVC_LISTING';

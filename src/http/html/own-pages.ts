@@ -1,16 +1,16 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { HttpContext } from '../environment.ts';
-import { codingHeaders, wantsGzip } from '../reply/compression.ts';
 import { respond } from '../reply/respond.ts';
+import { codingHeaders, wantsGzip } from '../reply/send-chunks.ts';
 import { nextOfQuery } from '../rest/login.ts';
-import { takeLoginMessage } from './flash.ts';
+import { takeLoginMessage } from './page-cookies.ts';
 import { loginPageReply, pageContextOf } from './page-replies.ts';
 import { assetHeaders } from './pages/asset-files.ts';
 import { assetPaths, assets } from './pages/assets.ts';
 import { html } from './pages/html.ts';
 import { layout } from './pages/layout.ts';
-import type { PageContext } from './pages/page-context.ts';
-import { apiPageHeaders } from './pages/page-headers.ts';
+import type { PageContext } from './pages/page.ts';
+import { apiPageHeaders } from './pages/page.ts';
 
 /** The interactive API page: Swagger UI from the executable itself, no network, in the frame of every page. */
 function openapiPage(context: PageContext): string {

@@ -1,8 +1,43 @@
-import type { Problem } from '../../lib/errors.ts';
+import type { ErrorCode, Problem } from '../../lib/errors.ts';
+import de from '../../web/texts/problems/de.json' with { type: 'json' };
+import es from '../../web/texts/problems/es.json' with { type: 'json' };
+import fr from '../../web/texts/problems/fr.json' with { type: 'json' };
 import type { ErrorItem } from '../reply/error-reply.ts';
 import { type Exchange, header } from '../request/exchange.ts';
-import { languageOf } from './choices.ts';
-import { problemText } from './pages/locales/problem-text.ts';
+import { languageOf } from './page-cookies.ts';
+
+/** English is what the service says itself. */
+const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
+
+/** Codes of many problems: what the service says itself, in English, follows their text. */
+const broadCodes: ReadonlySet<ErrorCode> = new Set([
+  'bad-request',
+  'metadata-invalid',
+  'never-allowed',
+  'unprocessable',
+  'internal',
+  'not-durable',
+]);
+
+/** A problem in the reader's language. */
+interface ProblemWords {
+  /** In the language; undefined where the service's own words are all that is said. */
+  translated: string | undefined;
+  /** The service's own words, in English, where they say more. */
+  own: string | undefined;
+}
+
+/** The words for a problem, by its code. @param language tag of a language of the pages */
+export function problemWords(language: string, { code, message }: Problem): ProblemWords {
+  const translated = translations[language]?.[code];
+  return { translated, own: translated === undefined || broadCodes.has(code) ? message : undefined };
+}
+
+/** The same as one line of text, with the member that it is about before it. */
+export function problemText(language: string, problem: Problem): string {
+  const { translated, own } = problemWords(language, problem);
+  return [problem.relativePath, translated, own].filter((part) => part !== undefined).join(': ');
+}
 
 /** What a client sends that shows messages to people (RFC 7240): the page's script does. */
 const preference = /(?:^|,)\s*translated-messages\s*(?:[;,]|$)/i;

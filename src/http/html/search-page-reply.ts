@@ -7,13 +7,12 @@ import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf, header } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
 import { accountOfPage, pageContextOf } from './page-replies.ts';
-import { Html, html, nameHtml } from './pages/html.ts';
-import { icon } from './pages/icons.ts';
+import { Html, html, icon, nameHtml } from './pages/html.ts';
 import { layout, type PageModel } from './pages/layout.ts';
 import { folderHead } from './pages/listing/listing-page.ts';
 import { searchForm } from './pages/listing/listing-tools.ts';
-import type { PageContext } from './pages/page-context.ts';
-import { pageHeaders } from './pages/page-headers.ts';
+import type { PageContext } from './pages/page.ts';
+import { pageHeaders } from './pages/page.ts';
 
 /** What the page of a search shows. */
 interface SearchModel {

@@ -1,11 +1,39 @@
 import { validateHeaderValue } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { noteInternalError } from '../../events/internal-error.ts';
 import type { HttpContext } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
-import { endUnreadBody } from '../request/unread-body.ts';
-import { failRequest } from './internal-error.ts';
-import { isClientGone, isHttp2 } from './outgoing.ts';
+import { endUnreadBody } from '../request/request-body.ts';
+import { errorsReply } from './error-reply.ts';
+import { endedClient, isClientGone, isHttp2 } from './outgoing.ts';
 import { headerLines, type Reply, type ReplyHeaders, sendReply, writeHead } from './reply.ts';
+
+/** What a client is told of an internal error. */
+export function internalErrorText(reference: string): string {
+  return `Internal error. Reference: ${reference}`;
+}
+
+/**
+ * Deals with a fault that no handler did, or that came up while a reply was made or sent: logged, counted and answered with 500, or the
+ * connection is cut when a reply has begun. Never throws.
+ */
+export function failRequest(exchange: Exchange, error: unknown): void {
+  const { outgoing, isHead, service, request, method } = exchange;
+  if (endedClient(outgoing, error)) return;
+  const { reference } = noteInternalError(service, error, {
+    logged: { request_id: request.id, method },
+    context: () => exchange.eventContext(),
+    data: { status: 500, method },
+  });
+  try {
+    if (outgoing.headersSent) throw error;
+    if (!isHttp2(outgoing)) for (const name of outgoing.getHeaderNames()) outgoing.removeHeader(name);
+    endUnreadBody(exchange);
+    sendReply(outgoing, isHead, exchange.baseHeaders, errorsReply(500, [{ message: internalErrorText(reference) }]));
+  } catch {
+    outgoing.destroy();
+  }
+}
 
 /**
  * The response to a request, with the headers of every reply. What a `Response` cannot say exactly goes to the socket: the length of a body

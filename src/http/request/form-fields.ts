@@ -1,10 +1,9 @@
 import { Busboy, type BusboyFileStream } from '@fastify/busboy';
 import { ServiceError } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
-import { listenToBody } from './body-listener.ts';
 import type { Exchange } from './exchange.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
-import { readSmallBody } from './request-body.ts';
+import { listenToBody, readSmallBody } from './request-body.ts';
 
 /** Bounds of one form: more is an attack or a mistake. */
 const limits = { fields: 20_000, fieldNameSize: 200, fieldSize: 4096, files: 10_000, parts: 30_000, headerPairs: 50 };

@@ -1,7 +1,33 @@
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { Exchange } from './exchange.ts';
 import { isOwnAuthority } from './own-origin.ts';
-import { parseRequestTarget, type RequestTarget } from './request-target.ts';
+import { parseRequestTarget, type RequestTarget, urlPathOf } from './request-target.ts';
+
+/** Raised in place of a reply when a folder was asked for without its final `/`. */
+export class FolderRedirect extends Error {
+  readonly path: VirtualPath;
+
+  constructor(path: VirtualPath) {
+    super('The path is a folder.');
+    this.path = path;
+  }
+}
+
+/**
+ * The redirect to the `/` form of a folder: 302 for GET and HEAD, 307 for the rest; the query is kept
+ * (docs/spec/http.md#redirects-to-folders).
+ */
+export function folderRedirectReply(exchange: Exchange, path: VirtualPath): Reply {
+  const status = exchange.method === 'GET' || exchange.isHead ? 302 : 307;
+  return { status, headers: { location: urlPathOf(path, true) + exchange.target.query } };
+}
+
+/** Turns "this is a folder" of a file URL into the redirect, for methods that mean the folder then. */
+export function redirectFolder(path: VirtualPath, error: unknown): unknown {
+  return isServiceError(error, 'is-folder') ? new FolderRedirect(path) : error;
+}
 
 /** A URL of a member; `isFolder` says that it ends in `/`. */
 export type MemberUrl = Pick<Extract<RequestTarget, { kind: 'member' }>, 'path' | 'isFolder'>;

@@ -1,9 +1,111 @@
+import { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { ServiceError } from '../../lib/errors.ts';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
+import { guarded } from '../../lib/guarded.ts';
 import { JsonLimitError, parseJson } from '../../lib/json.ts';
-import { isHttp2 } from '../reply/outgoing.ts';
-import { listenToBody } from './body-listener.ts';
+import { clientGone, isClientGone, isHttp2 } from '../reply/outgoing.ts';
 import { type Exchange, header } from './exchange.ts';
+
+/** A refused body up to this size is read and dropped, so that the connection can be used again. */
+const drainLimitBytes = 64 * 1024;
+
+/** So many pieces of a refused body are read, whatever their size: then the client has to wait for its reply. */
+const maxDrainedPieces = 10_000;
+
+/** How long a client may go on sending a refused body before the connection is cut. */
+const lingerMs = 2000;
+
+/**
+ * Deals with a request body that nobody will read, before the reply is sent. A small one is drained. For a large one
+ * the connection is closed after the reply; it lingers while the client still sends, because closing at once would
+ * reset the connection and the client would never see the reply (RFC 9112 §9.6).
+ */
+export function endUnreadBody(exchange: Exchange): void {
+  const { incoming, outgoing, service } = exchange;
+  if (!(incoming instanceof IncomingMessage) || isHttp2(outgoing) || incoming.complete || !mayHaveBody(exchange)) return;
+  incoming.on('error', () => {});
+  incoming.resume();
+  const announcedBytes = Number(incoming.headers['content-length'] ?? Number.NaN);
+  if (announcedBytes <= drainLimitBytes && incoming.headers.expect === undefined) return;
+  outgoing.setHeader('connection', 'close');
+  let pieces = 0;
+  const onPiece = () => {
+    if (++pieces === maxDrainedPieces) incoming.pause();
+  };
+  incoming.on('data', exchange.guarded(onPiece));
+  const socket: Socket = incoming.socket;
+  // Node.js would destroy the socket with the reply still in the client's receive buffer.
+  socket.destroySoon = () => socket.end();
+  service.clock.after(
+    lingerMs,
+    exchange.guarded(() => socket.destroy()),
+  );
+}
+
+function mayHaveBody(exchange: Exchange): boolean {
+  try {
+    return hasBody(exchange);
+  } catch {
+    return true;
+  }
+}
+
+/** Who reads a request body. Of `onEnd` and `onFault` one is called, once, and nothing after that. */
+interface BodyListener {
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+  /** The client went away before the end (ServiceError `client-gone`), or one of the others threw. */
+  onFault(error: unknown): void;
+}
+
+/**
+ * Begins to read a request body. The client may be gone by then, as authenticating it takes time, and Node.js tells of that only
+ * once: so it is asked first. Reads the Node request directly (no web stream between socket and file,
+ * docs/design/costs.md).
+ *
+ * @returns stops reading: nobody is called any more
+ */
+export function listenToBody(exchange: Exchange, listener: BodyListener): () => void {
+  const { body, outgoing } = exchange;
+  let isOver = false;
+  const stop = () => {
+    if (isOver) return;
+    isOver = true;
+    body.off('data', onData);
+    body.off('end', onEnd);
+    body.off('close', onGone);
+    body.off('error', onGone);
+    // A late fault of a connection that nobody listens to any more must not end the process.
+    body.on('error', () => {});
+    body.pause();
+  };
+  const fail = (error: unknown) => {
+    if (isOver) return;
+    stop();
+    listener.onFault(error);
+  };
+  const onData = guarded((chunk: Buffer) => listener.onData(chunk), fail);
+  const onGone = exchange.guarded(() => fail(clientGone()));
+  const onEnd = guarded(() => {
+    // A stream that is reset without an error code ends like a whole one.
+    if (body.aborted) return fail(clientGone());
+    stop();
+    listener.onEnd();
+  }, listener.onFault);
+  if (isClientGone(outgoing)) {
+    fail(clientGone());
+    return stop;
+  }
+  body.on('data', onData);
+  body.once('end', onEnd);
+  body.once('close', onGone);
+  body.once('error', onGone);
+  // The end of an empty body of HTTP/2 is told when it comes, whoever listens.
+  if (body.readableEnded) queueMicrotask(onEnd);
+  exchange.sendContinue();
+  return stop;
+}
 
 /** Largest body of a command, a login or a PROPFIND, in bytes (docs/spec/http.md#bad-input). */
 export const smallBodyLimitBytes = 1024 * 1024;

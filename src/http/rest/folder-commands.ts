@@ -13,9 +13,18 @@ import { respond, stream } from '../reply/respond.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readJsonBody } from '../request/request-body.ts';
-import { allResults, deleteMember, eachMember, type MemberResult, memberErrorsReply, runTrigger } from './member-actions.ts';
-import { destinationFolder, isTransfer, transferMember } from './member-transfer.ts';
-import { findTrigger } from './triggers.ts';
+import {
+  allResults,
+  deleteMember,
+  destinationFolder,
+  eachMember,
+  findTrigger,
+  isTransfer,
+  type MemberResult,
+  memberErrorsReply,
+  runTrigger,
+  transferMember,
+} from './member-actions.ts';
 
 /** One command of a request, its target always as a list. */
 export interface FolderCommand {

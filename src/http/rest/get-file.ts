@@ -13,11 +13,10 @@ import { type HttpContext, pathOf } from '../environment.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { type BodyPart, sendFile } from '../reply/send-file.ts';
-import { sendKept } from '../reply/send-kept.ts';
+import { type BodyPart, sendFile, sendKept } from '../reply/send-file.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { FolderRedirect, redirectFolder } from '../request/member-url.ts';
 import { conditionHeaders, isConditional, validatorsOf } from '../request/preconditions.ts';
-import { FolderRedirect, redirectFolder } from './member-redirect.ts';
 
 type FileHeaders = ReplyHeaders & { etag: string };
 

@@ -1,13 +1,72 @@
 import type { AccountFiles } from '../../files/account-files.ts';
 import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, memberPath, segmentsOf, type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
 import { problemItem } from '../html/problem-message.ts';
 import type { CustomTrigger } from '../options.ts';
 import { errorsReply, statusOf } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
-import { targetPath } from '../request/request-target.ts';
+import { reservedName, targetPath } from '../request/request-target.ts';
+
+/** What takes members of a folder to another one, as folder command and as action of a form (docs/spec/files.md#folder-commands). */
+const transferKinds = ['move', 'copy'] as const;
+export type TransferKind = (typeof transferKinds)[number];
+
+/** Where members go. */
+interface Transfer {
+  kind: TransferKind;
+  destination: VirtualPath;
+  /** Whether a file may take the place of a file there. */
+  overwrite: boolean;
+}
+
+/** Whether a command or an action of this name takes members to another folder. */
+export function isTransfer(name: string): name is TransferKind {
+  return transferKinds.some((kind) => kind === name);
+}
+
+/**
+ * The folder that `destination` of a transfer names: `/home/…`, or a path relative to the folder of the request. It is a text like the names
+ * of targets; nothing in it is percent-encoded.
+ *
+ * @throws ServiceError `bad-request`, or `name-invalid` for `.` and `..`
+ */
+export function destinationFolder(folder: VirtualPath, text: string): VirtualPath {
+  const names = text.split('/').filter((name) => name !== '');
+  const isAbsolute = text.startsWith('/');
+  if (names.length === 0) throw new ServiceError('bad-request', 'The destination must be a folder.');
+  if (isAbsolute && names.shift() !== 'home') throw new ServiceError('bad-request', 'The destination is outside /home/.');
+  const path = virtualPathOf(isAbsolute ? names : [...segmentsOf(folder), ...names]);
+  if (segmentsOf(path)[0] === reservedName) throw new ServiceError('bad-request', 'This name is reserved.');
+  return path;
+}
+
+/** Moves a file or a folder, or copies a file, under its own name into another folder. @throws ServiceError `exists` for a name that is taken */
+export async function transferMember(files: AccountFiles, path: VirtualPath, { kind, destination, overwrite }: Transfer): Promise<[]> {
+  const to = memberPath(destination, baseName(path));
+  const rules = { mayReplace: overwrite ? 'file' : 'nothing', acrossKinds: false } as const;
+  try {
+    await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, rules));
+    return [];
+  } catch (error) {
+    // There is no header `Overwrite` here that could speak of a condition.
+    if (isServiceError(error, 'destination-exists'))
+      throw new ServiceError('exists', 'The name is taken at the destination.', { cause: error });
+    throw error;
+  }
+}
+
+/** The custom triggers that the client's group may run, in configured order (service option `triggers`). */
+export function triggersOf(exchange: Exchange): CustomTrigger[] {
+  const { groupUuid } = clientOf(exchange).account;
+  return exchange.service.options.triggers.filter((trigger) => trigger.groups.length === 0 || trigger.groups.includes(groupUuid));
+}
+
+/** A trigger by its exact name, if the client may run it. */
+export function findTrigger(exchange: Exchange, name: string): CustomTrigger | undefined {
+  return triggersOf(exchange).find((trigger) => trigger.name === name);
+}
 
 /** What became of one member of a folder that a form or a folder command names. */
 export interface MemberResult {

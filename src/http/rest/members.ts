@@ -9,10 +9,10 @@ import { sendHtmlListing } from '../html/html-listing.ts';
 import { sendSearchPage } from '../html/search-page-reply.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { FolderRedirect } from '../request/member-url.ts';
 import { folderFormat, mediaTypeOfRequest } from '../request/reply-format.ts';
 import { hasBody } from '../request/request-body.ts';
 import { postFolderCommands } from './folder-commands.ts';
-import { FolderRedirect } from './member-redirect.ts';
 import { sendZip } from './zip-download.ts';
 
 /** The members of one entry as the JSON listing writes it (docs/spec/files.md#listings): times in seconds with milliseconds. */

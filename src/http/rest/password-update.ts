@@ -5,10 +5,11 @@ import { UnsyncedChange } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { HttpContext } from '../environment.ts';
-import { flashCookieLine } from '../html/flash.ts';
+import { flashCookieLine } from '../html/page-cookies.ts';
 import { accountOfPage, pageContextOf } from '../html/page-replies.ts';
-import { pageHeaders } from '../html/pages/page-headers.ts';
-import { passwordPage } from '../html/pages/password-page.ts';
+import { html } from '../html/pages/html.ts';
+import { layout, type PageModel } from '../html/pages/layout.ts';
+import { type PageContext, pageHeaders } from '../html/pages/page.ts';
 import { countedAttempt } from '../middleware/authenticate.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
@@ -16,6 +17,27 @@ import { respond } from '../reply/respond.ts';
 import { type Client, clientOf, type Exchange } from '../request/exchange.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonBody, readSmallBody } from '../request/request-body.ts';
+
+/** The page on which people change their own password. */
+function passwordPage(context: PageContext, model: { problems: readonly string[]; account: PageModel['account'] }): string {
+  const text = context.language;
+  const body = html`<main class="card" id="main">
+<h1>${text.text('changePassword')}</h1>
+${model.problems.length > 0 && html`<div class="notice error" role="alert">${model.problems.map((problem) => html`<p>${problem}</p>`)}</div>`}
+<form method="post" action="/home/__svc__/password-update">
+<input class="hidden" name="username" autocomplete="username" value="${model.account?.name ?? ''}" readonly tabindex="-1" aria-hidden="true">
+<label for="current">${text.text('currentPassword')}</label>
+<input id="current" name="current_password" type="password" autocomplete="current-password" required autofocus>
+<label for="new">${text.text('newPassword')}</label>
+<input id="new" name="new_password" type="password" autocomplete="new-password" required>
+<label for="repeat">${text.text('repeatPassword')}</label>
+<input id="repeat" name="repeat_password" type="password" autocomplete="new-password" required>
+<p class="hint">${text.text('othersSignedOut')}</p>
+<div class="row"><a class="button" href="/home/">${text.text('cancel')}</a> <button type="submit" class="primary">${text.text('changePassword')}</button></div>
+</form>
+</main>`;
+  return layout(context, { title: text.text('changePassword'), body, account: model.account });
+}
 
 /** Largest body of the form, in bytes. */
 const formLimitBytes = 16 * 1024;

@@ -2,8 +2,8 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { FileUpload } from '../../files/operations/file-upload.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
-import { listenToBody } from '../request/body-listener.ts';
 import { type Exchange, header } from '../request/exchange.ts';
+import { listenToBody } from '../request/request-body.ts';
 
 let nobody: MessagePort | undefined;
 

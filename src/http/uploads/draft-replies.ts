@@ -7,7 +7,7 @@ import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import type { Incoming } from '../request/incoming.ts';
-import { completeField, interopVersion, limitField, uploadUrl } from './upload-fields.ts';
+import { completeField, interopVersion, limitField, uploadUrl } from './upload-request.ts';
 
 /** What `ServerResponse` writes its own interim replies (100, 102, 103) with: for others Node.js 20 has nothing. */
 interface RawReply {

@@ -1,14 +1,60 @@
 import type { Entry } from '../../files/entry.ts';
+import type { ReplacementRules } from '../../files/operations/replacement.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type MemberUrl, memberOfUrl, redirectFolder } from '../request/member-url.ts';
 import { type Preconditions, preconditions } from '../request/preconditions.ts';
 import { urlPathOf } from '../request/request-target.ts';
-import { redirectFolder } from '../rest/member-redirect.ts';
-import { type TransferRequest, transferRequest } from './webdav-headers.ts';
+import { requestedModificationTime } from '../request/upload-metadata.ts';
+
+/** What the headers of COPY and MOVE ask for. */
+interface TransferRequest {
+  destination: VirtualPath;
+  /** Whether the destination's URL ends in `/`. */
+  namesFolder: boolean;
+  rules: ReplacementRules;
+  /** `X-OC-Mtime`, Unix time in milliseconds. */
+  modifiedMs: number | undefined;
+}
+
+/**
+ * Reads and refuses all headers of COPY and MOVE (RFC 4918 §9.8, §9.9, §10.3, §10.6).
+ *
+ * @throws ServiceError `bad-request` for headers that are missing or malformed, `other-host`, `never-allowed` or `name-reserved` for
+ *   a destination that is no member of the account
+ */
+export function transferRequest(exchange: Exchange): TransferRequest {
+  const { target, method } = exchange;
+  const depth = header(exchange, 'depth')?.trim().toLowerCase() ?? 'infinity';
+  // RFC 4918 §9.9.2: a folder moves whole or not at all.
+  const isKnown = method === 'COPY' || !(target.kind === 'member' && target.isFolder) ? ['0', 'infinity'] : ['infinity'];
+  if (!isKnown.includes(depth)) throw new ServiceError('bad-request', `Depth must be ${isKnown.join(' or ')}.`);
+  const overwrite = header(exchange, 'overwrite')?.trim();
+  if (overwrite !== undefined && overwrite !== 'T' && overwrite !== 'F') throw new ServiceError('bad-request', 'Overwrite must be T or F.');
+  const { path, isFolder } = destinationOf(exchange);
+  return {
+    destination: path,
+    namesFolder: isFolder,
+    rules: {
+      // RFC 4918 §10.6 takes a missing header for T: no folder goes by that.
+      mayReplace: overwrite === 'F' ? 'nothing' : overwrite === 'T' ? 'anything' : 'file',
+      acrossKinds: exchange.service.options.webdav_compatibility,
+    },
+    modifiedMs: requestedModificationTime(exchange),
+  };
+}
+
+function destinationOf(exchange: Exchange): MemberUrl {
+  const lines = exchange.incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'destination');
+  const text = header(exchange, 'destination')?.trim() ?? '';
+  if (text === '') throw new ServiceError('bad-request', 'The header Destination is missing.');
+  if (lines.length > 1) throw new ServiceError('bad-request', 'There must be one header Destination.');
+  return memberOfUrl(exchange, text);
+}
 
 /** COPY (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
 export async function copyMember(c: HttpContext): Promise<Response> {

@@ -3,16 +3,132 @@ import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
+import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { clientOf } from '../request/exchange.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
-import { type Property, type PropertySources, properties, propertyOf, writeProperty } from './dav-properties.ts';
-import { lockDiscoveryOf } from './lock-xml.ts';
-import { multistatusEnd, multistatusStart, propstat, responseXml, xmlContentType } from './multistatus.ts';
-import { type PropfindRequest, propfindRequest } from './propfind-request.ts';
+import {
+  multistatusEnd,
+  multistatusStart,
+  type Property,
+  type PropertySources,
+  properties,
+  propertyOf,
+  propstat,
+  responseXml,
+  writeProperty,
+  xmlContentType,
+} from './dav-properties.ts';
+import { lockDiscoveryOf } from './locks.ts';
 import { isClassTwo } from './webdav-class.ts';
-import { listingDepth } from './webdav-headers.ts';
-import { davNamespace, readXmlBody } from './webdav-xml.ts';
+import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
+
+const denial = 'Properties cannot be changed.';
+
+/**
+ * PROPPATCH: always 403 (docs/spec/webdav.md#proppatch), event `propertiesDenied`. With `webdav_compatibility` the 403 stands in a multistatus, once for
+ * each property (docs/spec/webdav.md#compatibility), since some clients take a bare 403 for a failed upload.
+ */
+export async function refuseProperties(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
+  const { files } = clientOf(exchange);
+  if (!exchange.service.options.webdav_compatibility) {
+    await files.noteDeniedProperties(path, denial);
+    throw new ServiceError('never-allowed', denial);
+  }
+  const root = await readXmlBody(exchange);
+  if (root?.namespace !== davNamespace || root.name !== 'propertyupdate')
+    throw new ServiceError('bad-request', 'The PROPPATCH body must be {DAV:}propertyupdate.');
+  const changes = root.children.filter((child) => child.namespace === davNamespace && ['set', 'remove'].includes(child.name));
+  const names = namesOf(changes.flatMap((child) => davChild(child, 'prop')?.children ?? []));
+  if (names.length === 0) throw new ServiceError('bad-request', 'The PROPPATCH body names no property.');
+  const entry = files.look(path);
+  if (!entry) throw new ServiceError('not-found', 'Path not found.');
+  await files.noteDeniedProperties(path, denial);
+  const denied = propstat(names.map((name) => writeProperty(name, '')).join(''), 403);
+  return respond(c, {
+    status: 207,
+    headers: { 'content-type': xmlContentType, 'cache-control': 'no-store' },
+    body: multistatusStart + responseXml(urlPathOf(path, entry.isFolder), denied) + multistatusEnd,
+  });
+}
+
+/** Name of a property. */
+interface PropertyName {
+  namespace: string;
+  name: string;
+}
+
+/** What a PROPFIND asks for. */
+type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { kind: 'propname' } | { kind: 'prop'; names: PropertyName[] };
+
+/** Most properties that one request may name: each is answered for every member of the folder. */
+const maxProperties = 250;
+
+/** Longest names of them with their namespaces together, in characters, for the same reason. */
+const longestNames = 32 * 1024;
+
+/**
+ * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). No body asks for all properties. Elements that are not known are
+ * ignored (§17).
+ *
+ * @throws ServiceError `bad-request` when it is no `propfind` with exactly one of `allprop`, `propname` and `prop`
+ */
+export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
+  if (!root) return { kind: 'allprop', include: [] };
+  if (root.namespace !== davNamespace || root.name !== 'propfind') throw malformed('The root element must be {DAV:}propfind.');
+  const kinds = root.children.filter((child) => child.namespace === davNamespace && ['allprop', 'propname', 'prop'].includes(child.name));
+  const [kind] = kinds;
+  if (!kind || kinds.length > 1) throw malformed('There must be one of allprop, propname and prop.');
+  if (kind.name === 'propname') return { kind: 'propname' };
+  if (kind.name === 'prop') return { kind: 'prop', names: namesOf(kind.children) };
+  return { kind: 'allprop', include: namesOf(davChild(root, 'include')?.children) };
+}
+
+/**
+ * The names of the elements in a `prop` or `include`, each once.
+ *
+ * @throws ServiceError `bad-request` when they are too many, or too long with their namespaces
+ */
+export function namesOf(elements: readonly XmlElement[] = []): PropertyName[] {
+  // By namespace first: one of a megabyte is not joined with each of its names.
+  const seen = new Map<string, Set<string>>();
+  const names: PropertyName[] = [];
+  let characters = 0;
+  for (const { namespace, name } of elements) {
+    const ofNamespace = seen.get(namespace) ?? new Set();
+    if (ofNamespace.has(name)) continue;
+    seen.set(namespace, ofNamespace.add(name));
+    names.push({ namespace, name });
+    if (names.length > maxProperties) throw malformed(`A request may name ${maxProperties} properties.`);
+    characters += namespace.length + name.length;
+    if (characters > longestNames)
+      throw malformed(`The names of its properties may have ${longestNames} characters with their namespaces.`);
+  }
+  return names;
+}
+
+function malformed(reason: string): ServiceError {
+  return new ServiceError('bad-request', `The PROPFIND body is not understood: ${reason}`);
+}
+
+/** What PROPFIND lists: the resource itself, its members, or both. */
+interface ListingDepth {
+  includesSelf: boolean;
+  includesMembers: boolean;
+}
+
+/**
+ * Reads `Depth` of PROPFIND (docs/spec/webdav.md#propfind): 0 and 1, each with `noroot`; missing and `infinity` count as 1.
+ *
+ * @throws ServiceError `bad-request`
+ */
+export function listingDepth(exchange: Exchange): ListingDepth {
+  const match = /^(0|1|infinity)(\s*,\s*noroot)?$/i.exec((header(exchange, 'depth') ?? '1').trim());
+  if (!match) throw new ServiceError('bad-request', 'Depth must be 0, 1 or infinity, with ",noroot" or without.');
+  return { includesSelf: match[2] === undefined, includesMembers: match[1] !== '0' };
+}
 
 /** Writes the properties of one entry. */
 type Writer = (entry: Entry, sources: PropertySources) => string;

@@ -1,8 +1,7 @@
 import type { IconName } from '../../../lib/icon-shapes.ts';
-import { Html, html, nameHtml } from './html.ts';
-import { icon } from './icons.ts';
+import { Html, html, icon, nameHtml } from './html.ts';
 import { languages } from './locales/language.ts';
-import type { PageAccount, PageContext, Theme } from './page-context.ts';
+import type { PageAccount, PageContext, Theme } from './page.ts';
 
 /**
  * The one menu of a page: who is signed in, colours, language, password, API and the way out. A popover: it opens, closes with Escape or a

@@ -1,9 +1,8 @@
 import { accountMenu } from './account-menu.ts';
 import { assetPaths, scriptTextsPath } from './assets.ts';
-import { type Html, html } from './html.ts';
-import { icon } from './icons.ts';
-import type { PageAccount, PageContext } from './page-context.ts';
-import { pageStart } from './page-start.ts';
+import { type Html, html, icon } from './html.ts';
+import type { PageAccount, PageContext } from './page.ts';
+import { pageStart } from './page.ts';
 
 /** A page without its frame. */
 export interface PageModel {

@@ -1,12 +1,11 @@
 import { memberPath, segmentsOf, type VirtualPath } from '../../../../lib/virtual-path.ts';
 import { urlPathOf } from '../../../request/request-target.ts';
-import { Html, html, nameHtml } from '../html.ts';
-import { icon } from '../icons.ts';
+import { Html, html, icon, nameHtml } from '../html.ts';
 import { layout } from '../layout.ts';
-import type { PageContext } from '../page-context.ts';
-import { viewSwitch } from '../view.ts';
+import type { PageContext } from '../page.ts';
+import { viewSwitch } from '../page.ts';
 import type { FolderModel, ListingModel } from './listing-model.ts';
-import { firstRows, type ListingOrder, longFolder, orderQuery, rangeOfPage, rowsOfPage } from './listing-range.ts';
+import { firstRows, type ListingOrder, longFolder, orderQuery, rangeOfPage, rowsOfPage } from './listing-model.ts';
 import { listingRows } from './listing-rows.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
 

@@ -1,11 +1,10 @@
 import type { ListedEntry } from '../../../../files/entry.ts';
 import { fileLook } from '../../../../lib/file-looks.ts';
-import { escapeFormValue, escapeHtml, html, nameHtml } from '../html.ts';
-import { icon } from '../icons.ts';
+import { escapeFormValue, escapeHtml, html, icon, nameHtml } from '../html.ts';
 import type { Language } from '../locales/language.ts';
-import type { PageContext } from '../page-context.ts';
+import type { PageContext } from '../page.ts';
 import type { ListingModel } from './listing-model.ts';
-import { orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-range.ts';
+import { orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-model.ts';
 
 /**
  * What stands below the table: how many members there are, with links to the other pages of a very large folder, or a word about the emptiness;

@@ -1,7 +1,6 @@
-import { type Html, html } from '../html.ts';
-import { icon } from '../icons.ts';
+import { type Html, html, icon } from '../html.ts';
 import type { Language } from '../locales/language.ts';
-import type { PageContext } from '../page-context.ts';
+import type { PageContext } from '../page.ts';
 import type { FolderModel, ListingModel } from './listing-model.ts';
 
 type Key = NonNullable<ListingModel['metadata']>['keys'][number];

@@ -1,0 +1,155 @@
+import { eventIds } from '../../events/event-ids.ts';
+import type { Entry } from '../../files/entry.ts';
+import type { UploadResult } from '../../files/operations/file-upload.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { createDigestVerifier, parseExpectedDigests } from '../../lib/headers/digest-fields.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { type HttpContext, pathOf } from '../environment.ts';
+import { messageFor } from '../html/problem-message.ts';
+import { errorsReply } from '../reply/error-reply.ts';
+import { mergeHeaders, type ReplyHeaders } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
+import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { redirectFolder } from '../request/member-url.ts';
+import { isConditional, preconditions, validatorsOf } from '../request/preconditions.ts';
+import { announcedLength, hasBody } from '../request/request-body.ts';
+import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
+import { checkReceivedLength, receiveBody } from './upload-stream.ts';
+
+/**
+ * MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201; 405 when something is there, 409 when the parent is missing, 415 with a
+ * body.
+ */
+export async function makeCollection(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
+  if (hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
+  const { files } = clientOf(exchange);
+  if (exchange.incoming.headers.if !== undefined) (await preconditions(exchange, path))(files.look(path, 'createFolder'));
+  try {
+    await files.createFolder(path);
+  } catch (error) {
+    if (!isServiceError(error, 'exists')) throw error;
+    throw new ServiceError('method-not-allowed', 'Something of this name exists.', { cause: error });
+  }
+  return respond(c, { status: 201 });
+}
+
+/** DELETE of a file: 204 (docs/spec/files.md#deletion). */
+export async function deleteFile(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
+  const conditions = await preconditions(exchange, path);
+  const verify = (current: Entry) => {
+    if (!current.isFolder) conditions(current);
+  };
+  try {
+    await clientOf(exchange).files.deleteFile(path, verify);
+  } catch (error) {
+    // Explorer and others name folders without the final slash and do not follow redirects.
+    if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(c);
+    throw redirectFolder(path, error);
+  }
+  return respond(c, { status: 204 });
+}
+
+/** DELETE of a folder, recursive: 204, or 422 with an item for each path left (docs/spec/files.md#deletion). */
+export async function deleteFolder(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
+  const left = await clientOf(exchange).files.deleteFolder(path, { verify: await preconditions(exchange, path) });
+  if (left.length === 0) return respond(c, { status: 204 });
+  const items = left.map(({ relativePath, code, message }) => ({ target: relativePath, message: messageFor(exchange, { code, message }) }));
+  return respond(c, errorsReply(422, items));
+}
+
+/**
+ * The headers that an upload's reply takes over from the API back-end (docs/spec/delivery.md#upload-back-end): those of a valid reply, or
+ * the configured ones with event `backendReplyInvalid`. The file is stored either way.
+ */
+export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath, result: UploadResult): Promise<ReplyHeaders> {
+  const { options } = exchange.service;
+  if (!options.api_backend_uuid) return {};
+  const headers: ReplyHeaders = {};
+  if (result.delivery?.outcome === 'delivered') {
+    const replied = new Map<string, string[]>();
+    for (const [name, value] of result.delivery.headers ?? []) {
+      replied.set(name.toLowerCase(), [...(replied.get(name.toLowerCase()) ?? []), value]);
+    }
+    for (const name of options.api_passthrough_headers) {
+      const values = replied.get(name.toLowerCase());
+      if (values) headers[name] = values;
+    }
+    return headers;
+  }
+  await clientOf(exchange).files.emitDurable(eventIds.backendReplyInvalid, path, {
+    handler: options.api_backend_uuid,
+    details: result.delivery?.outcome ?? 'no such event handler',
+    status: result.delivery?.status,
+  });
+  for (const [name, value] of options.api_partial_success_headers) headers[name] = value;
+  return headers;
+}
+
+/**
+ * PUT of a file (docs/spec/files.md#uploads): 201 for a new and for an overwritten file. Everything that can be refused is
+ * refused before the body is asked for; the old file stays until the new one is complete and verified.
+ */
+export async function putFile(c: HttpContext): Promise<Response> {
+  const exchange = c.env;
+  const path = pathOf(c);
+  const { service } = exchange;
+  const { files } = clientOf(exchange);
+  refuseUnsupportedHeaders(exchange);
+  const expectedSizeBytes = announcedLength(exchange);
+  const limitBytes = service.options.maximum_request_size;
+  if (limitBytes > 0 && (expectedSizeBytes ?? 0) > limitBytes)
+    throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+  const metadata = uploadMetadata(exchange);
+  const digests = parseExpectedDigests(integrityHeaders(exchange));
+  const modifiedMs = requestedModificationTime(exchange);
+  const verify = isConditional(exchange) ? await preconditions(exchange, path) : undefined;
+  const backendUuid = service.options.api_backend_uuid || undefined;
+  const upload = await files.openUpload(path, { expectedSizeBytes, metadata, modifiedMs, verify, backendUuid });
+  let result: UploadResult;
+  try {
+    const verifier = digests.length > 0 ? createDigestVerifier(digests) : undefined;
+    checkReceivedLength(exchange, await receiveBody(exchange, upload, verifier, limitBytes));
+    const mismatch = verifier?.mismatch();
+    if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
+    result = await upload.commit();
+  } catch (error) {
+    await upload.abort(error);
+    throw error;
+  }
+  const headers = { etag: validatorsOf(result.entry).etag, 'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted' };
+  return respond(c, { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) });
+}
+
+/** PUT of a folder: 201; a body makes no sense there (docs/spec/files.md#folders). */
+export async function putFolder(c: HttpContext): Promise<Response> {
+  if (hasBody(c.env)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
+  await clientOf(c.env).files.createFolder(pathOf(c));
+  return respond(c, { status: 201 });
+}
+
+/**
+ * RFC 9110 §14.4: a partial PUT that a server takes for a whole one destroys the file. §8.4: stored as sent, a coded
+ * body would come back as something else.
+ */
+export function refuseUnsupportedHeaders(exchange: Exchange): void {
+  if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');
+  const coding = header(exchange, 'content-encoding')?.trim().toLowerCase();
+  if (coding !== undefined && coding !== 'identity' && coding !== '') {
+    throw new ServiceError('media-type-unsupported', 'Content-Encoding is not supported on PUT; send the file as it is.');
+  }
+}
+
+function integrityHeaders(exchange: Exchange) {
+  return {
+    'content-md5': header(exchange, 'content-md5'),
+    'content-digest': header(exchange, 'content-digest'),
+    'repr-digest': header(exchange, 'repr-digest'),
+    'oc-checksum': header(exchange, 'oc-checksum'),
+  };
+}

@@ -1,0 +1,221 @@
+import type { ResumableOptions } from '../../files/uploads/open-upload.ts';
+import type { UploadRecord } from '../../files/uploads/upload-store.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { type ExpectedDigest, parseExpectedDigests } from '../../lib/headers/digest-fields.ts';
+import { utf8OfLatin1 } from '../../lib/headers/header-bytes.ts';
+import { memberPath, segmentsOf, type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
+import { type Exchange, header } from '../request/exchange.ts';
+import { type Preconditions, preconditions } from '../request/preconditions.ts';
+import { reservedName } from '../request/request-target.ts';
+import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
+
+/**
+ * Reads `Upload-Metadata` of tus 1.0.0: pairs of a key and its value in Base64, by commas; a value may be left out.
+ *
+ * @returns values as UTF-8
+ * @throws ServiceError `bad-request` for a value that is no Base64 or no UTF-8, a key that is empty or comes twice
+ */
+function parseUploadMetadata(text: string): Map<string, string> {
+  const metadata = new Map<string, string>();
+  if (text.trim() === '') return metadata;
+  for (const pair of text.split(',')) {
+    const match = /^([\x21-\x2b\x2d-\x7e]+)(?: +([A-Za-z0-9+/]*={0,2}))?$/.exec(pair.trim());
+    if (!match) throw malformed('has an item that is not a key and a value in Base64');
+    const [, key = '', value = ''] = match;
+    if (metadata.has(key)) throw malformed(`has the key "${key}" twice`);
+    metadata.set(key, textOf(value));
+  }
+  return metadata;
+}
+
+function textOf(base64: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(base64, 'base64'));
+  } catch {
+    throw malformed('has a value that is not UTF-8');
+  }
+}
+
+function malformed(what: string): ServiceError {
+  return new ServiceError('bad-request', `The Upload-Metadata header ${what}.`);
+}
+
+/** What a POST to the collection of uploads is about. */
+interface PostTarget {
+  path: VirtualPath;
+  /** Upload metadata, as the header of `metadata_fields` would have it. */
+  metadataValue: string | undefined;
+}
+
+/**
+ * Reads where a file will be that is posted to the collection of uploads: `path` of `Upload-Metadata`, or its `filename`, or that of
+ * `Content-Disposition`, in the `folder` that `Upload-Metadata` or the query names; without one in the home folder.
+ *
+ * @throws ServiceError `bad-request`, `name-invalid`, `name-reserved`
+ */
+export function postTarget(exchange: Exchange): PostTarget {
+  const metadata = parseUploadMetadata(header(exchange, 'upload-metadata') ?? '');
+  const field = exchange.service.options.metadata_fields?.header.toLowerCase();
+  const metadataValue = [...metadata].find(([key]) => key.toLowerCase() === field)?.[1];
+  const path = pathOf(exchange, metadata);
+  if (segmentsOf(path)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
+  return { path, metadataValue };
+}
+
+function pathOf(exchange: Exchange, metadata: ReadonlyMap<string, string>): VirtualPath {
+  const path = metadata.get('path');
+  if (path !== undefined) return checkedPath(path);
+  const name = metadata.get('filename') ?? dispositionFileName(header(exchange, 'content-disposition') ?? '');
+  if (name === undefined)
+    throw new ServiceError('bad-request', 'Upload-Metadata must name the path of the file, or Content-Disposition its filename.');
+  const folder = metadata.get('folder') ?? new URLSearchParams(exchange.target.query).get('folder') ?? '/';
+  const [last, ...others] = segmentsOf(checkedPath(name)).toReversed();
+  if (last === undefined || others.length > 0) throw new ServiceError('name-invalid', 'A filename must not contain a path separator.');
+  return memberPath(checkedPath(folder), last);
+}
+
+function checkedPath(text: string): VirtualPath {
+  return virtualPathOf(text.split('/').filter((segment) => segment !== ''));
+}
+
+/** The file name of a `Content-Disposition` (RFC 6266); `filename*` counts before `filename`. */
+function dispositionFileName(text: string): string | undefined {
+  const extended = /;\s*filename\*\s*=\s*UTF-8'[^']*'([^;\s]+)/i.exec(text)?.[1];
+  if (extended !== undefined) return decoded(extended);
+  const match = /;\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]+))/i.exec(text);
+  const name = match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2];
+  return name === undefined ? undefined : utf8OfLatin1(name);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    throw new ServiceError('bad-request', 'The filename of Content-Disposition is not valid UTF-8.', { cause: error });
+  }
+}
+
+/*
+ * The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), which tus 1.0.0 shares in part. A value of another
+ * form makes the field count for nothing, as the draft says.
+ */
+
+/** The iterations of the draft that are spoken: what tus-js-client has under two names, and those of July 2026. */
+const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
+
+/** The iteration of the draft that the client speaks; undefined for none that is known here. */
+export function interopVersion(exchange: Exchange): number | undefined {
+  const version = integerField(exchange, 'upload-draft-interop-version');
+  return version !== undefined && interopVersions.has(version) ? version : undefined;
+}
+
+/** `Upload-Complete`: whether the request brings the end of the content. */
+export function uploadComplete(exchange: Exchange): boolean | undefined {
+  const match = /^ *\?([01]) *(?:;.*)?$/.exec(header(exchange, 'upload-complete') ?? '');
+  return match ? match[1] === '1' : undefined;
+}
+
+/** `Upload-Offset`: where the content of the request belongs, in bytes. */
+export function uploadOffset(exchange: Exchange): number | undefined {
+  return integerField(exchange, 'upload-offset');
+}
+
+/** `Upload-Length`: size of the whole, in bytes. */
+export function uploadLength(exchange: Exchange): number | undefined {
+  return integerField(exchange, 'upload-length');
+}
+
+function integerField(exchange: Exchange, name: string): number | undefined {
+  // RFC 9651 §3.3.1: 15 digits at most.
+  const match = /^ *(\d{1,15}) *(?:;.*)?$/.exec(header(exchange, name) ?? '');
+  return match ? Number(match[1]) : undefined;
+}
+
+/** The value of `Upload-Complete`. */
+export function completeField(isComplete: boolean): string {
+  return isComplete ? '?1' : '?0';
+}
+
+/** What limits an upload: bytes of the whole, bytes of one request, seconds that it is kept; undefined for no limit. */
+interface AnnouncedLimits {
+  maxSize?: number | undefined;
+  maxAppendSize?: number | undefined;
+  maxAge?: number | undefined;
+}
+
+/** The value of `Upload-Limit`; without any limit it says so. */
+export function limitField({ maxSize, maxAppendSize, maxAge }: AnnouncedLimits): string {
+  const members = Object.entries({ 'max-size': maxSize, 'max-append-size': maxAppendSize, 'max-age': maxAge });
+  const limits = members.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
+  return limits.length === 0 ? 'min-size=0' : limits.join(', ');
+}
+
+/** Name of the collection of uploads below `/home/__svc__/`. */
+const collection = 'uploads';
+
+/** The path of an upload's URL. */
+export function uploadUrl(id: string): string {
+  return `/home/${reservedName}/${collection}/${id}`;
+}
+
+/** The ID in the URL that a request is about. */
+export function uploadIdOf({ target }: Exchange): string {
+  return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
+}
+
+/** Headers of the request that begins an upload that count at its end: conditions, and digests of the whole. */
+const keptHeaders = [
+  'if',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'repr-digest',
+  'oc-checksum',
+  'want-repr-digest',
+] as const;
+
+/**
+ * What a request to begin an upload asks for.
+ *
+ * @param notes what the protocol needs to know again
+ * @param metadataValue upload metadata from elsewhere than its header
+ * @throws ServiceError `bad-request`, `metadata-invalid`
+ */
+export async function uploadOrder(
+  exchange: Exchange,
+  path: VirtualPath,
+  lengthBytes: number | undefined,
+  notes: Readonly<Record<string, string>> = {},
+  metadataValue?: string,
+): Promise<ResumableOptions> {
+  const headers = keptHeaders.flatMap((name) => {
+    const value = header(exchange, name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const kept = { ...notes, ...Object.fromEntries(headers) };
+  representationDigests(kept);
+  return {
+    lengthBytes,
+    notes: kept,
+    metadata: uploadMetadata(exchange, metadataValue),
+    modifiedMs: requestedModificationTime(exchange),
+    backendUuid: exchange.service.options.api_backend_uuid || undefined,
+    verify: await preconditions(exchange, path, { method: 'PUT', headers: kept }),
+  };
+}
+
+/** The conditions under which an upload was begun, for its end. */
+export function keptConditions(exchange: Exchange, { path, notes }: UploadRecord): Promise<Preconditions> {
+  return preconditions(exchange, path, { method: 'PUT', headers: notes });
+}
+
+/** The digests of the whole. @throws ServiceError `bad-request` when one is malformed */
+export function representationDigests(notes: Readonly<Record<string, string>>): ExpectedDigest[] {
+  return parseExpectedDigests({ 'repr-digest': notes['repr-digest'], 'oc-checksum': notes['oc-checksum'] });
+}
+
+/** The digests of what one request brings. @throws ServiceError `bad-request` when one is malformed */
+export function contentDigests(exchange: Exchange): ExpectedDigest[] {
+  return parseExpectedDigests({ 'content-digest': header(exchange, 'content-digest'), 'content-md5': header(exchange, 'content-md5') });
+}
