@@ -66,7 +66,7 @@ export interface LocalAccountOptions extends AccountConfiguration {
 }
 
 /** Makes a local account of its options. */
-export function localAccountOf(name: string, options: LocalAccountOptions): LocalAccount {
+export function toLocalAccount(name: string, options: LocalAccountOptions): LocalAccount {
   const { enabled, password, ssh_keys, certificates, ...configuration } = options;
   return {
     name,

@@ -9,7 +9,7 @@ import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
 import type { Log } from '../lib/log.ts';
 import { readPlainYaml } from '../lib/yaml-document.ts';
-import { type LocalAccount, type LocalAccountOptions, localAccountOf } from './account.ts';
+import { type LocalAccount, type LocalAccountOptions, toLocalAccount } from './account.ts';
 import { accountOptions } from './options.ts';
 
 /** How often the file is looked at for changes made by others. */
@@ -78,7 +78,7 @@ export class AccountsFile {
     this.#path = path;
     this.#clock = clock;
     this.#log = log;
-    this.#configured = new Map(Object.entries(configured).map(([name, options]) => [name, localAccountOf(name, options)]));
+    this.#configured = new Map(Object.entries(configured).map(([name, options]) => [name, toLocalAccount(name, options)]));
     this.#content = this.#read();
   }
 
@@ -183,7 +183,7 @@ export class AccountsFile {
 
   // The configuration's accounts come first, with a changed password for as long as the configuration has the one that it replaced.
   #contentOf(options: FileOptions): Content {
-    const accounts = new Map(Object.entries(options.accounts).map(([name, account]) => [name, localAccountOf(name, account)]));
+    const accounts = new Map(Object.entries(options.accounts).map(([name, account]) => [name, toLocalAccount(name, account)]));
     for (const [name, configured] of this.#configured) {
       const override = options.password_overrides[name];
       const isInForce = override !== undefined && override.replaces === fingerprint(configured.passwordHash);

@@ -4,8 +4,8 @@ import type { AccountsFile } from '../accounts/accounts-file.ts';
 import { longestVerificationMs, type PasswordVerifier } from '../accounts/passwords.ts';
 import type { Timer } from '../lib/clock.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
-import { sourceOf } from './ban-list.ts';
-import { type Credentials, fingerprintOf, type Identity, keyBlobOf, type Proof } from './credentials.ts';
+import { loginSource } from './ban-list.ts';
+import { type Credentials, fingerprintCredential, type Identity, type Proof, parseKeyBlob } from './credentials.ts';
 
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
@@ -50,7 +50,7 @@ export class ApplicationMethod implements AuthMethod {
     return { outcome: 'authenticated', account: account.configuration, proof: proofOf(account, credentials) };
   }
 
-  configurationOf(identity: Identity): AccountConfiguration | undefined {
+  currentConfiguration(identity: Identity): AccountConfiguration | undefined {
     const account = this.accounts.find(identity.name);
     if (!account?.enabled) return undefined;
     if (this.#confirmed.get(identity) === account) return account.configuration;
@@ -67,7 +67,7 @@ export class ApplicationMethod implements AuthMethod {
   async #matches(account: LocalAccount | undefined, credentials: Credentials): Promise<boolean> {
     switch (credentials.type) {
       case 'password': {
-        const turn = { source: sourceOf(credentials.peer.address), isKnown: credentials.isKnown === true };
+        const turn = { source: loginSource(credentials.peer.address), isKnown: credentials.isKnown === true };
         const { username, content } = credentials;
         if (!account?.passwordHash) return this.#passwords.verifyUnknown(username, content, this.accounts.passwordHashes, turn);
         return this.#passwords.verify(content, account.passwordHash, turn);
@@ -85,12 +85,15 @@ export class ApplicationMethod implements AuthMethod {
 }
 
 function hasKey(account: LocalAccount | undefined, key: string): boolean {
-  return (account?.sshKeys ?? []).some((line) => keyBlobOf(line) === key.trim());
+  return (account?.sshKeys ?? []).some((line) => parseKeyBlob(line) === key.trim());
 }
 
 /** By what an account was let in. */
 function proofOf(account: LocalAccount, { type, content }: Credentials): Proof {
-  const fingerprint = { password: () => fingerprintOf(account.passwordHash ?? ''), 'ssh-key': () => fingerprintOf(content.trim()) };
+  const fingerprint = {
+    password: () => fingerprintCredential(account.passwordHash ?? ''),
+    'ssh-key': () => fingerprintCredential(content.trim()),
+  };
   return { type, fingerprints: [type === 'ssl-certificate' ? (certificateFingerprint(content) ?? '') : fingerprint[type]()] };
 }
 
@@ -98,9 +101,9 @@ function proofOf(account: LocalAccount, { type, content }: Credentials): Proof {
 function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
   switch (type) {
     case 'password':
-      return account.passwordHash === undefined ? [] : [fingerprintOf(account.passwordHash)];
+      return account.passwordHash === undefined ? [] : [fingerprintCredential(account.passwordHash)];
     case 'ssh-key':
-      return account.sshKeys.flatMap((line) => keyBlobOf(line) ?? []).map(fingerprintOf);
+      return account.sshKeys.flatMap((line) => parseKeyBlob(line) ?? []).map(fingerprintCredential);
     case 'ssl-certificate':
       return account.certificates.flatMap((pem) => certificateFingerprint(pem) ?? []);
     default:
@@ -110,7 +113,7 @@ function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
 
 function certificateFingerprint(pem: string): string | undefined {
   try {
-    return fingerprintOf(new X509Certificate(pem).raw.toString('base64'));
+    return fingerprintCredential(new X509Certificate(pem).raw.toString('base64'));
   } catch {
     return undefined;
   }

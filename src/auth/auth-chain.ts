@@ -118,7 +118,7 @@ export class AuthChain {
     const { uuid, type } = identity.method;
     const method = this.#methods.find((candidate) => candidate.uuid === uuid);
     if (!method || method.type !== type || method.state === 'stopped') return undefined;
-    const configuration = method.configurationOf(identity);
+    const configuration = method.currentConfiguration(identity);
     if (!configuration) return undefined;
     try {
       const account = this.#effectiveAccount(identity.name, configuration, method);
@@ -160,7 +160,7 @@ export class AuthChain {
     this.#events.emitGrouped({
       id: eventIds.authenticationAccepted,
       context: {
-        account: accountOfEvents(account, question.peer),
+        account: eventAccount(account, question.peer),
         component: this.#service,
         group: account.groupUuid,
         request: question.request,
@@ -248,7 +248,7 @@ function methodData(method: AuthMethod): Record<string, unknown> {
 type NamedAccount = Pick<Account, 'name' | 'uuid' | 'email'>;
 
 /** An account as events carry it (docs/spec/events.md#account). */
-export function accountOfEvents(account: NamedAccount, peer: Credentials['peer']): EventAccount {
+export function eventAccount(account: NamedAccount, peer: Credentials['peer']): EventAccount {
   const known = ofConnections.get(peer);
   if (known?.account === account) return known.ofEvents;
   const ofEvents = newAccountOfEvents(account, peer);

@@ -52,7 +52,7 @@ export interface AuthMethod {
   /** Answers for one client. Never throws for a refusal. */
   authenticate(credentials: Credentials): Promise<AuthResult>;
   /** What the method says now of an account that it accepted; undefined when it stands by the account, or its credential, no longer. */
-  configurationOf(identity: Identity): AccountConfiguration | undefined;
+  currentConfiguration(identity: Identity): AccountConfiguration | undefined;
   /** Whether a key is one of an account's, for those who need not ask anybody; a method without this may accept any key. */
   listsKey?(username: string, key: string): boolean;
   /** The account for a request that carries no credentials at all, where the method has one (`anonymous`). */

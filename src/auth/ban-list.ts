@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import { ServiceError } from '../lib/errors.ts';
 
 /** What counts as one source: an IPv4 address, or the /64 that an IPv6 customer has to itself. */
-export function sourceOf(address: string): string {
+export function loginSource(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = address.split('::');
   const left = head === '' ? [] : head.split(':');
@@ -75,7 +75,7 @@ export interface BanOverview {
  */
 export interface AddressBans extends BanOverview {
   /** The keyed hash under which credentials are kept: no secret is kept in clear. */
-  keyOf(text: string): string;
+  keyFor(text: string): string;
   /** Whether a source is banned, and for how many more seconds. */
   isRefused(source: string): Promise<Refusal | undefined>;
   /**

@@ -5,7 +5,7 @@ import type { Credentials } from './credentials.ts';
 /** Where accepted credentials are remembered (option `cache_seconds`). Implementations: state/memory, and state/redis for nodes. */
 export interface AcceptedCredentials {
   /** The keyed hash under which a question is kept: no secret is kept in clear. */
-  keyOf(question: string): string;
+  keyFor(question: string): string;
   find(key: string): Promise<AuthResult | undefined>;
   keep(key: string, result: AuthResult): Promise<void>;
 }
@@ -16,7 +16,7 @@ export function newAcceptedKey(): Buffer {
 }
 
 /** The keyed hash of a question. */
-export function acceptedKeyOf(key: string | Buffer, question: string): string {
+export function acceptedKey(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
 }
 
@@ -35,7 +35,7 @@ export class CalloutCache {
     const accepted = this.#accepted;
     if (!accepted) return ask();
     const { type, username, content, creator } = credentials;
-    const key = accepted.keyOf(JSON.stringify([type, username, content, creator.uuid]));
+    const key = accepted.keyFor(JSON.stringify([type, username, content, creator.uuid]));
     return this.#running.get(key) ?? this.#answer(key, accepted, ask);
   }
 

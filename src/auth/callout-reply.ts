@@ -90,7 +90,7 @@ const replyBody = z.strictObject({ account: accountReply.optional() });
  *
  * @param groupUuids groups that exist
  */
-export function verdictOf(reply: CalloutReply, groupUuids: ReadonlySet<string>): AuthResult {
+export function judgeReply(reply: CalloutReply, groupUuids: ReadonlySet<string>): AuthResult {
   switch (reply.status) {
     case 204:
       return { outcome: 'authenticated', account: {} };
@@ -129,7 +129,7 @@ export class Verdicts {
     const { status, body } = reply;
     const last = this.#last.get(username);
     if (last?.status === status && last.body.equals(body)) return last.verdict;
-    const verdict = verdictOf(reply, this.#groupUuids);
+    const verdict = judgeReply(reply, this.#groupUuids);
     this.#last.delete(username);
     if (verdict.outcome !== 'authenticated' || body.length > largestKeptBytes) return verdict;
     this.#last.set(username, { status, body, verdict });

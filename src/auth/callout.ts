@@ -108,7 +108,7 @@ export class CalloutMethod implements AuthMethod {
     });
   }
 
-  configurationOf({ configuration }: Identity): AccountConfiguration | undefined {
+  currentConfiguration({ configuration }: Identity): AccountConfiguration | undefined {
     return configuration;
   }
 

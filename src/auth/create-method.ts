@@ -40,7 +40,7 @@ class AnonymousMethod implements AuthMethod {
     return false;
   }
 
-  configurationOf(): AccountConfiguration {
+  currentConfiguration(): AccountConfiguration {
     return this.#account;
   }
 

@@ -32,12 +32,12 @@ export interface Identity {
  * The fingerprint of a password's hash, a key or a certificate. Of a password it tells nothing: without the salt, which is part of the hash,
  * nobody can try passwords against it.
  */
-export function fingerprintOf(credential: string): string {
+export function fingerprintCredential(credential: string): string {
   return hash('sha256', credential, 'base64url');
 }
 
 /** Reads an identity that was written as JSON, once it is parsed. @throws TypeError for what is none */
-export function identityOfJson(value: unknown): Identity {
+export function parseIdentity(value: unknown): Identity {
   const { name, uuid, method, configuration, proof } = value as Identity;
   const isIdentity = [name, uuid, method.uuid, method.type, ...(proof ? [proof.type, ...proof.fingerprints] : [])].every(
     (text) => typeof text === 'string',
@@ -75,7 +75,7 @@ export function areAskable(credentials: Credentials): boolean {
 }
 
 /** The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`); undefined when it is none, or a key of another type than it says. */
-export function keyBlobOf(line: string): string | undefined {
+export function parseKeyBlob(line: string): string | undefined {
   const [type = '', blob = ''] = line.trim().split(/\s+/);
   const bytes = Buffer.from(blob, 'base64');
   const isOfType =

@@ -8,7 +8,7 @@ import {
 } from '../accounts/passwords.ts';
 import type { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
-import { fingerprintOf } from './credentials.ts';
+import { fingerprintCredential } from './credentials.ts';
 
 /** Changes passwords that this service keeps itself. */
 export class LocalPasswords {
@@ -56,7 +56,7 @@ export class LocalPasswords {
     const unmet = [...unmetRules(this.#policy, newPassword), ...(await this.#reused(former, newPassword, turn))];
     if (unmet.length > 0) return unmet;
     const newHash = await hashPassword(newPassword);
-    await announce([currentHash, newHash].map(fingerprintOf));
+    await announce([currentHash, newHash].map(fingerprintCredential));
     await accounts.setPassword(accountName, newHash, this.#policy.history);
     return [];
   }

@@ -9,8 +9,8 @@ import {
   type AttemptOutcome,
   attemptKey,
   type LoginAttempt,
+  loginSource,
   type Refusal,
-  sourceOf,
 } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
 
@@ -67,7 +67,7 @@ export class LoginAttempts {
   constructor(bans: AddressBans, clock: Clock, log: Log) {
     this.#log = log;
     this.#bans = bans;
-    this.#keyOf = rememberedForTurn((text) => bans.keyOf(text));
+    this.#keyOf = rememberedForTurn((text) => bans.keyFor(text));
     this.#clock = clock;
   }
 
@@ -82,7 +82,7 @@ export class LoginAttempts {
     // No account has a name with a slash.
     const prefix = realm === undefined ? '' : `${realm}/`;
     const attempt = {
-      source: sourceOf(address),
+      source: loginSource(address),
       // What no method is asked about is nobody's name.
       username: `${prefix}${isUserName(username) ? username : ''}`,
       credential: this.#keyOf(JSON.stringify(['attempt', type, `${prefix}${username}`, content])),

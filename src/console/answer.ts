@@ -3,7 +3,7 @@ import { noteInternalError } from '../events/internal-error.ts';
 import { faultHeaders, faultOf, statusOf } from '../http/reply/error-reply.ts';
 import { clientGone } from '../http/reply/outgoing.ts';
 import { guarded } from '../lib/guarded.ts';
-import { administratorOf, type ConsoleContext, type ConsoleExchange, eventContext } from './environment.ts';
+import { type ConsoleContext, type ConsoleExchange, eventContext, requireAdministrator } from './environment.ts';
 import type { EventStream } from './event-stream.ts';
 
 /** Aborts once nobody waits for the reply any more: it is finished, or its client is gone. */
@@ -23,7 +23,7 @@ export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
  */
 export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => void): Response {
   const { outgoing, session, method, service } = c.env;
-  const stream = service.streams.open({ outgoing, session, administrator: administratorOf(c) }, headersOf(c));
+  const stream = service.streams.open({ outgoing, session, administrator: requireAdministrator(c) }, replyHeaders(c));
   if (method === 'HEAD') outgoing.end();
   else if (!stream.signal.aborted) begin(stream);
   return RESPONSE_ALREADY_SENT;
@@ -49,13 +49,13 @@ export function answerJson(
   const length = String(Buffer.byteLength(body));
   return new Response(body, {
     status,
-    headers: { ...headersOf(c), 'content-type': 'application/json; charset=utf-8', 'content-length': length, ...headers },
+    headers: { ...replyHeaders(c), 'content-type': 'application/json; charset=utf-8', 'content-length': length, ...headers },
   });
 }
 
 /** Answers with 204. */
 export function answerNothing(c: ConsoleContext, headers: Headers = {}): Response {
-  return new Response(null, { status: 204, headers: { ...headersOf(c), ...headers } });
+  return new Response(null, { status: 204, headers: { ...replyHeaders(c), ...headers } });
 }
 
 /** Answers with what was thrown: the one place where a fault becomes a reply. */
@@ -81,7 +81,7 @@ export function answerFault(c: ConsoleContext, error: unknown): Response {
 }
 
 /** The headers of every reply to a request. */
-export function headersOf({ env: { request } }: ConsoleContext): Headers {
+export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
   return { ...baseHeaders, 'x-request-id': request.id };
 }
 

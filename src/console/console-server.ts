@@ -63,7 +63,7 @@ export class ConsoleServer {
     this.#sessions = new AdministratorSessions(
       dependencies.clock,
       () => this.#lifetimes,
-      (session) => this.#streams.endOf(session),
+      (session) => this.#streams.endSession(session),
     );
     this.#streams = new EventStreams(dependencies.clock, {
       onBeat: (session) => this.#sessions.touch(session),

@@ -61,7 +61,7 @@ export type ConsoleContext = Context<ConsoleEnvironment, any>;
 export type ConsoleMiddleware = MiddlewareHandler<ConsoleEnvironment>;
 
 /** Who sends a request that has passed `authenticate`. */
-export function administratorOf({ env: { administrator } }: ConsoleContext): Administrator {
+export function requireAdministrator({ env: { administrator } }: ConsoleContext): Administrator {
   if (!administrator) throw new Error('This request was not authenticated.');
   return administrator;
 }
@@ -78,6 +78,6 @@ export function eventContext({ peer, service, request }: ConsoleExchange): Event
  * @param target what it was done to, for people: never a secret
  */
 export async function recordAction(c: ConsoleContext, action: string, target: string): Promise<void> {
-  const data = { action, target, administrator: administratorOf(c).name };
+  const data = { action, target, administrator: requireAdministrator(c).name };
   await c.env.service.events.emitDurable({ id: eventIds.administratorAction, context: eventContext(c.env), data });
 }

@@ -139,7 +139,7 @@ export class EventStreams {
   }
 
   /** Ends those of a session that is over. */
-  endOf(session: AdministratorSession): void {
+  endSession(session: AdministratorSession): void {
     for (const stream of [...this.#open]) if (stream.reader.session === session) stream.end();
   }
 

@@ -30,7 +30,7 @@ export function selectionQuery({ ids = [], account, address, all }: Selection): 
 }
 
 /** Reads `selectionQuery`. @throws ServiceError `bad-request` for anything else in it */
-export function selectionOf(query: URLSearchParams): Selection {
+export function parseSelection(query: URLSearchParams): Selection {
   for (const name of query.keys())
     if (!['id', 'account', 'address', 'all'].includes(name)) throw new ServiceError('bad-request', `There is no parameter "${name}".`);
   return {

@@ -11,9 +11,9 @@ import {
   type ControlledName,
   controlledNames,
   type Item,
+  parseSelection,
   removeSelected,
   selectedItems,
-  selectionOf,
 } from './collection.ts';
 import { openSocketPath, type SocketPath } from './control-socket.ts';
 
@@ -90,7 +90,7 @@ export class ControlServer {
     if (incoming.method !== 'GET' && incoming.method !== 'DELETE')
       throw new ServiceError('method-not-allowed', 'Only GET and DELETE are supported here.');
     const collection = this.#collections[name];
-    const selection = selectionOf(query);
+    const selection = parseSelection(query);
     if (incoming.method === 'GET') return selectedItems(collection, selection);
     const items = await removeSelected(collection, selection);
     if (items.length > 0)

@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts';
-import { accountOfEvents } from '../auth/auth-chain.ts';
+import { eventAccount } from '../auth/auth-chain.ts';
 import type { Identity } from '../auth/credentials.ts';
 import type { SessionLifetimes } from '../auth/sessions.ts';
 import type { ReloadReport } from '../config/reload-report-schema.ts';
@@ -58,6 +58,6 @@ export function lifetimesOf(parts: RequestParts | undefined, uuid: string): Sess
 /** The event of a session that timed out. @param account as it is now, if it is */
 export function timeoutEvent({ config }: RequestParts, uuid: string, identity: Identity, account: Account | undefined): EventDraft {
   const component = componentOf(uuid, config.services[uuid] as FileServiceOptions);
-  const ofEvents = accountOfEvents(account ?? { ...identity, email: '' }, processAccount().peer);
+  const ofEvents = eventAccount(account ?? { ...identity, email: '' }, processAccount().peer);
   return { id: eventIds.sessionTimedOut, context: { account: ofEvents, component, ...(account && { group: account.groupUuid }) } };
 }

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { emailAddresses } from '../../src/accounts/account.ts';
 import type { AuthResult } from '../../src/auth/auth-method.ts';
-import { Verdicts, verdictOf } from '../../src/auth/callout-reply.ts';
+import { judgeReply, Verdicts } from '../../src/auth/callout-reply.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import { assertLinear } from '../support/doubling.ts';
 import { cheapHash } from '../support/passwords.ts';
@@ -124,7 +124,7 @@ test('a home folder with a control character in its path is not made; one that i
 });
 
 const accountOf = (member: string, value: unknown) =>
-  verdictOf({ status: 200, body: Buffer.from(JSON.stringify({ account: { [member]: value } })) }, new Set(['DEFAULT_GROUP']));
+  judgeReply({ status: 200, body: Buffer.from(JSON.stringify({ account: { [member]: value } })) }, new Set(['DEFAULT_GROUP']));
 
 test('home_folder_structure of a reply takes texts and lists of one text, nothing else', () => {
   const structure = (value: unknown) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sourceOf } from '../../src/auth/ban-list.ts';
+import { loginSource } from '../../src/auth/ban-list.ts';
 import { MemorySessions } from '../../src/state/memory/sessions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { loginOf } from '../support/redis-sessions.ts';
@@ -64,8 +64,8 @@ test('a session that ended is found no more, in the same turn of the event loop'
 });
 
 test('an IPv6 customer is one source: its /64', () => {
-  assert.equal(sourceOf('2001:db8:1:2::1'), sourceOf('2001:db8:1:2:ffff::9'));
-  assert.notEqual(sourceOf('2001:db8:1:2::1'), sourceOf('2001:db8:1:3::1'));
-  assert.equal(sourceOf('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
-  assert.equal(sourceOf('10.0.0.1'), '10.0.0.1');
+  assert.equal(loginSource('2001:db8:1:2::1'), loginSource('2001:db8:1:2:ffff::9'));
+  assert.notEqual(loginSource('2001:db8:1:2::1'), loginSource('2001:db8:1:3::1'));
+  assert.equal(loginSource('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
+  assert.equal(loginSource('10.0.0.1'), '10.0.0.1');
 });

@@ -24,7 +24,7 @@ export function inTurns(processes: readonly AddressBans[]): AddressBans {
   let calls = 0;
   const next = () => processes[calls++ % processes.length] as AddressBans;
   return {
-    keyOf: (text) => next().keyOf(text),
+    keyFor: (text) => next().keyFor(text),
     isRefused: (source) => next().isRefused(source),
     begin: (made, lease, isInLine) => next().begin(made, lease, isInLine),
     end: (made, outcome) => next().end(made, outcome),
@@ -255,8 +255,8 @@ export function bansContract(name: string, open: (t: TestContext, policy: () => 
   test(`${name}: what credentials are kept under tells nothing of them`, async (t) => {
     const bans = await open(t, () => ({ ban_after_failures: 3, ban_seconds: 60, ban_window_seconds: 60 }));
     if (!bans) return;
-    assert.equal(bans.keyOf('alice secret'), bans.keyOf('alice secret'));
-    assert.notEqual(bans.keyOf('alice secret'), bans.keyOf('alice Secret'));
-    assert.equal(bans.keyOf('alice secret').includes('secret'), false);
+    assert.equal(bans.keyFor('alice secret'), bans.keyFor('alice secret'));
+    assert.notEqual(bans.keyFor('alice secret'), bans.keyFor('alice Secret'));
+    assert.equal(bans.keyFor('alice secret').includes('secret'), false);
   });
 }

@@ -29,9 +29,9 @@ export function acceptedContract(
     const accepted = await open(t, 300);
     if (!accepted) return;
     const result: AuthResult = { outcome: 'authenticated', account: { home_folder_path: '/srv/a', group: null } };
-    const key = accepted.keyOf('alice secret');
-    assert.equal(accepted.keyOf('alice secret'), key);
-    assert.notEqual(accepted.keyOf('alice Secret'), key);
+    const key = accepted.keyFor('alice secret');
+    assert.equal(accepted.keyFor('alice secret'), key);
+    assert.notEqual(accepted.keyFor('alice Secret'), key);
     assert.equal(key.includes('secret'), false);
     assert.equal(await accepted.find(key), undefined);
     await accepted.keep(key, result);

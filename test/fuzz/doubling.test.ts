@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseAccountsFile } from '../../src/accounts/accounts-file.ts';
-import { verdictOf } from '../../src/auth/callout-reply.ts';
+import { judgeReply } from '../../src/auth/callout-reply.ts';
 import { parseEvent } from '../../src/events/journal/reader.ts';
 import { readForm } from '../../src/http/request/form-fields.ts';
 import { readJsonBody } from '../../src/http/request/request-body.ts';
@@ -72,12 +72,12 @@ const parsers: Record<string, Parser> = {
     size: 512 * kib,
   },
   'callout replies, 200': {
-    parse: (text) => verdictOf({ status: 200, body: Buffer.from(text) }, groups),
+    parse: (text) => judgeReply({ status: 200, body: Buffer.from(text) }, groups),
     seeds: [account],
     size: 512 * kib,
   },
   'callout replies, 403': {
-    parse: (text) => verdictOf({ status: 403, body: Buffer.from(text) }, groups),
+    parse: (text) => judgeReply({ status: 403, body: Buffer.from(text) }, groups),
     seeds: ['{"code":1,"message":"no","extra":"private","public_response":{"a":[1]}}'],
     size: 512 * kib,
   },

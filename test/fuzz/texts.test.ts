@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { verdictOf } from '../../src/auth/callout-reply.ts';
+import { judgeReply } from '../../src/auth/callout-reply.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { lintConfig } from '../../src/config/lint/lint.ts';
 import { parseConfig } from '../../src/config/reading/load.ts';
@@ -160,7 +160,7 @@ test('callout replies: a verdict for any, and authenticated only with 200 or 204
       ),
     }),
     ({ status, body }) => {
-      const verdict = verdictOf({ status, body }, new Set(['g']));
+      const verdict = judgeReply({ status, body }, new Set(['g']));
       if (verdict.outcome === 'authenticated') {
         assert.ok(status === 204 || status === 200);
         // A byte order mark is skipped, and a blank body or an empty object is as good as none.

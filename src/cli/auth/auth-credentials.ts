@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Credentials, keyBlobOf } from '../../auth/credentials.ts';
+import { type Credentials, parseKeyBlob } from '../../auth/credentials.ts';
 import { commonNameOf } from '../../config/probe/presented.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
@@ -69,7 +69,7 @@ function readNamed(option: string, path: string): string {
 }
 
 function keyBlob(line: string): string {
-  const blob = keyBlobOf(line);
+  const blob = parseKeyBlob(line);
   if (blob === undefined) throw new ServiceError('bad-request', '--ssh-key: the file is no OpenSSH public key.');
   return blob;
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { defaultGroupUuid } from '../../accounts/account.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
-import { verdictOf } from '../../auth/callout-reply.ts';
+import { judgeReply } from '../../auth/callout-reply.ts';
 import { eventDefinition } from '../../events/catalogue.ts';
 import type { EventAccount, EventServer, ServiceEvent } from '../../events/event.ts';
 import { createEvent, peerAccount, processAccount } from '../../events/event-factory.ts';
@@ -101,7 +101,7 @@ function runReply(config: Config, item: ReplyCase): CaseOutcome {
   const groups = withDefaultGroup(config.groups);
   const { status, body } = item.reply;
   const bytes = Buffer.from(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body));
-  const verdict = verdictOf({ status, body: bytes }, new Set(groups.keys()));
+  const verdict = judgeReply({ status, body: bytes }, new Set(groups.keys()));
   const actual = readingOf(groups, item.account, verdict, { uuid: 'callout', type: 'http' });
   const problems = [
     ...(item.expect !== undefined && item.expect !== actual.outcome

@@ -5,7 +5,7 @@ import { PasswordVerifier } from '../../accounts/passwords.ts';
 import { ApplicationMethod } from '../../auth/application.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 import { createCalloutEndpoint } from '../../auth/callout.ts';
-import { verdictOf } from '../../auth/callout-reply.ts';
+import { judgeReply } from '../../auth/callout-reply.ts';
 import { areAskable, type Credentials, credentialsContentType, credentialsRequestBody, notAskable } from '../../auth/credentials.ts';
 import {
   type ApplicationOptions,
@@ -201,7 +201,7 @@ async function probeEndpoint(
     };
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
-  const verdict = verdictOf(reply, groups);
+  const verdict = judgeReply(reply, groups);
   // A 200 that is not taken was meant as a yes: what is wrong with it is its body.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   return {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Credentials, keyBlobOf } from '../../auth/credentials.ts';
+import { type Credentials, parseKeyBlob } from '../../auth/credentials.ts';
 import { configTarget } from '../../config/probe/method-probe.ts';
 import { commonNameOf } from '../../config/probe/presented.ts';
 import { probeLogin } from '../../config/probe/probed-login.ts';
@@ -9,7 +9,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import { answerJson, goneSignal } from '../answer.ts';
-import { administratorOf, type ConsoleContext, recordAction } from '../environment.ts';
+import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readRequest } from '../request-body.ts';
 
 /** Tests at once, of all administrators together. */
@@ -46,7 +46,7 @@ export async function testLogin(c: ConsoleContext): Promise<Response> {
   if (presented.length > 1 && target.sshService === undefined)
     throw new ServiceError('bad-request', 'Only an ssh service takes a password and a key together.');
   await recordAction(c, 'auth-test', (presented[0] as Credentials).username);
-  const endTurn = await turns.take(administratorOf(c).name);
+  const endTurn = await turns.take(requireAdministrator(c).name);
   try {
     const { outcome, methods, login } = await withinTime(c, (signal) => probeLogin(target, presented, signal));
     const secrets = [...presented.map(({ content }) => content), asked.ssh_key ?? ''];
@@ -90,7 +90,7 @@ function presentedBy(asked: AuthTestRequest): Credentials[] {
 }
 
 function blobOf(line: string): string {
-  const blob = keyBlobOf(line);
+  const blob = parseKeyBlob(line);
   if (blob === undefined) throw new ServiceError('bad-request', '"ssh_key" is no OpenSSH public key.');
   return blob;
 }

@@ -2,10 +2,10 @@ import {
   type Collection,
   type CollectionName,
   type Item,
+  parseSelection,
   removeSelected,
   type Selection,
   selectedItems,
-  selectionOf,
 } from '../../control/collection.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { answerJson } from '../answer.ts';
@@ -40,7 +40,7 @@ export function listItems(name: CollectionName): (c: ConsoleContext) => Promise<
 /** `DELETE /api/sessions` and the like: what is named by the query, or everything with `all=1`. Event `administratorAction`. */
 export function removeItems(name: CollectionName): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
-    const items = await removeSelected(collectionOf(c, name), selectionOf(c.env.query));
+    const items = await removeSelected(collectionOf(c, name), parseSelection(c.env.query));
     if (items.length > 0) await recordAction(c, removals[name], namesOf(items));
     return answerJson(c, { removed: items.length });
   };
@@ -57,7 +57,7 @@ function askedItems({ env }: ConsoleContext): { selection: Selection; limit: num
   query.delete('limit');
   const limit = text === null ? usualLimit : /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (limit < 1 || limit > highestLimit) throw new ServiceError('bad-request', `"limit" must be a number from 1 to ${highestLimit}.`);
-  return { selection: selectionOf(query), limit };
+  return { selection: parseSelection(query), limit };
 }
 
 /** Who or what was removed, for people. */

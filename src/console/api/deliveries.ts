@@ -5,10 +5,10 @@ import { deliveryOutcome } from '../../webhooks/records/delivery-record-schema.t
 import { deliveryOf, type NamedDelivery, newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
 import type { ReplaySelection } from '../../webhooks/replay/selected-events.ts';
 import { shownSending } from '../../webhooks/replay/shown-delivery.ts';
-import { answerJson, answerNothing, headersOf } from '../answer.ts';
-import { administratorOf, type ConsoleContext, recordAction } from '../environment.ts';
+import { answerJson, answerNothing, replyHeaders } from '../answer.ts';
+import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
-import { Parameters, pathPart, selectionNames, selectionOf } from './parameters.ts';
+import { Parameters, pathPart, readEventSelection, selectionNames } from './parameters.ts';
 
 /** Most IDs and UUIDs of one request. */
 const maxNamed = 10_000;
@@ -31,7 +31,7 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
     handlers: parameters.texts('handlers', 1000) ?? [],
     isDryRun: parameters.flag('dry_run'),
   };
-  const id = await deliveries.replays.start(request, administratorOf(c).name);
+  const id = await deliveries.replays.start(request, requireAdministrator(c).name);
   if (!request.isDryRun) await recordAction(c, 'replay', id);
   return answerJson(c, { id }, { status: 202, headers: { location: `/api/replays/${id}` } });
 }
@@ -50,7 +50,7 @@ export async function showReplay(c: ConsoleContext): Promise<Response> {
 export async function showReplayResults(c: ConsoleContext): Promise<Response> {
   const body = await c.env.service.sources.deliveries.replays.results(pathPart(c, 'id'));
   const length = String(Buffer.byteLength(body));
-  return new Response(body, { headers: { ...headersOf(c), 'content-type': 'application/x-ndjson', 'content-length': length } });
+  return new Response(body, { headers: { ...replyHeaders(c), 'content-type': 'application/x-ndjson', 'content-length': length } });
 }
 
 /** `DELETE /api/replays/{id}`: cancels one that has not ended. */
@@ -64,7 +64,7 @@ export async function cancelReplay(c: ConsoleContext): Promise<Response> {
 function filterOf(value: unknown): ReplaySelection | undefined {
   if (value === undefined) return undefined;
   if (!isObject(value)) throw new ServiceError('bad-request', '"filter" must be an object.');
-  return selectionOf(new Parameters(value, selectionNames));
+  return readEventSelection(new Parameters(value, selectionNames));
 }
 
 const maxPerPage = 500;
@@ -74,7 +74,7 @@ const usualOfPage = 50;
 export async function listDeliveries(c: ConsoleContext): Promise<Response> {
   const { query, service } = c.env;
   const names = ['handler', 'outcome', 'kind', 'since', 'until', 'event_id', 'event_uuid', 'limit', 'cursor'];
-  const parameters = Parameters.ofQuery(query, names);
+  const parameters = Parameters.fromQuery(query, names);
   const filter = {
     handlers: parameters.texts('handler', 100),
     outcomes: parameters.oneOf('outcome', deliveryOutcome.options),

@@ -11,11 +11,11 @@ import { clientGone } from '../../http/reply/outgoing.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import { newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
-import { answerEvents, answerJson, goneSignal, headersOf } from '../answer.ts';
-import { administratorOf, type ConsoleContext, type ConsoleService } from '../environment.ts';
+import { answerEvents, answerJson, goneSignal, replyHeaders } from '../answer.ts';
+import { type ConsoleContext, type ConsoleService, requireAdministrator } from '../environment.ts';
 import type { EventStream } from '../event-stream.ts';
 import { shownDelivery } from './deliveries.ts';
-import { Parameters, pathPart, selectionNames, selectionOf } from './parameters.ts';
+import { Parameters, pathPart, readEventSelection, selectionNames } from './parameters.ts';
 
 /** What all who follow a journal share, whichever console they ask. */
 const live = new WeakMap<EventLog, LiveEvents>();
@@ -26,8 +26,8 @@ const live = new WeakMap<EventLog, LiveEvents>();
  */
 export async function followEvents(c: ConsoleContext): Promise<Response> {
   const { query, incoming, service } = c.env;
-  const parameters = Parameters.ofQuery(query, [...selectionNames, 'last_event_id']);
-  const selection = selectionOf(parameters);
+  const parameters = Parameters.fromQuery(query, [...selectionNames, 'last_event_id']);
+  const selection = readEventSelection(parameters);
   const asked = parameters.place('last_event_id');
   const last = incoming.headers['last-event-id'];
   // A browser that connects anew knows what it has seen since it asked.
@@ -124,8 +124,8 @@ const pieceBytes = 64 * 1024;
 /** `GET /api/events`: a page of events, the newest first; as NDJSON all that match. */
 export async function listEvents(c: ConsoleContext): Promise<Response> {
   const { query, service } = c.env;
-  const parameters = Parameters.ofQuery(query, [...selectionNames, 'limit', 'cursor']);
-  const selection = selectionOf(parameters);
+  const parameters = Parameters.fromQuery(query, [...selectionNames, 'limit', 'cursor']);
+  const selection = readEventSelection(parameters);
   const before = parameters.place('cursor');
   const journal = service.sources.journal();
   if (/\bapplication\/x-ndjson\b/i.test(c.env.incoming.headers.accept ?? '')) {
@@ -150,7 +150,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
 /** `GET /api/events/{uuid}`: an event, what became of it at the handlers, and the other events of its request. */
 export async function showEvent(c: ConsoleContext): Promise<Response> {
   const { clock, sources } = c.env.service;
-  const atMs = Parameters.ofQuery(c.env.query, ['at']).timeMs('at');
+  const atMs = Parameters.fromQuery(c.env.query, ['at']).timeMs('at');
   const uuid = pathPart(c, 'uuid');
   const journal = sources.journal();
   const find = (selection: Partial<EventSelection>, events: number) =>
@@ -179,7 +179,7 @@ export async function showEvent(c: ConsoleContext): Promise<Response> {
 
 /** Runs a search when it is its turn; it ends when the client is gone. */
 async function inTurn<T>(c: ConsoleContext, search: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const endTurn = await searches.take(administratorOf(c).name);
+  const endTurn = await searches.take(requireAdministrator(c).name);
   try {
     return await search(goneSignal(c.env));
   } finally {
@@ -194,9 +194,9 @@ async function streamEvents(
   { before, most }: { before: LogPosition | undefined; most: number },
 ): Promise<Response> {
   const { method, outgoing } = c.env;
-  const headers = { ...headersOf(c), 'content-type': 'application/x-ndjson' };
+  const headers = { ...replyHeaders(c), 'content-type': 'application/x-ndjson' };
   if (method === 'HEAD') return new Response(null, { headers });
-  const endTurn = await streams.take(administratorOf(c).name);
+  const endTurn = await streams.take(requireAdministrator(c).name);
   const pieces = Readable.from(inPieces(newestEvents(journal, selection, { before, signal: goneSignal(c.env) }), most));
   try {
     // A journal that cannot be read is no success.

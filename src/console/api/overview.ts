@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/errors.ts';
 import { shownUrl } from '../../lib/remote/shown-url.ts';
 import { answerEvents, answerJson, answerNothing } from '../answer.ts';
-import { administratorOf, type ConsoleContext, recordAction } from '../environment.ts';
+import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { sampleIntervalS } from '../live-feed.ts';
 import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
@@ -22,7 +22,7 @@ export const resumeHandler = (c: ConsoleContext) => act(c, 'resume');
 
 async function act(c: ConsoleContext, action: 'start' | 'pause' | 'resume'): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
-  await c.env.service.sources.deliveries.control()[action](uuid, administratorOf(c).name);
+  await c.env.service.sources.deliveries.control()[action](uuid, requireAdministrator(c).name);
   await recordAction(c, `handler-${action}`, uuid);
   return answerNothing(c);
 }
@@ -31,7 +31,7 @@ async function act(c: ConsoleContext, action: 'start' | 'pause' | 'resume'): Pro
 export async function testHandler(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   await recordAction(c, 'handler-test', uuid);
-  const { outcome, details, attempts, events } = await c.env.service.sources.deliveries.sendTest(uuid, administratorOf(c).name);
+  const { outcome, details, attempts, events } = await c.env.service.sources.deliveries.sendTest(uuid, requireAdministrator(c).name);
   return answerJson(c, { outcome, details: details ?? '', attempts, event_uuid: events[0]?.uuid ?? '' });
 }
 

@@ -11,7 +11,7 @@ export const selectionNames = ['since', 'until', 'id', 'group', 'account', 'path
 const maxItems = 1000;
 
 /** Reads a filter of events. @throws ServiceError `bad-request` */
-export function selectionOf(parameters: Parameters): EventSelection {
+export function readEventSelection(parameters: Parameters): EventSelection {
   const [since, until] = [parameters.timeMs('since'), parameters.timeMs('until')];
   const id = (parameters.codes('id', maxItems) ?? []).map((item) => {
     if (!/^\d{1,6}$/.test(item)) throw new ServiceError('bad-request', `"id" must be IDs of events, such as ${eventIds.fileUploaded}.`);
@@ -45,7 +45,7 @@ export class Parameters {
   }
 
   /** Those of a query. A name that stands there several times has a list. */
-  static ofQuery(query: URLSearchParams, known: readonly string[]): Parameters {
+  static fromQuery(query: URLSearchParams, known: readonly string[]): Parameters {
     return new Parameters(Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)])), known);
   }
 

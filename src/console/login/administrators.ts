@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isPassword, longestVerificationMs, type PasswordVerifier } from '../../accounts/passwords.ts';
 import { isUserName } from '../../accounts/user-names.ts';
-import { sourceOf } from '../../auth/ban-list.ts';
+import { loginSource } from '../../auth/ban-list.ts';
 import type { AdministratorRole, ConsoleOptions } from '../../config/schema/console-options.ts';
 
 /** Somebody who has logged in. */
@@ -46,7 +46,7 @@ export class Administrators {
   async check(name: string, password: string, turn: { address: string; isKnown: boolean }): Promise<Administrator | undefined> {
     if (!isUserName(name) || !isPassword(password)) return undefined;
     const administrator = this.named(name);
-    const verification = { source: sourceOf(turn.address), isKnown: turn.isKnown };
+    const verification = { source: loginSource(turn.address), isKnown: turn.isKnown };
     if (!administrator) {
       const hashes = Object.values(this.#options).map(({ password: known }) => known);
       await this.#passwords.verifyUnknown(`administrator ${name}`, password, hashes, verification);

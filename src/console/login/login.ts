@@ -5,7 +5,7 @@ import { header } from '../../http/request/exchange.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
 import { answerJson, answerNothing } from '../answer.ts';
-import { administratorOf, type ConsoleContext, type ConsoleExchange, type ConsoleMiddleware, eventContext } from '../environment.ts';
+import { type ConsoleContext, type ConsoleExchange, type ConsoleMiddleware, eventContext, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
 import { type Administrator, longestCheckMs } from './administrators.ts';
 import { isReading, sessionCookie } from './check-origin.ts';
@@ -127,7 +127,7 @@ export async function logout(c: ConsoleContext): Promise<Response> {
 
 /** `GET /api/me`. */
 export function showMe(c: ConsoleContext): Response {
-  return answerJson(c, shown(administratorOf(c)));
+  return answerJson(c, shown(requireAdministrator(c)));
 }
 
 // A session of before must not outlive the login that replaces it (session fixation).

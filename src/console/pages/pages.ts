@@ -9,7 +9,7 @@ import type { Theme } from '../../http/html/pages/page.ts';
 import { pageStart } from '../../http/html/pages/page.ts';
 import { wantsGzip } from '../../http/reply/send-chunks.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { headersOf } from '../answer.ts';
+import { replyHeaders } from '../answer.ts';
 import type { ConsoleContext } from '../environment.ts';
 
 const files = new AssetFiles('/');
@@ -113,7 +113,7 @@ const shellHeaders = {
 export function showShell(c: ConsoleContext): Response {
   const { env: exchange } = c;
   const body = shell({ language: languageOf(exchange), theme: themeOf(exchange) });
-  return new Response(body, { headers: { ...headersOf(c), ...shellHeaders } });
+  return new Response(body, { headers: { ...replyHeaders(c), ...shellHeaders } });
 }
 
 /** `GET /assets/…`: a file that the page refers to. */
@@ -124,6 +124,6 @@ export function sendAsset(c: ConsoleContext): Response {
   const body = isCompressed ? asset.packed() : asset.body();
   const coding = isCompressed ? { 'content-encoding': 'gzip' } : undefined;
   return new Response(new Uint8Array(body), {
-    headers: { ...headersOf(c), ...assetHeaders(asset), ...coding, 'content-length': String(body.length), vary: 'accept-encoding' },
+    headers: { ...replyHeaders(c), ...assetHeaders(asset), ...coding, 'content-length': String(body.length), vary: 'accept-encoding' },
   });
 }

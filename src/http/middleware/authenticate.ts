@@ -1,7 +1,7 @@
 import { TLSSocket } from 'node:tls';
 import type { Account } from '../../accounts/account.ts';
-import { accountOfEvents, type ChainResult } from '../../auth/auth-chain.ts';
-import { type AttemptOutcome, type Refusal, refusalData, refusalError, sourceOf } from '../../auth/ban-list.ts';
+import { type ChainResult, eventAccount } from '../../auth/auth-chain.ts';
+import { type AttemptOutcome, loginSource, type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
 import type { Credentials, Identity } from '../../auth/credentials.ts';
 import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
@@ -179,7 +179,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
 
 /** @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` when bans cannot be looked up */
 async function checkBan(exchange: Exchange): Promise<void> {
-  const refusal = await exchange.service.bans.isRefused(sourceOf(exchange.peer.address));
+  const refusal = await exchange.service.bans.isRefused(loginSource(exchange.peer.address));
   if (refusal) throw refuse(exchange, refusal);
 }
 
@@ -212,7 +212,7 @@ function refuse(exchange: Exchange, refusal: Refusal, username?: string): Servic
 
 function accept(exchange: Exchange, account: Account, identity: Identity, session: Session | undefined): void {
   const context: EventContext = {
-    account: accountOfEvents(account, exchange.peer),
+    account: eventAccount(account, exchange.peer),
     component: exchange.service.component,
     group: account.groupUuid,
     request: exchange.request,

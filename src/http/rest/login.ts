@@ -1,4 +1,4 @@
-import { accountOfEvents } from '../../auth/auth-chain.ts';
+import { eventAccount } from '../../auth/auth-chain.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/cookies.ts';
@@ -48,7 +48,7 @@ export async function logout(c: HttpContext): Promise<Response> {
     await exchange.service.sessions.end(session);
     const account = exchange.inForce(session.identity);
     const context = {
-      account: accountOfEvents(account ?? { ...session.identity, email: '' }, exchange.peer),
+      account: eventAccount(account ?? { ...session.identity, email: '' }, exchange.peer),
       component: exchange.service.component,
       ...(account && { group: account.groupUuid }),
       request: exchange.request,

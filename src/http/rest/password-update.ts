@@ -1,4 +1,4 @@
-import { sourceOf } from '../../auth/ban-list.ts';
+import { loginSource } from '../../auth/ban-list.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { notDurable } from '../../events/internal-error.ts';
 import { UnsyncedChange } from '../../lib/disk/durable-files.ts';
@@ -114,7 +114,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
     throw new ServiceError('never-allowed', 'The password of this account cannot be changed here.');
   }
   events.assertWritable();
-  const turn = { source: sourceOf(exchange.peer.address), isKnown: false };
+  const turn = { source: loginSource(exchange.peer.address), isKnown: false };
   const isCurrent = await countedAttempt(
     exchange,
     { type: 'password', username: account.name, content: currentPassword },

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Account } from '../../accounts/account.ts';
-import { type Refusal, refusalData, sourceOf } from '../../auth/ban-list.ts';
+import { loginSource, type Refusal, refusalData } from '../../auth/ban-list.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
@@ -66,7 +66,7 @@ async function learnPeer(connection: NewConnection, socket: Socket): Promise<boo
 /** Also when bans cannot be looked up. */
 async function isBanned(connection: ConnectionOrigin): Promise<boolean> {
   try {
-    const refusal = await connection.service.bans.isRefused(sourceOf(connection.peer.address));
+    const refusal = await connection.service.bans.isRefused(loginSource(connection.peer.address));
     if (refusal) noteBanned(connection, refusal);
     return refusal !== undefined;
   } catch (error) {

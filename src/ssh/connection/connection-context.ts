@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/account.ts';
-import { accountOfEvents } from '../../auth/auth-chain.ts';
+import { eventAccount } from '../../auth/auth-chain.ts';
 import type { EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
 import { peerAccount } from '../../events/event-factory.ts';
 import type { SshService } from '../ssh-service.ts';
@@ -15,5 +15,5 @@ export interface ConnectionOrigin {
 /** Where an event of a connection comes from. @param account whose event it is; undefined as long as nobody has logged in */
 export function contextOf({ service, peer, trace }: ConnectionOrigin, account?: Account): EventContext {
   const from = { component: service.component, request: trace };
-  return account ? { account: accountOfEvents(account, peer), ...from, group: account.groupUuid } : { account: peerAccount(peer), ...from };
+  return account ? { account: eventAccount(account, peer), ...from, group: account.groupUuid } : { account: peerAccount(peer), ...from };
 }

@@ -1,4 +1,4 @@
-import { sourceOf } from '../../auth/ban-list.ts';
+import { loginSource } from '../../auth/ban-list.ts';
 import type { SshService } from '../ssh-service.ts';
 
 /** How many connections of a kind there may be, and what is said of one more. */
@@ -37,7 +37,7 @@ export class ConnectionPlaces {
     const { uuid, options } = this.#service;
     return this.#take([
       {
-        name: `before login ${uuid} ${sourceOf(address)}`,
+        name: `before login ${uuid} ${loginSource(address)}`,
         most: options.maximum_unauthenticated_connections_per_address,
         refusal: 'Too many connections of this address that have not logged in.',
       },

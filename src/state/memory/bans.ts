@@ -15,7 +15,7 @@ import {
   refused,
   type SecurityPolicy,
 } from '../../auth/ban-list.ts';
-import { acceptedKeyOf, newAcceptedKey } from '../../auth/callout-cache.ts';
+import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 
@@ -51,8 +51,8 @@ export class MemoryBans implements AddressBans {
     this.#policy = policy;
   }
 
-  keyOf(text: string): string {
-    return acceptedKeyOf(this.#key, text);
+  keyFor(text: string): string {
+    return acceptedKey(this.#key, text);
   }
 
   async isRefused(source: string): Promise<Refusal | undefined> {

@@ -1,5 +1,5 @@
 import type { AuthResult } from '../../auth/auth-method.ts';
-import { type AcceptedCredentials, acceptedKeyOf, newAcceptedKey } from '../../auth/callout-cache.ts';
+import { type AcceptedCredentials, acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest } from '../../lib/expiring-map.ts';
 
@@ -19,8 +19,8 @@ export class MemoryAcceptedCredentials implements AcceptedCredentials {
     this.#lifetimeMs = lifetimeMs;
   }
 
-  keyOf(question: string): string {
-    return acceptedKeyOf(this.#key, question);
+  keyFor(question: string): string {
+    return acceptedKey(this.#key, question);
   }
 
   async find(key: string): Promise<AuthResult | undefined> {

@@ -15,7 +15,7 @@ import {
   refused,
   type SecurityPolicy,
 } from '../../auth/ban-list.ts';
-import { acceptedKeyOf, newAcceptedKey } from '../../auth/callout-cache.ts';
+import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest } from '../../lib/expiring-map.ts';
 import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
@@ -136,8 +136,8 @@ export class RedisBans implements AddressBans {
     link.onRecover((caller) => this.#repeat(caller));
   }
 
-  keyOf(text: string): string {
-    return acceptedKeyOf(this.#key, text);
+  keyFor(text: string): string {
+    return acceptedKey(this.#key, text);
   }
 
   async isRefused(source: string): Promise<Refusal | undefined> {

@@ -42,7 +42,7 @@ export class RedisAcceptedCredentials implements AcceptedCredentials {
     this.#lifetimeMs = lifetimeMs;
   }
 
-  keyOf(question: string): string {
+  keyFor(question: string): string {
     return createHmac('sha256', this.#secret).update(`${this.#method} ${question}`).digest('base64url');
   }
 

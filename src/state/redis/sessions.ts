@@ -1,4 +1,4 @@
-import { type Identity, identityOfJson } from '../../auth/credentials.ts';
+import { type Identity, parseIdentity } from '../../auth/credentials.ts';
 import {
   type ListedSession,
   maxSessionsPerAccount,
@@ -203,12 +203,12 @@ export class RedisSessions implements SessionStore {
   }
 
   #identityOf(key: string, login: string): Identity | undefined {
-    return this.#link.values.read(this.#sessionOf(key), login, identityOfJson);
+    return this.#link.values.read(this.#sessionOf(key), login, parseIdentity);
   }
 
   #tell(over: readonly string[]): void {
     for (const text of over) {
-      const identity = this.#link.values.read(`${this.#base}session:`, text, identityOfJson);
+      const identity = this.#link.values.read(`${this.#base}session:`, text, parseIdentity);
       if (identity) this.#onTimeout(identity);
     }
   }
