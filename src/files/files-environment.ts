@@ -19,7 +19,7 @@ export interface FilesEnvironment {
   readonly quotas: Quotas;
   /** Lets nobody else decide about a path and change it meanwhile. */
   readonly turns: PathTurns;
-  /** Write locks; taken and heeded only by services with `webdav_compatibility`. */
+  /** Write locks, which services with `webdav_compatibility` take and every service obeys. */
   readonly locks: LockStore;
   /** Content of small files. */
   readonly fileCache: FileCache;

@@ -4,6 +4,7 @@ import { changesBetween, needsRestart } from '../config/changes.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
 import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { Config } from '../config/schema/schema.ts';
+import { takesLocks } from '../config/schema/services.ts';
 import type { Collections } from '../control/collection.ts';
 import { ControlServer } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';
@@ -325,11 +326,13 @@ export class Server {
 
   async #openState(): Promise<State> {
     const policy = () => this.#config.server.security_policy;
+    const areLocksTaken = () => takesLocks(this.#config);
     const { state } = this.#config.server;
-    if (state.type === 'memory') return memoryState(this.#common.clock, policy);
+    if (state.type === 'memory') return memoryState(this.#common.clock, policy, areLocksTaken);
     // Loaded only where it is wanted: other commands and servers start without it.
     const { openRedisState } = await import('./state-redis.ts');
-    return openRedisState(state, { clock: this.#common.clock, log: this.#common.log, policy, uploadLimits: this.#uploadLimits });
+    const { clock, log } = this.#common;
+    return openRedisState(state, { clock, log, policy, areLocksTaken, uploadLimits: this.#uploadLimits });
   }
 
   // Files are served without it, too: not every file system has sockets.

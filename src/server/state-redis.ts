@@ -42,13 +42,13 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
 /** The state of all nodes that share a Redis; a Redis that is away is waited for. @throws as `redisLinkOf` */
 export async function openRedisState(
   options: StateOptions,
-  dependencies: { clock: Clock; log: Log; policy: () => SecurityPolicy; uploadLimits: () => UploadLimits },
+  dependencies: { clock: Clock; log: Log; policy: () => SecurityPolicy; areLocksTaken: () => boolean; uploadLimits: () => UploadLimits },
 ): Promise<State> {
   const { clock, log, policy } = dependencies;
   const link = redisLinkOf(options, clock, log);
   const state: State = {
     bans: new RedisBans(link, clock, policy, options.secret),
-    locks: new RedisLocks(link, clock),
+    locks: new RedisLocks(link, clock, dependencies.areLocksTaken),
     places: new Places(),
     uploads: new RedisUploadStore(link, clock, dependencies.uploadLimits),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),

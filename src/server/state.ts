@@ -60,10 +60,10 @@ export interface State {
 }
 
 /** The state of a single process. */
-export function memoryState(clock: Clock, policy: () => SecurityPolicy): State {
+export function memoryState(clock: Clock, policy: () => SecurityPolicy, areLocksTaken: () => boolean): State {
   return {
     bans: new MemoryBans(clock, policy),
-    locks: new MemoryLocks(clock),
+    locks: new MemoryLocks(clock, areLocksTaken),
     places: new Places(),
     sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ identity }) => onTimeout(identity)),
     urlHealth: () => new MemoryUrlHealth(clock),

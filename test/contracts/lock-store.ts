@@ -6,6 +6,8 @@ import { type LockStore, maxLocksPerAccount } from '../../src/files/locks/lock-s
 export interface LockStoreFixture {
   store: LockStore;
   advance(ms: number): void;
+  /** Whether a service takes locks; true at first. */
+  setTaken(areTaken: boolean): void;
 }
 
 /** What every lock store must do; run by the tests of each implementation. */
@@ -120,6 +122,18 @@ export function lockStoreContract(
     advance(1001);
     assert.deepEqual(await store.covering('/b'), []);
     assert.equal(await store.isEmpty(), true);
+  });
+
+  test(`${name}: a lock binds nobody once no service takes locks any more, and is there still`, async (t) => {
+    const made = await make(t);
+    if (!made) return;
+    const { store, setTaken } = made;
+    await store.take(request('/a'));
+    setTaken(false);
+    assert.equal(await store.isEmpty(), true);
+    assert.deepEqual(paths(await store.within('/')), ['/a']);
+    setTaken(true);
+    assert.equal(await store.isEmpty(), false);
   });
 
   test(`${name}: an account holds a limited number of locks`, async (t) => {

@@ -69,6 +69,8 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
   lockStoreContract(`locks in ${kind}`, async (t) => {
     const link = await open(t);
     const clock = new ManualClock();
-    return link && { store: new RedisLocks(link, clock), advance: (ms) => clock.advance(ms) };
+    let areTaken = true;
+    const store = link && new RedisLocks(link, clock, () => areTaken);
+    return store && { store, advance: (ms) => clock.advance(ms), setTaken: (value) => (areTaken = value) };
   });
 }

@@ -4,5 +4,6 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 lockStoreContract('in memory', () => {
   const clock = new ManualClock();
-  return { store: new MemoryLocks(clock), advance: (ms) => clock.advance(ms) };
+  let areTaken = true;
+  return { store: new MemoryLocks(clock, () => areTaken), advance: (ms) => clock.advance(ms), setTaken: (value) => (areTaken = value) };
 });

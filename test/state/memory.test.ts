@@ -12,10 +12,10 @@ import { acceptedContract, urlHealthContract } from '../contracts/shared-state.t
 import { temporaryFolder } from '../support/temp.ts';
 
 const policy = () => ({ ban_after_failures: 0, ban_seconds: 1, ban_window_seconds: 1 });
-const state = memoryState(systemClock, policy);
+const state = memoryState(systemClock, policy, () => true);
 
 sessionsContract('sessions in memory', async (_, { lifetimes, onTimeout }) => state.sessions('web', lifetimes, onTimeout));
-bansContract('bans in memory', async (_, ofTest) => memoryState(systemClock, ofTest).bans);
+bansContract('bans in memory', async (_, ofTest) => memoryState(systemClock, ofTest, () => true).bans);
 urlHealthContract('suspensions in memory', async () => state.urlHealth('method'));
 acceptedContract('accepted credentials in memory', async (_, lifetimeMs) => state.accepted('method', lifetimeMs));
 deliveryStoreContract('deliveries in files', async (t) => {

@@ -27,7 +27,10 @@ stateContracts('Redis', async (t) => (await open(t))?.link);
 test('two nodes share locks: of many who want one at once exactly one gets it', async (t) => {
   const opened = await open(t);
   if (!opened) return;
-  const stores = [new RedisLocks(opened.link, systemClock), new RedisLocks(await linkTo(t, opened.redis.url), systemClock)];
+  const stores = [
+    new RedisLocks(opened.link, systemClock, () => true),
+    new RedisLocks(await linkTo(t, opened.redis.url), systemClock, () => true),
+  ];
   const wanted = (index: number) => ({ path: '/a', isDeep: true, accountUuid: `u${index}`, owner: undefined, timeoutMs: 60_000 });
   const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => (stores[index % 2] as RedisLocks).take(wanted(index))));
   const taken = answers.flatMap((answer) => ('taken' in answer ? [answer.taken] : []));

@@ -187,7 +187,8 @@ export class FileModel {
     const refused = (status: number): Expected => ({ status, events: [40067] });
     if (!this.#may(account, path, ['read']) || !this.#may(account, destination, ['write'])) return refused(403);
     const exists = this.tree.has(destination);
-    const isTold = this.#may(account, destination, ['read']) || this.#may(account, destination, ['list']);
+    const isTold =
+      [destination, parentOf(destination)].some((at) => this.#may(account, at, ['list'])) || this.#may(account, destination, ['read']);
     if (!isTold && overwrite === 'F') return refused(403);
     if (exists && overwrite === 'F') return refused(412);
     if (isNested(path, destination) || this.#isFolder(path)) return refused(403);

@@ -78,7 +78,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
     temporaries,
     quotas: new Quotas(systemClock),
     turns: ownTurns(),
-    locks: new MemoryLocks(systemClock),
+    locks: new MemoryLocks(systemClock, () => true),
     fileCache: new FileCache(systemClock, 0),
     uploads: new FileUploadStore({
       dataFolderPath: data,

@@ -12,7 +12,7 @@ import { loginMethod, sftpOperations, sftpOperationsOf } from '../../ssh/sftp/re
 import { requestedPath } from '../../ssh/sftp/requested-path.ts';
 import { statusCodeOf } from '../../ssh/sftp/status.ts';
 import type { Config } from '../schema/schema.ts';
-import { isHttpService } from '../schema/services.ts';
+import { takesLocks } from '../schema/services.ts';
 import { accountInForce } from './account-in-force.ts';
 import { type Decision, type Note, Refused } from './decision-steps.ts';
 import { explainLogin, type LoginQuestion } from './login-decision.ts';
@@ -93,8 +93,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   const destination = targetOf(question.destination);
   checkRights(account, destination.path, needs.destination, decision, note);
   if (conditional?.end === 'destination') noteRight(account, destination.path, conditional, note);
-  const isCompatible = Object.values(config.services).some((service) => isHttpService(service) && service.webdav_compatibility);
-  if (!isSftp && destination.isFolder && !target.isFolder && !isCompatible)
+  if (!isSftp && destination.isFolder && !target.isFolder && !takesLocks(config))
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
 }
 

@@ -44,7 +44,7 @@ export interface LockStore {
   refresh(token: string, timeoutMs: number): Promise<FileLock | undefined>;
   /** Ends a lock. @returns whether there was one */
   release(token: string): Promise<boolean>;
-  /** Whether there is no lock at all, so that nobody need ask about paths. */
+  /** Whether no lock binds anybody, as none is there or no service takes locks any more: then paths need no check. */
   isEmpty(): Promise<boolean>;
   /** The locks that cover a path: on the path itself, and deep ones above it. */
   covering(path: string): Promise<FileLock[]>;

@@ -7,10 +7,13 @@ import { isWithin } from '../../lib/virtual-path.ts';
 /** Locks of one process; they do not outlive it, which RFC 4918 §6.6 allows. */
 export class MemoryLocks implements LockStore {
   readonly #clock: Clock;
+  readonly #areTaken: () => boolean;
   readonly #locks = new Map<string, FileLock>();
 
-  constructor(clock: Clock) {
+  /** @param areTaken whether a service of the configuration in force takes locks */
+  constructor(clock: Clock, areTaken: () => boolean) {
     this.#clock = clock;
+    this.#areTaken = areTaken;
   }
 
   async take(request: LockRequest): Promise<{ taken: FileLock } | { conflict: FileLock }> {
@@ -39,7 +42,7 @@ export class MemoryLocks implements LockStore {
   }
 
   async isEmpty(): Promise<boolean> {
-    return this.#active().length === 0;
+    return !this.#areTaken() || this.#active().length === 0;
   }
 
   async covering(path: string): Promise<FileLock[]> {

@@ -91,11 +91,14 @@ const fileLock = z.object({
 export class RedisLocks implements LockStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
+  readonly #areTaken: () => boolean;
   readonly #key: string;
 
-  constructor(link: RedisLink, clock: Clock) {
+  /** @param areTaken whether a service of the configuration in force takes locks; without one, changes do not depend on Redis */
+  constructor(link: RedisLink, clock: Clock, areTaken: () => boolean) {
     this.#link = link;
     this.#clock = clock;
+    this.#areTaken = areTaken;
     this.#key = link.key('locks');
   }
 
@@ -119,7 +122,7 @@ export class RedisLocks implements LockStore {
 
   // Those that are over are removed by the scripts of whoever asks on.
   async isEmpty(): Promise<boolean> {
-    return (await this.#link.call(['EXISTS', this.#key])) === 0;
+    return !this.#areTaken() || (await this.#link.call(['EXISTS', this.#key])) === 0;
   }
 
   async covering(path: string): Promise<FileLock[]> {
