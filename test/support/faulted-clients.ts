@@ -14,7 +14,7 @@ import { type WatchedReply, WatchedRequest } from './watched-request.ts';
 export type Fate = 'done' | 'refused' | 'unknown';
 
 /** A node that does not answer for so long is asked no more. */
-const patienceMs = 4000;
+export const patienceMs = 4000;
 
 const pieceBytes = 300_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
@@ -237,6 +237,8 @@ function later({ status, text }: WatchedReply, name: string): void {
 
 /** Uploads files over SFTP, their pieces not in order. Each name is used once. */
 export class SftpFaultedClient extends FaultedClient {
+  /** When each upload began, on the clock of `performance`. */
+  readonly begunMs = new Map<string, number>();
   readonly #t: TestContext;
   #login: SftpLogin | undefined;
 
@@ -254,6 +256,7 @@ export class SftpFaultedClient extends FaultedClient {
       return;
     }
     const content = contentOf(name, 300_000);
+    this.begunMs.set(name, performance.now());
     const { ended } = this.#login;
     const lost = ended.then(() => {
       throw new NotNow('the connection ended');
