@@ -68,10 +68,10 @@ export async function requireConfigFile(options: { file?: string | undefined; cw
 }
 
 /**
- * Finds and loads the configuration.
+ * Finds and loads the configuration for a command that serves nothing, and so cannot know how many nodes there are.
  *
  * @throws ServiceError `bad-request` when there is none or it cannot be read; ConfigError when it has errors
  */
 export async function loadConfig(options: { file?: string | undefined; cwd: string; env: Environment }): Promise<LoadedConfig> {
-  return loadConfigFile(await requireConfigFile(options), options.env).loaded;
+  return loadConfigFile(await requireConfigFile(options), options.env, { isFolderShared: true }).loaded;
 }

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Clock } from '../lib/clock.ts';
-import { type Checked, checkConfigFile } from './check.ts';
+import { type Checked, type CheckOptions, checkConfigFile } from './check.ts';
 import type { Environment } from './reading/load.ts';
 
 /** A check holds for so long while the file stays as it is: it may take long, and whoever asks may ask again and again. */
@@ -11,12 +11,14 @@ export class FileChecker {
   readonly #path: string;
   readonly #env: Environment;
   readonly #clock: Clock;
+  readonly #options: CheckOptions;
   #last: { checked: Checked; version: string; atMs: number } | undefined;
 
-  constructor(path: string, env: Environment, clock: Clock) {
+  constructor(path: string, env: Environment, clock: Clock, options: CheckOptions) {
     this.#path = path;
     this.#env = env;
     this.#clock = clock;
+    this.#options = options;
   }
 
   /** @throws ServiceError `bad-request` when the file cannot be read */
@@ -24,7 +26,7 @@ export class FileChecker {
     const version = versionOf(this.#path);
     const atMs = this.#clock.monotonicMs();
     if (this.#last?.version === version && atMs - this.#last.atMs < holdsForMs) return this.#last.checked;
-    const checked = checkConfigFile(this.#path, this.#env, { isRunning: true });
+    const checked = checkConfigFile(this.#path, this.#env, this.#options);
     this.#last = { checked, version, atMs };
     return checked;
   }

@@ -19,7 +19,8 @@ export const findingCodes = {
   'address-in-use': 'Two services listen on the same address and port.',
   'state-url': 'The URL of the shared state is not that of a Redis server.',
   'workers-state': 'Several nodes (`--workers`) need a state that they share.',
-  'accounts-file-own': 'With Redis, an accounts file that each node has for itself: changes of passwords would hold on one node alone.',
+  'accounts-file-own':
+    'With Redis, an accounts file that each node (with `--workers` each machine) has for itself: changes of passwords would hold there alone.',
   'state-secret': 'With Redis, no `state.secret`: nodes share no remembered credentials, and each counts a wrong password anew.',
   'state-retention': 'With Redis, events stay in its memory for as long as files keep them.',
   'shutdown-delay': 'With Redis, a node that ends refuses connections before the load balancer has noticed.',
@@ -34,7 +35,7 @@ export const findingCodes = {
   'tls-weak': 'A key or signature that clients refuse or that can be broken.',
   'tls-chain': 'The certificates of a chain are not in the order in which one certifies the other.',
   'host-key-unusable': 'A host key of an ssh service that cannot be used.',
-  'host-key-own': 'With Redis, an ssh service whose nodes make host keys of their own.',
+  'host-key-own': 'With Redis, an ssh service whose nodes make host keys of their own (those of one machine share theirs).',
   'ssh-weak': 'An ssh service offers algorithms that are not as safe as those of `secure`.',
   'secret-readable': 'A file with secrets can be read by every user of the machine.',
   'plain-http': 'Passwords or secrets go over plain http to another host.',

@@ -1,4 +1,4 @@
-import { type Checked, loadConfigFile } from '../config/check.ts';
+import { type Checked, type CheckOptions, loadConfigFile } from '../config/check.ts';
 import { FileChecker } from '../config/file-checker.ts';
 import type { Finding } from '../config/finding.ts';
 import { ConfigError } from '../config/findings.ts';
@@ -30,6 +30,8 @@ interface ServerFileOptions {
   apply: (next: LoadedConfig) => Promise<Reloaded>;
   /** Has another process take the file over, for this one, too. */
   byAnother?: (() => Promise<ReloadReport>) | undefined;
+  /** Whether several nodes have the data folder in common. */
+  isFolderShared: boolean;
   clock: Clock;
   log: Log;
 }
@@ -38,16 +40,18 @@ interface ServerFileOptions {
 export class ServerFile {
   readonly #options: ServerFileOptions;
   readonly #file: ConfigFile | undefined;
+  readonly #checks: CheckOptions;
   readonly #checker: FileChecker | undefined;
   #number = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: ServerFileOptions) {
     this.#options = options;
-    const { file, clock } = options;
+    const { file, clock, isFolderShared } = options;
+    this.#checks = { isRunning: true, isFolderShared };
     // Stdin can be read once, and a terminal would be waited for: there is no file of it.
     this.#file = file?.path === stdinName ? undefined : file;
-    this.#checker = this.#file && new FileChecker(this.#file.path, this.#file.env, clock);
+    this.#checker = this.#file && new FileChecker(this.#file.path, this.#file.env, clock, this.#checks);
   }
 
   /** Undefined for a server without one. */
@@ -92,7 +96,7 @@ export class ServerFile {
       return { reloaded: false, changes: [], ended: nothingEnded, reason: 'there is no configuration file to reload', findings: [] };
     }
     try {
-      const done = await apply(loadConfigFile(file.path, file.env, { isRunning: true }).loaded);
+      const done = await apply(loadConfigFile(file.path, file.env, this.#checks).loaded);
       log.info('configuration reloaded', { ...done });
       return { reloaded: true, ...done, reason: null, findings: [] };
     } catch (error) {

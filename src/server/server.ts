@@ -104,7 +104,9 @@ export class Server {
     const announce: Announce = (id, data, component) => this.#emit(id, data, component);
     this.#common = { clock, log, monitoring: this.#monitoring, announce };
     const byAnother = supervisor && (() => supervisor.calls.call('reload'));
-    this.#file = new ServerFile({ file, running: () => this.#loaded, apply: (next) => this.reload(next), byAnother, clock, log });
+    const running = () => this.#loaded;
+    const apply = (next: LoadedConfig) => this.reload(next);
+    this.#file = new ServerFile({ file, running, apply, byAnother, isFolderShared: supervisor !== undefined, clock, log });
   }
 
   /** @throws ServiceError `unavailable` */

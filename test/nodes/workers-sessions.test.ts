@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { run } from '../support/child.ts';
 import { within } from '../support/client.ts';
 import { countStatuses, from, guessAtOnce } from '../support/guesses.ts';
 import { cheapHash } from '../support/passwords.ts';
@@ -9,17 +10,13 @@ import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startSupervised } from '../support/supervised.ts';
-import { temporaryFolder } from '../support/temp.ts';
 
 const statuses = (replies: { status: number }[]) => [...new Set(replies.map(({ status }) => status))];
 
 test('the sessions of three nodes', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
-  const folder = temporaryFolder(t);
-  const svc = await startSupervised(t, 3, {
-    group: { allow_own_password_change: true },
-    authentications: { local: { type: 'application', accounts_file_path: join(folder, 'accounts.yaml') } },
-  });
+  // The nodes have the accounts file in the data folder in common.
+  const svc = await startSupervised(t, 3, { group: { allow_own_password_change: true } });
 
   await t.test('a session of one connection is good in all nodes, and its end holds in all at once', async () => {
     writeFileSync(join(svc.home, 'a'), 'A');
@@ -32,6 +29,11 @@ test('the sessions of three nodes', async (t) => {
       assert.deepEqual(statuses(refused), [401], 'no node remembers it');
     }
     assert.equal(await svc.count(40037), 2);
+  });
+
+  await t.test('a reload goes by what the nodes have in common, too', async () => {
+    const reloaded = await run(t, ['reload', '--data-folder', svc.dataFolder], { cwd: svc.folder });
+    assert.equal(reloaded.code, 0, reloaded.stderr);
   });
 
   await t.test('a password change ends the other sessions in all nodes, and the old password is good in none', async () => {

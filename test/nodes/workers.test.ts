@@ -164,6 +164,28 @@ test('--workers without Redis is refused with the line to write; wrong numbers a
   assert.equal((await run(t, ['validate', '--workers', '2'], { cwd })).code, 0);
 });
 
+test('nodes of one machine have host keys and accounts file in common; machines do not', async (t) => {
+  const cwd = temporaryFolder(t);
+  const validated = async (isChangeable: boolean, ...args: string[]) => {
+    await writeConfig(cwd, {
+      server: { state: { type: 'redis', url: 'redis://127.0.0.1:1' } },
+      group: { allow_own_password_change: isChangeable },
+      services: { web: { type: 'http' }, files: { type: 'ssh' } },
+    });
+    const { code, stdout } = await run(t, ['validate', '--json', ...args], { cwd });
+    const { findings } = JSON.parse(stdout) as { findings: { severity: string; code: string; message: string }[] };
+    const own = findings.filter((finding) => finding.code.endsWith('-own'));
+    return { code, own: own.map((finding) => `${finding.severity} ${finding.code}`), texts: own.map(({ message }) => message).join() };
+  };
+  const both = ['warning accounts-file-own', 'warning host-key-own'];
+  assert.deepEqual(await validated(false), { code: 0, own: both, texts: (await validated(false, '--workers', '1')).texts });
+  assert.deepEqual((await validated(false, '--workers', '2')).own, []);
+  assert.deepEqual((await validated(true)).code, 1, 'the old password would be good on the other nodes');
+  const shared = await validated(true, '--workers', '2');
+  assert.deepEqual([shared.code, shared.own], [0, ['warning accounts-file-own']]);
+  assert.match(shared.texts, /if other machines share this Redis, after a password change .* the old password would still work on them/);
+});
+
 test('a session that is removed is over in all nodes', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2);

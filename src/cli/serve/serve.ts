@@ -42,7 +42,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   if (!file && workers > 1) throw new ServiceError('bad-request', needsRedis(workers));
   if (!file) return serveFolder(options);
   refuseFolderOptions(options, file);
-  const { loaded, warnings, text } = loadConfigFile(file, process.env);
+  const { loaded, warnings, text } = loadConfigFile(file, process.env, { isFolderShared: workers > 1 });
   if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
   prepareProcess(loaded, process.env, log);

@@ -66,9 +66,14 @@ function familyOf(address: string): { family: number; text: string; isAll4: bool
 /**
  * Host keys that cannot be used or that nobody is shown, and algorithms that are not as safe as they could be.
  *
- * @param isRunning whether the keys may have been read before, by a process that was root then
+ * @param options.isRunning whether the keys may have been read before, by a process that was root then
+ * @param options.isFolderShared whether nodes share the keys that are made in the data folder
  */
-export function lintSsh(config: Config, report: Report, isRunning: boolean): void {
+export function lintSsh(
+  config: Config,
+  report: Report,
+  { isRunning, isFolderShared }: { isRunning: boolean; isFolderShared: boolean },
+): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     if (service.type !== 'ssh' || !service.enabled) continue;
     const at = (...path: PropertyKey[]) => ['services', uuid, ...path];
@@ -82,7 +87,7 @@ export function lintSsh(config: Config, report: Report, isRunning: boolean): voi
       }
     });
     lintKeys(keys, service.ssh_cipher_list, at, report);
-    if (keys.length === 0 && config.server.state.type === 'redis')
+    if (keys.length === 0 && !isFolderShared && config.server.state.type === 'redis')
       report('warning', 'host-key-own', at(), 'each node makes host keys of its own; clients that reach another node see another server');
     const weak = algorithmsBeyondSecure(service.ssh_cipher_list);
     if (weak.length > 0) report('warning', 'ssh-weak', at('ssh_cipher_list'), `offers what "secure" does not: ${weak.join(', ')}`);

@@ -7,12 +7,12 @@ import type { Config } from '../schema/schema.ts';
 /** As many days of events as files hold well are a lot of memory. */
 const longDays = 30;
 
-/** What does not go together with state in Redis, or hurts there. */
-export function lintState(config: Config, report: Report): void {
+/** Finds what does not go together with state in Redis, or hurts there. @param isFolderShared by nodes of one machine */
+export function lintState(config: Config, report: Report, isFolderShared: boolean): void {
   const { state, events, shutdown_delay } = config.server;
   if (state.type !== 'redis') return;
   checkUrl(state.url, report);
-  lintAccountsFiles(config, report);
+  lintAccountsFiles(config, report, isFolderShared);
   const warn = (code: 'state-secret' | 'state-retention' | 'shutdown-delay', path: string[], message: string, hint: string) =>
     report('warning', code, ['server', ...path], message, hint);
   if (state.secret === '')
@@ -47,16 +47,24 @@ function checkUrl(url: string, report: Report): void {
   }
 }
 
-/** A password that is changed in a file of one node stays what it was on all others. */
-function lintAccountsFiles(config: Config, report: Report): void {
+/** A password that is changed in one file stays what it was in the others; nodes on one machine have one file. */
+function lintAccountsFiles(config: Config, report: Report, isFolderShared: boolean): void {
   const configured = Object.entries(config.authentications);
   const changeable = Object.entries(config.groups).find(([, group]) => group.allow_own_password_change)?.[0];
   const check = (file: string, path: PropertyKey[]) => {
     const isOwn = file === '' || resolve(file).startsWith(resolve(config.server.data_folder_path) + sep);
-    if (!isOwn) return;
+    if (!isOwn || (isFolderShared && changeable === undefined)) return;
     const hint = 'accounts_file_path on the file system that the nodes share';
     if (changeable === undefined)
       report('warning', 'accounts-file-own', path, 'the accounts file is in the data folder, so each node has its own', hint);
+    else if (isFolderShared)
+      report(
+        'warning',
+        'accounts-file-own',
+        path,
+        `the accounts file is in the data folder of this machine: if other machines share this Redis, after a password change (group "${changeable}") the old password would still work on them`,
+        hint,
+      );
     else
       report(
         'error',

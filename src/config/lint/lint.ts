@@ -26,6 +26,8 @@ export interface LintOptions {
   nowMs?: number;
   /** Whether a service that runs is to take it over: what it has read it keeps, when it may not read it again. */
   isRunning?: boolean;
+  /** Whether the nodes have one data folder in common, as those of `--workers` do, or may have. */
+  isFolderShared?: boolean;
 }
 
 /**
@@ -34,7 +36,7 @@ export interface LintOptions {
  */
 export function lintConfig(
   loaded: LoadedConfig,
-  { removed = [], nowMs = systemClock.nowMs(), isRunning = false }: LintOptions = {},
+  { removed = [], nowMs = systemClock.nowMs(), isRunning = false, isFolderShared = false }: LintOptions = {},
 ): Finding[] {
   const findings: Finding[] = [];
   const gaps = new Gaps(removed);
@@ -58,8 +60,8 @@ export function lintConfig(
     report('error', 'no-service', ['services'], 'no service is enabled');
   lintAddresses(config, report);
   lintTls(config, report, nowMs);
-  lintSsh(config, report, isRunning);
-  lintState(config, report);
+  lintSsh(config, report, { isRunning, isFolderShared });
+  lintState(config, report, isFolderShared);
   checkReferences(config, report);
   checkFolders(config, report);
   lintServices(config, report);

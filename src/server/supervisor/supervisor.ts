@@ -78,7 +78,14 @@ export class Supervisor {
     const { loaded, file, clock, log } = options;
     this.#options = options;
     this.#loaded = loaded;
-    this.#file = new ServerFile({ file, running: () => this.#loaded, apply: (next) => this.#apply(next), clock, log });
+    this.#file = new ServerFile({
+      file,
+      running: () => this.#loaded,
+      apply: (next) => this.#apply(next),
+      isFolderShared: true,
+      clock,
+      log,
+    });
   }
 
   /** Starts all nodes; throws ServiceError `unavailable` when one cannot, with nothing left running. */
