@@ -2,7 +2,7 @@ import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { FileCache } from './disk/file-cache.ts';
-import type { MissingFolders } from './disk/missing-folders.ts';
+import type { MissingFolders } from './mounts.ts';
 import type { Temporaries } from './disk/temporaries.ts';
 import type { PathTurns } from './disk/turns.ts';
 import type { LockStore } from './locks/lock-store.ts';

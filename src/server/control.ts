@@ -4,7 +4,7 @@ import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
-import { cancelUpload } from '../files/uploads/cancel-upload.ts';
+import { cancelUpload } from '../files/uploads/end-upload.ts';
 import { endsAtOnce } from '../files/uploads/end-upload.ts';
 import type { UploadRecord } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';

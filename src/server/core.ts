@@ -7,7 +7,7 @@ import { hasEvent } from '../events/journal/event-search.ts';
 import { FileEventLog, journalFolder } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import { FileCache } from '../files/disk/file-cache.ts';
-import { MissingFolders } from '../files/disk/missing-folders.ts';
+import { MissingFolders } from '../files/mounts.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import { ownTurns } from '../files/disk/turns.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';

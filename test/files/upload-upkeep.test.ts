@@ -3,9 +3,8 @@ import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync,
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inodeOf, keptName } from '../../src/files/disk/temporaries.ts';
-import { endsAtOnce } from '../../src/files/uploads/end-upload.ts';
+import { endsAtOnce, eventUuidOf } from '../../src/files/uploads/end-upload.ts';
 import { putAside } from '../../src/files/uploads/take-over.ts';
-import { eventUuidOf } from '../../src/files/uploads/upload-events.ts';
 import type { UploadStore } from '../../src/files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../../src/files/uploads/upload-upkeep.ts';
 import { systemClock } from '../../src/lib/clock.ts';

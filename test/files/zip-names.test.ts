@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { win32 } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { archiveNames } from '../../src/files/operations/zip-names.ts';
+import { archiveNames } from '../../src/lib/zip/zip-records.ts';
 import { assertLinear } from '../support/doubling.ts';
 
 const piece = fc.constantFrom('a', 'C:', 'c', ':', '\\', '_', '..', '.', ' (2)', '.txt', 'ü');

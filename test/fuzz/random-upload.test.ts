@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Extents } from '../../src/files/extents.ts';
+import { Extents } from '../../src/files/operations/random-content.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { fuzz } from '../support/fuzz.ts';
 import { testFiles } from '../support/sftp-session.ts';

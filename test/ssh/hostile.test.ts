@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Extents } from '../../src/files/extents.ts';
+import { Extents } from '../../src/files/operations/random-content.ts';
 import { openFlags, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import { protocolOf } from '../support/raw-channel.ts';

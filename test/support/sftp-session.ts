@@ -8,7 +8,7 @@ import type { EventContext, EventDraft, EventServer } from '../../src/events/eve
 import { createEvent } from '../../src/events/event-factory.ts';
 import { AccountFiles } from '../../src/files/account-files.ts';
 import { FileCache } from '../../src/files/disk/file-cache.ts';
-import { MissingFolders } from '../../src/files/disk/missing-folders.ts';
+import { MissingFolders } from '../../src/files/mounts.ts';
 import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import { ownTurns } from '../../src/files/disk/turns.ts';
 import type { FilesEnvironment } from '../../src/files/files-environment.ts';

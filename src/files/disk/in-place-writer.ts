@@ -3,11 +3,11 @@ import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, writevAsync }
 import { ServiceError } from '../../lib/errors.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import { unlimited } from '../quota.ts';
-import { timeToSet } from './file-times.ts';
+import { timeToSet } from '../../lib/disk/descriptors.ts';
 import type { Durability } from './folder-sync.ts';
-import type { FinishOptions, RandomWriter } from './random-writer.ts';
+import type { FinishOptions, RandomWriter } from './file-writer.ts';
 import { asServiceError } from './system-errors.ts';
-import type { WriteTarget } from './write-target.ts';
+import type { WriteTarget } from './opened.ts';
 
 /** Writes into the file itself, for files too large to be copied: whoever reads meanwhile sees what is there so far. */
 export class InPlaceWriter implements RandomWriter {

@@ -7,13 +7,13 @@ import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
 import { type OpenedFile, openFile, openParent } from '../disk/opened.ts';
-import { openWriteTarget, type WriteTarget } from '../disk/write-target.ts';
+import { openWriteTarget, type WriteTarget } from '../disk/opened.ts';
 import { type Entry, entryOf } from '../entry.ts';
-import { contentOf } from '../file-content.ts';
+import { contentOf } from '../../lib/disk/descriptors.ts';
 import type { QuotaReservation } from '../quota.ts';
 import { checkNesting } from './move.ts';
 import { checkFree, checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
-import { setAside } from './set-aside.ts';
+import { setAside } from './folder-remover.ts';
 
 export interface CopyOptions extends ReplacementRules {
   /** Whether the client asked what is at the destination (`Overwrite: F`): refused where `write` is all that the account has there. */

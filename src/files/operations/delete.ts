@@ -5,7 +5,7 @@ import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { placeOf } from '../disk/real-roots.ts';
 import type { Entry } from '../entry.ts';
-import { endUploadsBelow } from '../uploads/end-uploads-below.ts';
+import { endUploadsBelow } from '../uploads/end-upload.ts';
 import { type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './folder-remover.ts';
 
 /**

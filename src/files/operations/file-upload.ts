@@ -6,7 +6,7 @@ import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { openWriteTarget } from '../disk/write-target.ts';
+import { openWriteTarget } from '../disk/opened.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';

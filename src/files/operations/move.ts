@@ -9,7 +9,7 @@ import { checkPathLength } from '../disk/system-errors.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 import type { Entry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
-import { endUploadsBelow } from '../uploads/end-uploads-below.ts';
+import { endUploadsBelow } from '../uploads/end-upload.ts';
 import { type Moved, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
 import { checkFree, checkReplaceable } from './replacement.ts';
 

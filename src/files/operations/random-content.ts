@@ -2,15 +2,85 @@ import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { FileWriter } from '../disk/file-writer.ts';
+import { FileWriter, type FinishOptions, type RandomWriter } from '../disk/file-writer.ts';
 import type { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
 import { InPlaceWriter } from '../disk/in-place-writer.ts';
-import type { FinishOptions, RandomWriter } from '../disk/random-writer.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { openWriteTarget, type WriteTarget } from '../disk/write-target.ts';
-import { Extents } from '../extents.ts';
+import { openWriteTarget, type WriteTarget } from '../disk/opened.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
+
+/** A part of a file, from its first byte to the one after its last. */
+interface Extent {
+  start: number;
+  end: number;
+}
+
+/** Which parts of a file were written, in order and without overlaps. */
+export class Extents {
+  #parts: Extent[] = [];
+
+  /** How many parts there are that do not touch. */
+  get count(): number {
+    return this.#parts.length;
+  }
+
+  add(start: number, end: number): void {
+    if (start >= end) return;
+    const last = this.#parts.at(-1);
+    // Most files are written from the beginning to the end.
+    if (last && last.start <= start && start <= last.end) {
+      last.end = Math.max(last.end, end);
+      return;
+    }
+    const from = this.#firstEndingAt(start);
+    let to = from;
+    let joined = { start, end };
+    for (; to < this.#parts.length; to++) {
+      const part = this.#parts[to] as Extent;
+      if (part.start > end) break;
+      joined = { start: Math.min(joined.start, part.start), end: Math.max(joined.end, part.end) };
+    }
+    this.#parts.splice(from, to - from, joined);
+  }
+
+  /** Forgets all from a place on. */
+  cut(end: number): void {
+    this.#parts = this.#parts.filter((part) => part.start < end);
+    const last = this.#parts.at(-1);
+    if (last) last.end = Math.min(last.end, end);
+  }
+
+  /** Forgets all but so many parts from the beginning. */
+  forgetLast(count: number): void {
+    this.#parts.length = Math.min(this.#parts.length, count);
+  }
+
+  /** The parts between two places that were not written. */
+  gaps(start: number, end: number): Extent[] {
+    const gaps: Extent[] = [];
+    let at = start;
+    for (let index = this.#firstEndingAt(start); index < this.#parts.length && at < end; index++) {
+      const part = this.#parts[index] as Extent;
+      if (part.start > at) gaps.push({ start: at, end: Math.min(part.start, end) });
+      at = Math.max(at, part.end);
+    }
+    if (at < end) gaps.push({ start: at, end });
+    return gaps;
+  }
+
+  /** Index of the first part that ends at a place or behind it. */
+  #firstEndingAt(place: number): number {
+    let low = 0;
+    let high = this.#parts.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#parts[middle] as Extent).end < place) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
 
 /** How a file is opened to be written piece by piece. */
 export interface RandomContentOptions {

@@ -5,7 +5,7 @@ import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { openWriteTarget } from '../disk/write-target.ts';
+import { openWriteTarget } from '../disk/opened.ts';
 import { type Entry, entryOf, virtualEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 import { WriteQueue } from '../write-queue.ts';

@@ -9,7 +9,7 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { inodeOf, temporaryName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
-import { removeAll, type SetAside, setAside } from './set-aside.ts';
+import { removeAll, type SetAside, setAside } from './folder-remover.ts';
 import { copyTree, isSameState, type TreeState, treeState } from './tree-copy.ts';
 
 export interface MoveOptions extends ReplacementRules {

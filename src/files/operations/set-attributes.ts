@@ -3,7 +3,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { timeToSet } from '../disk/file-times.ts';
+import { timeToSet } from '../../lib/disk/descriptors.ts';
 import { descriptorsNameFiles, openToLook } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 

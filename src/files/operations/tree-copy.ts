@@ -1,12 +1,12 @@
 import { constants, fchmodSync, fstatSync, lstatSync, mkdirSync, readdirSync, readlinkSync, type Stats, symlinkSync } from 'node:fs';
 import { closeAsync, fsyncAsync, futimesAsync, openAsync, writeAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { timeToSet } from '../disk/file-times.ts';
+import { timeToSet } from '../../lib/disk/descriptors.ts';
 import { type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
-import { contentOf } from '../file-content.ts';
+import { contentOf } from '../../lib/disk/descriptors.ts';
 
 /** Members looked at before other requests run. */
 const maxAtOnce = 256;

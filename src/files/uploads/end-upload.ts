@@ -2,14 +2,76 @@ import { lstatSync, unlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { EventContext } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
-import { type ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { baseName } from '../../lib/virtual-path.ts';
-import { pathData } from '../account-paths.ts';
+import { pathData, type AccountPaths } from '../account-paths.ts';
 import { freeInBackground } from '../disk/freeing.ts';
-import { isKeptName } from '../disk/temporaries.ts';
+import { isKeptName, inodeOf } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { eventUuidOf, resumedData } from './upload-events.ts';
-import type { UploadEnding, UploadHold, UploadRecord, UploadStore } from './upload-store.ts';
+import { type UploadEnding, type UploadHold, type UploadRecord, type UploadStore, isEnding } from './upload-store.ts';
+import { createHash } from 'node:crypto';
+import { transferData } from '../operations/file-download.ts';
+import { severalAtOnce } from '../../lib/turns/several-at-once.ts';
+
+/**
+ * Ends the unfinished uploads into a folder that is not there any more; event `uploadFailed` each. A request that brings content to one of them is cut;
+ * an upload that ends with its connection fails, unless its folder was moved, which takes it along.
+ *
+ * @param realPath where the folder was, links resolved
+ * @param movedTo where it is now, when it was moved: the uploads do not move along
+ */
+export async function endUploadsBelow({ environment, context }: AccountPaths, realPath: string, movedTo?: string): Promise<void> {
+  const { uploads } = environment;
+  if (movedTo === undefined) await uploads.dismiss(realPath);
+  const end = async (hold: UploadHold, record: UploadRecord) => {
+    if (record.outcome) return;
+    const reason = new ServiceError('not-found', `The folder of the upload was ${movedTo === undefined ? 'removed' : 'moved'}.`);
+    const contentPath = movedTo === undefined ? record.contentPath : movedTo + record.contentPath.slice(realPath.length);
+    // One that has its name already is done, and one whose end is decided has it: whoever looks after uploads tells of both.
+    if (record.ending || (record.completion && inodeOf(contentPath) === undefined)) return;
+    await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
+  };
+  await severalAtOnce(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
+}
+
+/**
+ * The UUID of an event that an upload has once at most: made of its ID, so that one that a killed process may have told is the same event
+ * when it is told again.
+ */
+export function eventUuidOf(uploadId: string, eventId: number): string {
+  const bytes = createHash('sha256').update(`${uploadId} ${eventId}`).digest().subarray(0, 16);
+  // RFC 9562 §5.8: version 8, of an implementation's own making.
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/**
+ * What the events of an upload carry that may take several requests.
+ *
+ * @param requests that brought content
+ */
+export function resumedData(record: UploadRecord, requests = record.requests, sizeBytes = record.offsetBytes): Record<string, unknown> {
+  return {
+    ...transferData(record.activeMs / 1000, sizeBytes, 'write'),
+    metadata: record.metadata,
+    api_backend: record.backendUuid === undefined ? undefined : 'yes',
+    resumed: Math.max(0, requests - 1),
+  };
+}
+
+/**
+ * Cancels an upload for those who run the service; a request that brings content to it is cut. Events `unfinishedUploadEnded` and `uploadFailed`. Nothing happens to one that
+ * is over, or that has been given its name.
+ */
+export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>, id: string): Promise<void> {
+  await whileHeld(files.uploads, id, async (hold, record) => {
+    if (record.outcome || isEnding(record)) return;
+    const reason = new ServiceError('not-found', 'An administrator cancelled the upload.');
+    await endUpload(files, hold, reason, { how: 'cancelled' });
+  });
+}
 
 /** So many uploads are ended at once, where many end together: they share the syncs of the journal. */
 export const endsAtOnce = 32;

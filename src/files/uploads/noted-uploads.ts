@@ -6,8 +6,8 @@ import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { inodeOf } from '../disk/temporaries.ts';
 import { removeContent } from './end-upload.ts';
-import type { PassingUpload } from './passing-uploads.ts';
-import { resumedData } from './upload-events.ts';
+import type { PassingUpload } from './upload-holds.ts';
+import { resumedData } from './end-upload.ts';
 import {
   isUploadId,
   type SharedUploadStore,

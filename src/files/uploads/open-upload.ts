@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { keptName } from '../disk/temporaries.ts';
-import { openWriteTarget } from '../disk/write-target.ts';
+import { openWriteTarget } from '../disk/opened.ts';
 import { type Entry, entryOf } from '../entry.ts';
 import { ResumableUpload } from './resumable-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';

@@ -8,7 +8,7 @@ import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { keptName } from '../disk/temporaries.ts';
-import { openWriteTarget } from '../disk/write-target.ts';
+import { openWriteTarget } from '../disk/opened.ts';
 import type { Entry } from '../entry.ts';
 import { transferData } from '../operations/file-download.ts';
 import { tellUploaded, type UploadResult } from '../operations/file-upload.ts';
@@ -16,7 +16,7 @@ import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
 import { decideEnd, removeContent, tellEnd } from './end-upload.ts';
 import { takeOverContent } from './take-over.ts';
-import { eventUuidOf, resumedData } from './upload-events.ts';
+import { eventUuidOf, resumedData } from './end-upload.ts';
 import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
 /** Faults after which a later request may still go on: nothing is wrong with the upload itself. `internal` is a disk that fails, for example. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { EventContext } from '../../events/event.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import type { PassingUpload } from './passing-uploads.ts';
+import type { PassingUpload } from './upload-holds.ts';
 
 /** What an upload that may take several requests was begun with. But for the place of its content it does not change. */
 export interface UploadOrder {

@@ -10,7 +10,7 @@ import { inodeOf } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
 import { concludeEnd, endsAtOnce, endUpload, removeContent, tellEnd, whileHeld } from './end-upload.ts';
 import { putAside } from './take-over.ts';
-import { eventUuidOf } from './upload-events.ts';
+import { eventUuidOf } from './end-upload.ts';
 import { isEnding, type UploadCompletion, type UploadHold, type UploadRecord } from './upload-store.ts';
 
 /** How often somebody looks after uploads that no request looks after. */

@@ -4,14 +4,20 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import { closeFile } from '../../files/disk/freeing.ts';
 import type { OpenedFolder } from '../../files/disk/opened.ts';
 import type { ListedEntry } from '../../files/entry.ts';
-import { ZipWriter, zipLength } from '../../files/operations/zip-archive.ts';
-import { archiveNames, safeName } from '../../files/operations/zip-names.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { contentDisposition } from '../../lib/headers/header-names.ts';
 import { inTurns } from '../../lib/turns/in-turns.ts';
 import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import { hasDescriptor, localHeaderLength, type ZipEntry } from '../../lib/zip/zip-records.ts';
+import {
+  archiveNames,
+  hasDescriptor,
+  localHeaderLength,
+  safeName,
+  type ZipEntry,
+  ZipWriter,
+  zipLength,
+} from '../../lib/zip/zip-records.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
 import { isHttp2 } from '../reply/outgoing.ts';

@@ -2,6 +2,31 @@ import { close, fdatasync, fsync, ftruncate, futimes, open, openSync, read, read
 import { promisify } from 'node:util';
 import { systemErrorCode } from '../errors.ts';
 
+const chunkBytes = 1024 * 1024;
+
+/**
+ * The content of an open file from its beginning, in chunks that share one buffer: each is used up before the next is asked for.
+ */
+export async function* contentOf(fd: number): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(chunkBytes);
+  for (let position = 0; ; ) {
+    const { bytesRead } = await readAsync(fd, buffer, 0, chunkBytes, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/**
+ * A time for futimes(2), in seconds: rounded to whole microseconds, where Node.js would cut what a double cannot hold exactly
+ * (1700000000.123 would become .122999).
+ *
+ * @param timeMs Unix time in milliseconds, with a fraction
+ */
+export function timeToSet(timeMs: number): number {
+  return (Math.round(timeMs * 1000) + 0.5) / 1e6;
+}
+
 /*
  * Calls of `node:fs` on descriptors, as promises: those of `node:fs/promises` go by objects of their own, which a descriptor that was
  * opened synchronously does not have, and which cost more.

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { type PassingUpload, PassingUploads } from '../../files/uploads/passing-uploads.ts';
+import { type PassingUpload, PassingUploads } from '../../files/uploads/upload-holds.ts';
 import { UploadHolds } from '../../files/uploads/upload-holds.ts';
 import {
   changed,

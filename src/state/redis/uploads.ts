@@ -1,4 +1,4 @@
-import { type PassingUpload, PassingUploads } from '../../files/uploads/passing-uploads.ts';
+import { type PassingUpload, PassingUploads } from '../../files/uploads/upload-holds.ts';
 import {
   changed,
   expiryOf,
