@@ -11,7 +11,7 @@ import { descriptorsNameFiles } from './disk/real-roots.ts';
 import type { Entry, ListedEntry } from './entry.ts';
 import type { FilesEnvironment } from './files-environment.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
-import { type Mounts, mountsOf } from './mounts.ts';
+import { type Mounts, resolveMounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 import { accountListing, type EntryBatches } from './operations/account-listing.ts';
 import { type CopyOptions, copyFile } from './operations/copy.ts';
@@ -29,7 +29,7 @@ import { sortedByName } from './operations/sorted-listing.ts';
 import { type Space, spaceAt } from './operations/space.ts';
 import { onceDone, removeUpload, renameUpload } from './operations/upload-names.ts';
 import type { Transfer } from './transfers.ts';
-import { beginUpload, findUpload, lookAtUpload, type ResumableOptions } from './uploads/open-upload.ts';
+import { beginUpload, findUpload, inspectUpload, type ResumableOptions } from './uploads/open-upload.ts';
 import type { ResumableUpload } from './uploads/resumable-upload.ts';
 import type { UploadRecord } from './uploads/upload-store.ts';
 
@@ -56,7 +56,7 @@ export class AccountFiles {
     environment: FilesEnvironment,
     context: EventContext,
     locks: LockGuard,
-    mounts = mountsOf(account, environment.excludedPaths),
+    mounts = resolveMounts(account, environment.excludedPaths),
     requestData?: Readonly<Record<string, unknown>>,
   ) {
     this.account = account;
@@ -72,7 +72,7 @@ export class AccountFiles {
    * @returns undefined when nothing is there
    * @throws ServiceError `forbidden` without any such right; with `traverse` alone for files, and for what is missing
    */
-  look(path: VirtualPath, operation: Operation = 'look'): Entry | undefined {
+  inspect(path: VirtualPath, operation: Operation = 'look'): Entry | undefined {
     this.#paths.require(path, operation);
     const entry = this.#paths.entryAt(path);
     const rights: readonly Right[] = neededRights[operation];
@@ -82,8 +82,8 @@ export class AccountFiles {
   }
 
   /** Whether the account may be told what stands at a path. What it may not be told of counts as absent, and the same is answered either way. */
-  isTold(path: VirtualPath): boolean {
-    return this.#paths.isTold(path);
+  isVisible(path: VirtualPath): boolean {
+    return this.#paths.isVisible(path);
   }
 
   /**
@@ -92,9 +92,9 @@ export class AccountFiles {
    * @param failedId event of the operation that fails with it, where it has one
    * @throws ServiceError `forbidden`
    */
-  requireTold(path: VirtualPath, failedId: number | undefined): void {
-    if (failedId === undefined) this.#paths.requireTold(path);
-    else this.#paths.orReport(failedId, path, () => this.#paths.requireTold(path));
+  requireVisible(path: VirtualPath, failedId: number | undefined): void {
+    if (failedId === undefined) this.#paths.requireVisible(path);
+    else this.#paths.orReport(failedId, path, () => this.#paths.requireVisible(path));
   }
 
   /**
@@ -107,7 +107,7 @@ export class AccountFiles {
   }
 
   /** Reports a HEAD: `fileHead` for a file, `folderHead` for a folder. */
-  noteHead(path: VirtualPath, isFolder: boolean): void {
+  emitHead(path: VirtualPath, isFolder: boolean): void {
     this.emit(isFolder ? eventIds.folderHead : eventIds.fileHead, path);
   }
 
@@ -252,8 +252,8 @@ export class AccountFiles {
    *
    * @throws ServiceError `not-found`, `unavailable` while its end is looked after
    */
-  lookAtResumable(id: string): Promise<UploadRecord> {
-    return lookAtUpload(this.#paths, id);
+  inspectResumable(id: string): Promise<UploadRecord> {
+    return inspectUpload(this.#paths, id);
   }
 
   /** Where a file is written, once all that may refuse it was asked. */
@@ -274,7 +274,7 @@ export class AccountFiles {
   async openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     try {
       // That the name must be free tells as well, but most of those who ask so (WinSCP) would only not overwrite.
-      if (!options.create) this.#paths.requireTold(path);
+      if (!options.create) this.#paths.requireVisible(path);
       return await RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     } catch (error) {
       throw this.#paths.reported(eventIds.openFailed, path, error);
@@ -323,7 +323,7 @@ export class AccountFiles {
   }
 
   /** Reports that a change of properties was denied: `propertiesDenied`, on disk when the promise resolves. */
-  async noteDeniedProperties(path: VirtualPath, details: string): Promise<void> {
+  async emitPropertiesDenied(path: VirtualPath, details: string): Promise<void> {
     await this.environment.events.emitDurable(this.#paths.draft(eventIds.propertiesDenied, path, { details }));
   }
 
@@ -343,7 +343,7 @@ export class AccountFiles {
   }
 
   /** The locks that cover a path, for whoever may look at it. */
-  locksOf(path: VirtualPath): LockedPath {
+  locksAt(path: VirtualPath): LockedPath {
     this.#paths.require(path, 'seeLocks');
     return new LockedPath(this.#paths, path);
   }

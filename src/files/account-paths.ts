@@ -7,11 +7,11 @@ import { SharedMembers } from '../events/shared-members.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { baseName, checkNewName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { Durability } from './disk/folder-sync.ts';
-import { lookAt } from './disk/opened.ts';
+import { inspect } from './disk/opened.ts';
 import { asServiceError, checkPathLength } from './disk/system-errors.ts';
 import { isHiddenName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
-import { type Entry, entryOf, virtualEntry } from './entry.ts';
+import { type Entry, toEntry, virtualEntry } from './entry.ts';
 import type { FilesEnvironment } from './files-environment.ts';
 import type { Change, LockGuard } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
@@ -95,7 +95,7 @@ export class AccountPaths {
   }
 
   /** Whether the account may be told what stands at a path, which a listing of its folder tells as well; by `traverse` alone, that it is a folder. */
-  isTold(path: VirtualPath): boolean {
+  isVisible(path: VirtualPath): boolean {
     const { permissions } = this.account;
     if (permissions.allowsAny(path, neededRights.lookAtFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))
       return true;
@@ -107,8 +107,8 @@ export class AccountPaths {
    *
    * @throws ServiceError `forbidden`
    */
-  requireTold(path: VirtualPath): void {
-    if (!this.isTold(path)) throw new ServiceError('forbidden', 'Conditions need the right to read or list what they are about.');
+  requireVisible(path: VirtualPath): void {
+    if (!this.isVisible(path)) throw new ServiceError('forbidden', 'Conditions need the right to read or list what they are about.');
   }
 
   /** What stands at a path, whoever asks. */
@@ -116,7 +116,7 @@ export class AccountPaths {
     const location = this.mounts.locate(path);
     if (location.kind === 'nowhere') return undefined;
     if (location.kind === 'virtual') return virtualEntry(baseName(path), this.#newestBelow(path));
-    const found = lookAt(this.mounts.roots, location.realPath);
+    const found = inspect(this.mounts.roots, location.realPath);
     const { missingFolders } = this.environment;
     if (location.isFixed && found) missingFolders.found(location.realPath);
     if (location.isFixed && !found && path !== '/') {
@@ -124,7 +124,7 @@ export class AccountPaths {
       return virtualEntry(baseName(path), 0);
     }
     if (!found) return undefined;
-    const entry = entryOf(baseName(path), found.stats);
+    const entry = toEntry(baseName(path), found.stats);
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
@@ -198,9 +198,9 @@ export class AccountPaths {
     if (this.eventId(id) !== undefined) this.environment.events.emit(this.draft(id, path, data));
   }
 
-  /** Tells of a change that took effect by one event. @see tellDone */
+  /** Tells of a change that took effect by one event. @see emitDone */
   async emitDurable(id: number, path: VirtualPath, data?: Record<string, unknown>, durability = new Durability()): Promise<void> {
-    await this.tellDone(durability, [this.draft(id, path, data)]);
+    await this.emitDone(durability, [this.draft(id, path, data)]);
   }
 
   /**
@@ -210,7 +210,7 @@ export class AccountPaths {
    * @param emit journals one of the events
    * @throws ServiceError `not-durable` for such a fault, and when an event is not safe in the journal: the change is made all the same
    */
-  async tellDone(
+  async emitDone(
     durability: Durability,
     drafts: readonly EventDraft[],
     emit: (draft: EventDraft) => Promise<unknown> = (draft) => this.environment.events.emitDurable(draft),
@@ -281,7 +281,7 @@ export class AccountPaths {
 
   /** When the latest of the virtual folders below a path was modified; Unix time in milliseconds, 0 when all are missing. */
   #newestBelow(path: VirtualPath): number {
-    const times = this.mounts.virtualFoldersBelow(path).map(({ realPath }) => lookAt(this.mounts.roots, realPath)?.stats.mtimeMs ?? 0);
+    const times = this.mounts.virtualFoldersBelow(path).map(({ realPath }) => inspect(this.mounts.roots, realPath)?.stats.mtimeMs ?? 0);
     return Math.max(0, ...times);
   }
 

@@ -27,7 +27,7 @@ export interface Entry {
 export type ListedEntry = Pick<Entry, 'name' | 'isFolder' | 'sizeBytes' | 'modifiedMs' | 'isLink'>;
 
 /** Makes an entry of what stat(2) said. */
-export function entryOf(name: string, stats: Stats): Entry {
+export function toEntry(name: string, stats: Stats): Entry {
   const isFolder = stats.isDirectory();
   return {
     name,

@@ -2,10 +2,10 @@ import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { FileCache } from './disk/file-cache.ts';
-import type { MissingFolders } from './mounts.ts';
+import type { PathMutex } from './disk/path-mutex.ts';
 import type { Temporaries } from './disk/temporaries.ts';
-import type { PathTurns } from './disk/turns.ts';
 import type { LockStore } from './locks/lock-store.ts';
+import type { MissingFolders } from './mounts.ts';
 import type { Quotas } from './quota.ts';
 import type { Transfers } from './transfers.ts';
 import type { UploadStore } from './uploads/upload-store.ts';
@@ -17,8 +17,8 @@ export interface FilesEnvironment {
   readonly log: Log;
   readonly temporaries: Temporaries;
   readonly quotas: Quotas;
-  /** Lets nobody else decide about a path and change it meanwhile. */
-  readonly turns: PathTurns;
+  /** Held while a path is checked and then changed. */
+  readonly pathMutex: PathMutex;
   /** Write locks, which services with `webdav_compatibility` take and every service obeys. */
   readonly locks: LockStore;
   /** Content of small files. */

@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/account.ts';
+import type { Log } from '../lib/log.ts';
 import { isWithin, segmentsOf, type VirtualPath } from '../lib/virtual-path.ts';
 import { RealRoots } from './disk/real-roots.ts';
-import type { Log } from '../lib/log.ts';
 
 /** Says in the log which virtual folders have no real folder behind them: once, and again after it was there. */
 export class MissingFolders {
@@ -89,7 +89,7 @@ const kept = new WeakMap<object, Mounts>();
  *
  * @param excluded real folders that stay out of reach; the same for all accounts of a service
  */
-export function mountsOf(account: Account, excluded: readonly string[]): Mounts {
+export function resolveMounts(account: Account, excluded: readonly string[]): Mounts {
   const known = kept.get(account);
   if (known) return known;
   const mounts = new Mounts(account, excluded);

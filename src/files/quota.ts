@@ -237,7 +237,7 @@ export class Quotas {
     kept?: KeptContent,
   ): Promise<QuotaReservation> {
     if (limitBytes === 0) return unlimited;
-    const folders = foldersOf(roots);
+    const folders = quotaKey(roots);
     const id = ++this.#ids;
     const keptBytes = kept?.sizeBytes ?? 0;
     let claimedBytes = neededBytes;
@@ -278,12 +278,12 @@ export class Quotas {
 
   /** Notes that something in these folders was removed. */
   removed(roots: RealRoots): void {
-    this.#ledger.removed(foldersOf(roots));
+    this.#ledger.removed(quotaKey(roots));
   }
 
   /** Notes that something in these folders is about to get another place there. @returns what to call when it has */
   beginMove(roots: RealRoots): () => void {
-    const folders = foldersOf(roots);
+    const folders = quotaKey(roots);
     const id = ++this.#ids;
     this.#ledger.beginMove(folders, id);
     return () => this.#ledger.release(folders, id, true);
@@ -291,7 +291,7 @@ export class Quotas {
 
   /** Bytes that all files in these folders hold and uploads under way will add, at most five minutes old. */
   async usedBytes(roots: RealRoots): Promise<number> {
-    const folders = foldersOf(roots);
+    const folders = quotaKey(roots);
     const known = this.#ledger.used(folders, undefined);
     if (typeof known === 'number') return known;
     return this.#ledger.used(folders, await this.#count(roots, folders, known.count)) as number;
@@ -326,7 +326,7 @@ async function countBytes(roots: RealRoots, kept: ReadonlyMap<string, number>): 
 }
 
 /** What a quota counts together, as one text. */
-function foldersOf(roots: RealRoots): string {
+function quotaKey(roots: RealRoots): string {
   return roots.paths.toSorted().join('\0');
 }
 

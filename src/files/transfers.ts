@@ -82,12 +82,12 @@ export class Transfers {
   }
 
   /** How many are under way of some requests of HTTP, or connections of SSH. */
-  countOf(requests: ReadonlySet<RequestTrace | undefined>): number {
+  count(requests: ReadonlySet<RequestTrace | undefined>): number {
     return [...this.#underWay.keys()].filter(({ files }) => requests.has(files.context.request)).length;
   }
 
   /** What is under way. The rate is that since one of the looks before, a second ago or more; without one, since the transfer began. */
-  look(): ShownTransfers {
+  list(): ShownTransfers {
     const nowMs = this.#clock.monotonicMs();
     const shown: ShownTransfer[] = [];
     for (const [transfer, before] of this.#underWay) {

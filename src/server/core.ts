@@ -7,13 +7,13 @@ import { hasEvent } from '../events/journal/event-search.ts';
 import { FileEventLog, journalFolder } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import { FileCache } from '../files/disk/file-cache.ts';
-import { MissingFolders } from '../files/mounts.ts';
+import { PathMutex } from '../files/disk/path-mutex.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
-import { ownTurns } from '../files/disk/turns.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
+import { MissingFolders } from '../files/mounts.ts';
 import { Quotas } from '../files/quota.ts';
 import { Transfers } from '../files/transfers.ts';
-import { NotedUploads } from '../files/uploads/noted-uploads.ts';
+import { BackedUpUploads } from '../files/uploads/backed-up-uploads.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../files/uploads/upload-upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -114,11 +114,11 @@ export class Core {
       log,
       temporaries,
       quotas: new Quotas(clock),
-      turns: ownTurns(),
+      pathMutex: new PathMutex(),
       locks: state.locks,
       fileCache: new FileCache(clock, config.server.file_cache_size),
       uploads: state.uploads
-        ? new NotedUploads(state.uploads, dataFolder.path, { clock, log })
+        ? new BackedUpUploads(state.uploads, dataFolder.path, { clock, log })
         : new FileUploadStore({ dataFolderPath: dataFolder.path, limits: uploadLimits, clock, log }),
       transfers: new Transfers(clock),
       missingFolders: new MissingFolders(log),

@@ -111,7 +111,7 @@ export class OwnListeners {
     return {
       sessions: sessions.reduce((sum, ended) => sum + ended, 0),
       connections: ofSsh.reduce((sum, ended) => sum + ended, 0),
-      transfers: this.#dependencies.files.transfers.countOf(new Set(cut.flat())),
+      transfers: this.#dependencies.files.transfers.count(new Set(cut.flat())),
     };
   }
 

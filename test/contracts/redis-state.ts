@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { NotedUploads } from '../../src/files/uploads/noted-uploads.ts';
+import { BackedUpUploads } from '../../src/files/uploads/backed-up-uploads.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
@@ -48,7 +48,7 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
     const shared = { ...systemClock, nowMs: () => clock.nowMs() };
     const folder = temporaryFolder(t);
     const store = () =>
-      new NotedUploads(new RedisUploadStore(link as RedisLink, shared, () => testLimits), folder, { clock: shared, log: silentLog });
+      new BackedUpUploads(new RedisUploadStore(link as RedisLink, shared, () => testLimits), folder, { clock: shared, log: silentLog });
     const lapse = (id: string) => link?.call(['HSET', link.key(`upload-hold:${id}`), 'ends', '0']) as Promise<unknown>;
     return link && { store: store(), reopen: async () => store(), advance: (ms) => clock.advance(ms), lapse };
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { inodeOf, Temporaries, temporaryName } from '../../src/files/disk/temporaries.ts';
+import { inodeAt, Temporaries, temporaryName } from '../../src/files/disk/temporaries.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -107,7 +107,7 @@ test('what a move set aside is removed when its copy stands in its new place, an
       temporaries.add(copy);
       writeFileSync(copy, 'copy');
       const aside = join(at, temporaryName());
-      temporaries.add(aside, join(at, name), { path: join(at, `new-${name}`), inode: inodeOf(copy) ?? '' });
+      temporaries.add(aside, join(at, name), { path: join(at, `new-${name}`), inode: inodeAt(copy) ?? '' });
       writeFileSync(aside, 'source');
       // Something else of the new name is no proof.
       writeFileSync(join(at, `new-${name}`), 'older');

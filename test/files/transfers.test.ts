@@ -17,7 +17,7 @@ test('the speed is that of the last seconds, however often somebody looks, and n
   const clock = new ManualClock();
   const transfers = new Transfers(clock);
   const transfer = upload(clock, { totalBytes: 10_000_000 });
-  const speed = () => transfers.look().shown[0]?.bytesPerSecond;
+  const speed = () => transfers.list().shown[0]?.bytesPerSecond;
   transfers.enter(transfer);
   clock.advance(500);
   transfer.bytes = 1000;
@@ -35,14 +35,14 @@ test('the speed is that of the last seconds, however often somebody looks, and n
   speed();
   clock.advance(2000);
   assert.equal(speed(), 0, 'it stands still');
-  const [shown] = transfers.look().shown;
+  const [shown] = transfers.list().shown;
   const { id, service, account, path, direction, bytes, totalBytes, startedMs } = shown ?? assert.fail();
   const expected = { id: '1', service: 'web', account: 'alice', path: '/file', direction: 'upload', bytes: 2_500_000 };
   assert.deepEqual({ id, service, account, path, direction, bytes }, expected);
   assert.deepEqual([totalBytes, startedMs], [10_000_000, clock.nowMs() - 3_607_500]);
   transfers.leave(transfer);
   transfers.leave(transfer);
-  assert.deepEqual(transfers.look(), { shown: [], leftOut: 0 });
+  assert.deepEqual(transfers.list(), { shown: [], leftOut: 0 });
 });
 
 test('what was there before an upload went on does not count as speed; nor does a file that was cut', () => {
@@ -52,10 +52,10 @@ test('what was there before an upload went on does not count as speed; nor does 
   transfers.enter(transfer);
   clock.advance(1000);
   transfer.bytes += 100;
-  assert.equal(transfers.look().shown[0]?.bytesPerSecond, 100);
+  assert.equal(transfers.list().shown[0]?.bytesPerSecond, 100);
   clock.advance(1000);
   transfer.bytes = 0;
-  assert.equal(transfers.look().shown[0]?.bytesPerSecond, 0);
+  assert.equal(transfers.list().shown[0]?.bytesPerSecond, 0);
 });
 
 test('of many those are shown that began first, and the others are counted', () => {
@@ -65,7 +65,7 @@ test('of many those are shown that began first, and the others are counted', () 
     transfers.enter(upload(clock));
     clock.advance(1);
   }
-  const { shown, leftOut } = transfers.look();
+  const { shown, leftOut } = transfers.list();
   assert.deepEqual([new Set(shown.map(({ id }) => id)).size, leftOut], [maxShown, 1]);
   assert.ok(shown.every(({ startedMs }, index) => index === 0 || startedMs >= (shown[index - 1]?.startedMs ?? 0)));
 });
@@ -74,7 +74,7 @@ test('files that SFTP clients have open are transfers until they are closed, or 
   const { client, environment, lose, served } = testSession(t);
   const { read, write, create, truncate } = openFlags;
   const seen = () =>
-    environment.transfers.look().shown.map(({ path, direction, bytes, totalBytes }) => [path, direction, bytes, totalBytes]);
+    environment.transfers.list().shown.map(({ path, direction, bytes, totalBytes }) => [path, direction, bytes, totalBytes]);
   const upload = await client.open('up', write | create | truncate);
   await client.write(upload, 0, 'hello');
   assert.deepEqual(seen(), [['/up', 'upload', 5, undefined]]);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { inodeOf, keptName } from '../../src/files/disk/temporaries.ts';
-import { endsAtOnce, eventUuidOf } from '../../src/files/uploads/end-upload.ts';
+import { inodeAt, keptName } from '../../src/files/disk/temporaries.ts';
+import { endsAtOnce, uploadEventUuid } from '../../src/files/uploads/end-upload.ts';
 import { putAside } from '../../src/files/uploads/take-over.ts';
 import type { UploadStore } from '../../src/files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../../src/files/uploads/upload-upkeep.ts';
@@ -22,8 +22,8 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
   writeFileSync(contentPath, 'content');
   const { id } = await files.uploads.add(orderOf(contentPath), 7);
   const asidePath = join(home, keptName());
-  const ofEvent = { eventUuid: eventUuidOf(id, 40017), atMs: 0, data: { total_write: 7 } };
-  const completion = { inode: String(inodeOf(contentPath)), target, asidePath, ...ofEvent };
+  const ofEvent = { eventUuid: uploadEventUuid(id, 40017), atMs: 0, data: { total_write: 7 } };
+  const completion = { inode: String(inodeAt(contentPath)), target, asidePath, ...ofEvent };
   await changeUpload(files.uploads, id, { offsetBytes: 3, completion });
   const asked: string[] = [];
   const upkeep = new UploadUpkeep({
@@ -41,7 +41,7 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
     target,
     id,
     asked,
-    look: () => upkeep.look(),
+    look: () => upkeep.run(),
     record: () => files.uploads.find(id),
   };
 }
@@ -87,7 +87,7 @@ test('who only slept before the rename finds nothing to rename once the upload i
   const after = String((await record())?.contentPath);
   assert.equal(readFileSync(after, 'utf8'), 'content');
   // One who looked after it before, and slept, too.
-  assert.equal(putAside(contentPath, join(dirname(target), keptName()), String(inodeOf(after))), false);
+  assert.equal(putAside(contentPath, join(dirname(target), keptName()), String(inodeAt(after))), false);
   assert.equal(readFileSync(after, 'utf8'), 'content');
 });
 
@@ -108,7 +108,7 @@ for (const isJournalled of [false, true])
     await look();
     assert.deepEqual((await record())?.outcome, { kind: 'failed', code: 'forbidden', message: 'no' });
     assert.equal(existsSync(contentPath), false);
-    assert.deepEqual(asked, [eventUuidOf(id, 40022)]);
+    assert.deepEqual(asked, [uploadEventUuid(id, 40022)]);
     assert.deepEqual(
       events.map(({ id: event, data }) => [event, data.details, data.total_write]),
       isJournalled ? [] : [[40022, 'no', 3]],
@@ -122,7 +122,7 @@ test('killed after the event: nothing is told again, even when the file is anoth
   await look();
   assert.deepEqual((await record())?.outcome, { kind: 'stored', headers: [] });
   assert.deepEqual(events, []);
-  assert.deepEqual(asked, [eventUuidOf(id, 40017)]);
+  assert.deepEqual(asked, [uploadEventUuid(id, 40017)]);
 });
 
 test('the content is gone, and neither file nor event is there: the upload came to nothing, which is told', async (t) => {
@@ -150,7 +150,7 @@ test('only what has the name of kept content is ever removed', async (t) => {
     clock: inTwoMinutes,
     log: silentLog,
   });
-  await upkeep.look();
+  await upkeep.run();
   assert.deepEqual([existsSync(innocent), existsSync(kept)], [true, false]);
 });
 
@@ -168,7 +168,7 @@ test('what cannot be ended keeps no other from its end', async (t) => {
     clock: inTwoMinutes,
     log: silentLog,
   });
-  await upkeep.look();
+  await upkeep.run();
   assert.equal((await files.uploads.find(id))?.outcome?.kind, 'failed');
   assert.deepEqual(
     events.map(({ id: event }) => event),
@@ -196,7 +196,7 @@ test('no content is removed while the journal takes nothing', async (t) => {
     clock: inTwoMinutes,
     log: silentLog,
   });
-  await upkeep.look();
+  await upkeep.run();
   assert.ok(contents.every((content) => existsSync(content)));
 });
 

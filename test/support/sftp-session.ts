@@ -8,12 +8,12 @@ import type { EventContext, EventDraft, EventServer } from '../../src/events/eve
 import { createEvent } from '../../src/events/event-factory.ts';
 import { AccountFiles } from '../../src/files/account-files.ts';
 import { FileCache } from '../../src/files/disk/file-cache.ts';
-import { MissingFolders } from '../../src/files/mounts.ts';
+import { PathMutex } from '../../src/files/disk/path-mutex.ts';
 import { Temporaries } from '../../src/files/disk/temporaries.ts';
-import { ownTurns } from '../../src/files/disk/turns.ts';
 import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
 import { LockGuard, noTokens } from '../../src/files/locks/lock-guard.ts';
+import { MissingFolders } from '../../src/files/mounts.ts';
 import { Quotas } from '../../src/files/quota.ts';
 import { Transfers } from '../../src/files/transfers.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -77,7 +77,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
     log,
     temporaries,
     quotas: new Quotas(systemClock),
-    turns: ownTurns(),
+    pathMutex: new PathMutex(),
     locks: new MemoryLocks(systemClock, () => true),
     fileCache: new FileCache(systemClock, 0),
     uploads: new FileUploadStore({

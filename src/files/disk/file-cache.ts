@@ -2,9 +2,9 @@ import { closeSync, constants, lstatSync, readSync, statfsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { SharedMembers } from '../../events/shared-members.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { type Entry, entryOf } from '../entry.ts';
+import { type Entry, toEntry } from '../entry.ts';
 import { type OpenedFile, openFile } from './opened.ts';
-import { descriptorsNameFiles, openToLook, pathOfDescriptor, type RealRoots } from './real-roots.ts';
+import { descriptorPath, descriptorsNameFiles, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
 /** A small file with its content, which nobody must change. */
@@ -120,7 +120,7 @@ export class FileCache {
     const content = readWhole(fd, stats.size);
     if (!content) return undefined;
     this.#makeRoom(takesBytes);
-    const entry = entryOf(basename(path), stats);
+    const entry = toEntry(basename(path), stats);
     const identity = { path, folderPath: dirname(path), dev: stats.dev, changedMs: stats.ctimeMs };
     const kept: Kept = { content, entry, ...identity, takesBytes, isUsed: false };
     this.#kept.set(path, kept);
@@ -170,7 +170,7 @@ export class FileCache {
 
 function hasTrustedTimes({ fd, realPath }: OpenedFile): boolean {
   // Other systems number their file systems otherwise; none has these numbers.
-  return trustedTypes.has(statfsSync(descriptorsNameFiles ? pathOfDescriptor(fd) : realPath).type);
+  return trustedTypes.has(statfsSync(descriptorsNameFiles ? descriptorPath(fd) : realPath).type);
 }
 
 /** @returns undefined when the file has become shorter */

@@ -1,13 +1,26 @@
-import { closeSync, constants, fchmodSync, fchownSync, fstatSync, ftruncateSync, linkSync, openSync, renameSync, type Stats, unlinkSync, writevSync } from 'node:fs';
-import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, writevAsync, timeToSet } from '../../lib/disk/descriptors.ts';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  ftruncateSync,
+  linkSync,
+  openSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writevSync,
+} from 'node:fs';
+import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, toSeconds, writevAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import { type Entry, entryOf } from '../entry.ts';
+import { type Entry, toEntry } from '../entry.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { unlimited, type QuotaReservation } from '../quota.ts';
+import { type QuotaReservation, unlimited } from '../quota.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
-import { asServiceError } from './system-errors.ts';
 import { lstatOrUndefined, type WriteTarget } from './opened.ts';
+import { asServiceError } from './system-errors.ts';
 
 /** How a written file gets its name. */
 export interface FinishOptions {
@@ -64,7 +77,7 @@ export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
   #target: WriteTarget;
   readonly #temporaries: Pick<FilesEnvironment['temporaries'], 'add' | 'delete' | 'giveBack'>;
-  readonly #turns: FilesEnvironment['turns'];
+  readonly #pathMutex: FilesEnvironment['pathMutex'];
   readonly #temporaryName: string;
   readonly #onSynced: ((sizeBytes: number) => void) | undefined;
   #isNameSynced: boolean;
@@ -84,13 +97,13 @@ export class FileWriter implements RandomWriter {
    */
   constructor(
     target: WriteTarget,
-    { temporaries, turns }: Pick<FilesEnvironment, 'temporaries' | 'turns'>,
+    { temporaries, pathMutex }: Pick<FilesEnvironment, 'temporaries' | 'pathMutex'>,
     newMode = 0o666,
     kept?: ContentToGoOn,
   ) {
     this.#target = target;
     this.#temporaries = kept ? unnoted : temporaries;
-    this.#turns = turns;
+    this.#pathMutex = pathMutex;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
     this.#syncAtBytes = kept ? firstSyncBytes : syncEveryBytes;
@@ -248,16 +261,18 @@ export class FileWriter implements RandomWriter {
       await this.#syncing;
       if (this.#syncFailure !== undefined) throw this.#syncFailure;
       if (options.modifiedMs !== undefined) {
-        const time = timeToSet(options.modifiedMs);
-        await futimesAsync(this.#fd, options.accessedMs === undefined ? time : timeToSet(options.accessedMs), time);
+        const time = toSeconds(options.modifiedMs);
+        await futimesAsync(this.#fd, options.accessedMs === undefined ? time : toSeconds(options.accessedMs), time);
       }
       await fsyncAsync(this.#fd).catch((error) => {
         this.#syncFailure = error;
         throw error;
       });
-      const entry = entryOf(name, fstatSync(this.#fd));
+      const entry = toEntry(name, fstatSync(this.#fd));
       await options.requireUnlocked();
-      const { freed, isReplacement } = await this.#turns.inTurn([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
+      const { freed, isReplacement } = await this.#pathMutex.runExclusive([`${parent.realPath}/${name}`], () =>
+        this.#putInPlace(entry, options),
+      );
       this.#state = 'ended';
       await durability.syncFolder(parent.fd);
       await freed;
@@ -314,7 +329,7 @@ export class FileWriter implements RandomWriter {
 
   #currentEntry(): Entry | undefined {
     const current = lstatOrUndefined(this.#target.parent.member(this.#target.name));
-    return current && !current.isSymbolicLink() ? entryOf(this.#target.name, current) : undefined;
+    return current && !current.isSymbolicLink() ? toEntry(this.#target.name, current) : undefined;
   }
 
   /** Ends it for now: the temporary file stays, all of it on disk, for another one to go on with. */

@@ -1,13 +1,12 @@
 import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
-import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, writevAsync } from '../../lib/disk/descriptors.ts';
+import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, toSeconds, writevAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { type Entry, entryOf } from '../entry.ts';
+import { type Entry, toEntry } from '../entry.ts';
 import { unlimited } from '../quota.ts';
-import { timeToSet } from '../../lib/disk/descriptors.ts';
-import type { Durability } from './folder-sync.ts';
 import type { FinishOptions, RandomWriter } from './file-writer.ts';
-import { asServiceError } from './system-errors.ts';
+import type { Durability } from './folder-sync.ts';
 import type { WriteTarget } from './opened.ts';
+import { asServiceError } from './system-errors.ts';
 
 /** Writes into the file itself, for files too large to be copied: whoever reads meanwhile sees what is there so far. */
 export class InPlaceWriter implements RandomWriter {
@@ -73,10 +72,10 @@ export class InPlaceWriter implements RandomWriter {
   ): Promise<{ entry: Entry; isReplacement: boolean }> {
     await requireUnlocked();
     await this.#kept(async () => {
-      if (modifiedMs !== undefined) await futimesAsync(this.fd, timeToSet(accessedMs ?? modifiedMs), timeToSet(modifiedMs));
+      if (modifiedMs !== undefined) await futimesAsync(this.fd, toSeconds(accessedMs ?? modifiedMs), toSeconds(modifiedMs));
       await fsyncAsync(this.fd);
     });
-    const entry = entryOf(this.#name, fstatSync(this.fd));
+    const entry = toEntry(this.#name, fstatSync(this.fd));
     await this.discard(reservation);
     return { entry, isReplacement: true };
   }

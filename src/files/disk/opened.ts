@@ -25,7 +25,7 @@ export function openWriteTarget(roots: RealRoots, path: string): WriteTarget {
     const name = basename(path);
     const stats = lstatOrUndefined(parent.member(name));
     if (stats?.isSymbolicLink()) {
-      const linked = lookAt(roots, path);
+      const linked = inspect(roots, path);
       if (!linked) return { parent, name, existing: undefined };
       checkReplaceable(linked.stats);
       const linkedParent = openFolder(roots, dirname(linked.realPath));
@@ -192,7 +192,7 @@ export function openFolderToPass(roots: RealRoots, path: string): OpenedFolder {
  * @returns what stat(2) says of the link-resolved target and its real path, or undefined when nothing (reachable) is there
  * @throws ServiceError `forbidden` when a folder on the way may not be searched
  */
-export function lookAt(roots: RealRoots, path: string): { stats: Stats; realPath: string; isLink: boolean } | undefined {
+export function inspect(roots: RealRoots, path: string): { stats: Stats; realPath: string; isLink: boolean } | undefined {
   try {
     const { fd, realPath } = roots.openVerified(path, openToLook);
     try {

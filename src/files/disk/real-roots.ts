@@ -11,7 +11,7 @@ function canReadDescriptors(): boolean {
   try {
     const fd = openSync('/', constants.O_RDONLY | constants.O_DIRECTORY);
     try {
-      return readlinkSync(pathOfDescriptor(fd)) === '/';
+      return readlinkSync(descriptorPath(fd)) === '/';
     } finally {
       closeSync(fd);
     }
@@ -108,7 +108,7 @@ function unreachable(): ServiceError {
 }
 
 /** A path with the links of its folder resolved, and the last name as it is; as it was given where that folder is missing. */
-export function placeOf(path: string): string {
+export function resolveParent(path: string): string {
   try {
     return `${realpathSync.native(dirname(path))}/${basename(path)}`;
   } catch {
@@ -117,7 +117,7 @@ export function placeOf(path: string): string {
 }
 
 function openedPath(fd: number, path: string): string {
-  if (descriptorsNameFiles) return readlinkSync(pathOfDescriptor(fd));
+  if (descriptorsNameFiles) return readlinkSync(descriptorPath(fd));
   // Elsewhere than on Linux: the path's target must be the very file that was opened.
   const realPath = realpathSync(path);
   const opened = fstatSync(fd, { bigint: true });
@@ -127,7 +127,7 @@ function openedPath(fd: number, path: string): string {
 }
 
 /** A path to what a descriptor of this process has open, where `descriptorsNameFiles`. */
-export function pathOfDescriptor(fd: number): string {
+export function descriptorPath(fd: number): string {
   return `${descriptorsFolder}/${fd}`;
 }
 
@@ -141,5 +141,5 @@ export const openToLook = descriptorsNameFiles ? 0o10000000 : constants.O_RDONLY
  * @param folder a descriptor of the folder and its real path, from `RealRoots.openVerified`
  */
 export function memberOfOpened(folder: { fd: number; realPath: string }, name: string): string {
-  return descriptorsNameFiles ? `${pathOfDescriptor(folder.fd)}/${name}` : `${folder.realPath}${sep}${name}`;
+  return descriptorsNameFiles ? `${descriptorPath(folder.fd)}/${name}` : `${folder.realPath}${sep}${name}`;
 }

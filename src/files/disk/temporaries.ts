@@ -141,7 +141,7 @@ interface Remains {
 }
 
 /** What makes a file or folder known again after a rename; undefined when nothing is there. */
-export function inodeOf(path: string): string | undefined {
+export function inodeAt(path: string): string | undefined {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}-${stats.ino}`;
 }
@@ -179,7 +179,7 @@ export class Temporaries {
    * @param successor what takes its place elsewhere: once that stands where it should, it is removed, too
    */
   add(realPath: string, original?: string, successor?: Successor): void {
-    const line = lineOf(original === undefined ? realPath : { path: realPath, original, successor });
+    const line = formatLine(original === undefined ? realPath : { path: realPath, original, successor });
     this.#running.set(realPath, line);
     this.#sizeBytes += writeSync(this.#fd, line);
   }
@@ -195,7 +195,7 @@ export class Temporaries {
     const name = free ?? temporaryName();
     const realPath = `${folder}/${name}`;
     if (free === undefined) this.add(realPath);
-    else this.#running.set(realPath, lineOf(realPath));
+    else this.#running.set(realPath, formatLine(realPath));
     return name;
   }
 
@@ -230,14 +230,14 @@ export class Temporaries {
 
   #sweep(record: string): void {
     // The last line about a path decides.
-    const remains = new Map(record.split('\n').flatMap((line) => remainsOfLine(line).map((item) => [item.path, item] as const)));
+    const remains = new Map(record.split('\n').flatMap((line) => parseLine(line).map((item) => [item.path, item] as const)));
     for (const { path, original, successor } of remains.values()) {
       // The record decides nothing alone: only what has the name of a temporary file is ever touched.
       if (!isTemporaryName(basename(path))) continue;
       try {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;
-        const isReplaced = successor !== undefined && inodeOf(successor.path) === successor.inode;
-        if (!isReplaced && original !== undefined && dirname(original) === dirname(path) && inodeOf(original) === undefined) {
+        const isReplaced = successor !== undefined && inodeAt(successor.path) === successor.inode;
+        if (!isReplaced && original !== undefined && dirname(original) === dirname(path) && inodeAt(original) === undefined) {
           renameSync(path, original);
           this.#log.info('put back what an interrupted move had set aside', { path: original });
         } else {
@@ -253,22 +253,22 @@ export class Temporaries {
   }
 }
 
-function lineOf(remains: string | Remains): string {
+function formatLine(remains: string | Remains): string {
   return `${JSON.stringify(remains)}\n`;
 }
 
-function remainsOfLine(line: string): Remains[] {
+function parseLine(line: string): Remains[] {
   try {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'string') return [{ path: value }];
     const { path, original, successor } = value as Record<string, unknown>;
-    return typeof path === 'string' && typeof original === 'string' ? [{ path, original, successor: successorOf(successor) }] : [];
+    return typeof path === 'string' && typeof original === 'string' ? [{ path, original, successor: parseSuccessor(successor) }] : [];
   } catch {
     return [];
   }
 }
 
-function successorOf(value: unknown): Successor | undefined {
+function parseSuccessor(value: unknown): Successor | undefined {
   const { path, inode } = (value ?? {}) as Record<string, unknown>;
   return typeof path === 'string' && typeof inode === 'string' ? { path, inode } : undefined;
 }

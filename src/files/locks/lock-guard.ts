@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
-import { placeOf, type RealRoots } from '../disk/real-roots.ts';
+import { type RealRoots, resolveParent } from '../disk/real-roots.ts';
 import type { FileLock, LockStore } from './lock-store.ts';
 
 /** What an operation is about to do to a path, as far as locks care. */
@@ -68,5 +68,5 @@ export function lockPath(roots: RealRoots, realPath: string): string {
   } catch {
     // Nothing there yet: the folder that it would be created in decides.
   }
-  return placeOf(realPath);
+  return resolveParent(realPath);
 }

@@ -1,15 +1,15 @@
-import { eventIds } from '../../events/event-ids.ts';
-import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import type { AccountPaths } from '../account-paths.ts';
-import { openFolder, lookAt, type OpenedFolder } from '../disk/opened.ts';
-import { type Entry, compareNames, entryOf } from '../entry.ts';
-import { neededRights } from '../needed-rights.ts';
 import { fstatSync, lstatSync, opendirSync, readdir } from 'node:fs';
 import { promisify } from 'node:util';
+import { eventIds } from '../../events/event-ids.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
+import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { inspect, type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isHiddenName, isTemporaryName, removeAbandoned } from '../disk/temporaries.ts';
+import { compareNames, type Entry, toEntry } from '../entry.ts';
+import { neededRights } from '../needed-rights.ts';
 
 /**
  * Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs
@@ -113,10 +113,10 @@ function entryIn(folder: OpenedFolder, roots: RealRoots, name: string, path: str
   try {
     const stats = lstatSync(path);
     if (stats.isFile() || stats.isDirectory())
-      return reachable(folder, roots, name, stats.isDirectory()) ? entryOf(name, stats) : undefined;
+      return reachable(folder, roots, name, stats.isDirectory()) ? toEntry(name, stats) : undefined;
     if (!stats.isSymbolicLink()) return undefined;
-    const target = lookAt(roots, `${folder.realPath}/${name}`);
-    return target && { ...entryOf(name, target.stats), isLink: true };
+    const target = inspect(roots, `${folder.realPath}/${name}`);
+    return target && { ...toEntry(name, target.stats), isLink: true };
   } catch (error) {
     // Removed since the folder was read, or not permitted: not shown.
     if (systemErrorCode(error) === 'ENOENT' || ['forbidden', 'in-use'].includes(asServiceError(error).code)) return undefined;

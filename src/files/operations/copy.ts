@@ -1,19 +1,18 @@
 import { basename } from 'node:path';
 import { eventIds } from '../../events/event-ids.ts';
+import { readChunks } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
-import { type OpenedFile, openFile, openParent } from '../disk/opened.ts';
-import { openWriteTarget, type WriteTarget } from '../disk/opened.ts';
-import { type Entry, entryOf } from '../entry.ts';
-import { contentOf } from '../../lib/disk/descriptors.ts';
+import { type OpenedFile, openFile, openParent, openWriteTarget, type WriteTarget } from '../disk/opened.ts';
+import { type Entry, toEntry } from '../entry.ts';
 import type { QuotaReservation } from '../quota.ts';
+import { setAside } from './folder-remover.ts';
 import { checkNesting } from './move.ts';
 import { checkFree, checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
-import { setAside } from './folder-remover.ts';
 
 export interface CopyOptions extends ReplacementRules {
   /** Whether the client asked what is at the destination (`Overwrite: F`): refused where `write` is all that the account has there. */
@@ -47,7 +46,7 @@ export async function copyFile(
   try {
     paths.require(from, 'readFile');
     paths.require(to, 'writeFile');
-    if (options.isConditional) paths.requireTold(to);
+    if (options.isConditional) paths.requireVisible(to);
     paths.environment.events.assertWritable();
     checkFree(paths, to, options);
     checkNesting(from, to);
@@ -55,7 +54,7 @@ export async function copyFile(
     const target = paths.mounts.locate(to);
     if (target.isFixed) throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be replaced.');
     opened = openFile(paths.mounts.roots, paths.real(paths.mounts.locate(from)));
-    const source = entryOf(baseName(from), opened.stats);
+    const source = toEntry(baseName(from), opened.stats);
     options.verify?.(source);
     openParent(paths.mounts.roots, paths.writable(target)).close();
     await paths.requireUnlocked(to, paths.entryAt(to)?.isFolder ? 'tree' : 'content');
@@ -67,8 +66,8 @@ export async function copyFile(
   }
   const told = [paths.draft(eventIds.fileCopied, from, { destination: to, replaced: replaced ? true : undefined })];
   if (replaced === 'folder') told.unshift(paths.draft(eventIds.folderRemoved, to));
-  await paths.tellDone(durability, told);
-  return { created: !replaced || !paths.isTold(to) };
+  await paths.emitDone(durability, told);
+  return { created: !replaced || !paths.isVisible(to) };
 }
 
 type Replaced = 'file' | 'folder' | undefined;
@@ -132,7 +131,7 @@ async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, 
   const target: WriteTarget = openWriteTarget(paths.mounts.roots, copy.realTo);
   const writer = new FileWriter(target, paths.environment);
   try {
-    for await (const chunk of contentOf(copy.opened.fd)) {
+    for await (const chunk of readChunks(copy.opened.fd)) {
       await reservation.take(chunk.length);
       await writer.write([chunk]);
     }

@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
-import { placeOf } from '../disk/real-roots.ts';
+import { resolveParent } from '../disk/real-roots.ts';
 import type { Entry } from '../entry.ts';
 import { endUploadsBelow } from '../uploads/end-upload.ts';
 import { type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './folder-remover.ts';
@@ -18,7 +18,7 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
   const durability = new Durability();
   try {
     const realPath = await removablePath(paths, path, 'deleteFile');
-    await environment.turns.inTurn([placeOf(realPath)], async () => {
+    await environment.pathMutex.runExclusive([resolveParent(realPath)], async () => {
       const current = paths.entryAt(path);
       if (current) verify?.(current);
       if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
@@ -39,7 +39,7 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
   let place: string;
   try {
     const realPath = await removablePath(paths, path, 'deleteFolder');
-    place = placeOf(realPath);
+    place = resolveParent(realPath);
     const current = paths.entryAt(path);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
@@ -82,7 +82,7 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { ver
   let place: string;
   try {
     const realPath = await removablePath(paths, path, 'deleteFolder');
-    place = placeOf(realPath);
+    place = resolveParent(realPath);
     const current = paths.entryAt(path);
     if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
     verify?.(current);

@@ -5,7 +5,7 @@ import type { AccountPaths } from '../account-paths.ts';
 import type { KeptFile } from '../disk/file-cache.ts';
 import { closeFile } from '../disk/freeing.ts';
 import type { OpenedFile } from '../disk/opened.ts';
-import { type Entry, entryOf } from '../entry.ts';
+import { type Entry, toEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
 /** A file that is read by somebody, who calls `end` or `release` once; both give up what is held for that. Events `fileOpened` and those of `end`. */
@@ -73,7 +73,7 @@ export class OpenDownload extends Reading {
 
   /** @param opened verified; it is closed in the end */
   constructor(files: AccountPaths, path: VirtualPath, { fd, stats }: OpenedFile) {
-    super(files, path, entryOf(baseName(path), stats), files.pathMembers(path));
+    super(files, path, toEntry(baseName(path), stats), files.pathMembers(path));
     this.fd = fd;
     this.show();
   }

@@ -5,9 +5,9 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
-import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget } from '../disk/opened.ts';
-import { type Entry, entryOf } from '../entry.ts';
+import { asServiceError } from '../disk/system-errors.ts';
+import { type Entry, toEntry } from '../entry.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
 import { transferData } from './file-download.ts';
@@ -54,7 +54,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   const target = openWriteTarget(files.mounts.roots, realPath);
   let reservation: QuotaReservation;
   try {
-    options.verify?.(target.existing && entryOf(target.name, target.existing));
+    options.verify?.(target.existing && toEntry(target.name, target.existing));
     reservation = await quotas.reserve(files.mounts.roots, files.account.quotaSizeBytes, target.existing?.size ?? 0, neededBytes);
   } catch (error) {
     target.parent.close();
@@ -104,7 +104,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
       isDone = true;
       transfers.leave(transfer);
       const draft = files.draft(eventIds.fileUploaded, path, { ...eventData(), replaced: isReplacement || undefined });
-      return { entry, delivery: await tellUploaded(files, durability, draft, options.backendUuid) };
+      return { entry, delivery: await emitUploaded(files, durability, draft, options.backendUuid) };
     },
     async abort(reason) {
       if (isDone) return;
@@ -123,9 +123,9 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
  * Tells of a file that is uploaded, and waits for what its back-end answers.
  *
  * @param backendUuid of that; undefined for none
- * @throws ServiceError `not-durable`, as `AccountPaths.tellDone`
+ * @throws ServiceError `not-durable`, as `AccountPaths.emitDone`
  */
-export async function tellUploaded(
+export async function emitUploaded(
   paths: AccountPaths,
   durability: Durability,
   draft: EventDraft,
@@ -133,7 +133,7 @@ export async function tellUploaded(
 ): Promise<BackendDelivery | undefined> {
   const { events } = paths.environment;
   let delivery: BackendDelivery | undefined;
-  await paths.tellDone(durability, [draft], async (told) => {
+  await paths.emitDone(durability, [draft], async (told) => {
     if (backendUuid === undefined) await events.emitDurable(told);
     else ({ delivery } = await events.emitAndWait(told, backendUuid));
   });

@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { type Problem, ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
-import { changeInParent, openFolder, type OpenedFolder } from '../disk/opened.ts';
+import { changeInParent, type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { isKeptName, isRemovedName, type Temporaries, temporaryName, type Successor } from '../disk/temporaries.ts';
+import { isKeptName, isRemovedName, type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 
 /** Something moved out of the way under a hidden name beside it. Ends with `putBack` or `remove`. */

@@ -68,7 +68,7 @@ export async function moveEntry(
   if (!moved.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))
     told.push(paths.draft(eventIds.fileUploaded, to, { total_write: moved.sizeBytes, uploaded_as: from, replaced }));
   try {
-    await paths.tellDone(durability, told);
+    await paths.emitDone(durability, told);
   } finally {
     if (moved.isFolder) await endUploadsBelow(paths, moved.source, moved.target);
   }

@@ -6,8 +6,8 @@ import { FileWriter, type FinishOptions, type RandomWriter } from '../disk/file-
 import type { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
 import { InPlaceWriter } from '../disk/in-place-writer.ts';
-import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget, type WriteTarget } from '../disk/opened.ts';
+import { asServiceError } from '../disk/system-errors.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
 
 /** A part of a file, from its first byte to the one after its last. */

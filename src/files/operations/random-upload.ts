@@ -4,9 +4,9 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
-import { asServiceError } from '../disk/system-errors.ts';
 import { openWriteTarget } from '../disk/opened.ts';
-import { type Entry, entryOf, virtualEntry } from '../entry.ts';
+import { asServiceError } from '../disk/system-errors.ts';
+import { type Entry, toEntry, virtualEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 import { WriteQueue } from '../write-queue.ts';
 import { transferData } from './file-download.ts';
@@ -146,7 +146,7 @@ export class RandomUpload implements Transfer {
   setAttributes(change: AttributeChange): Promise<void> {
     return this.#whileOpen(async () => {
       await this.#requireChangeable();
-      checkOwner(change.owner, this.#paths.isTold(this.#path) ? fstatSync(this.#content.fd) : this.#ownEntry());
+      checkOwner(change.owner, this.#paths.isVisible(this.#path) ? fstatSync(this.#content.fd) : this.#ownEntry());
       if (change.mode !== undefined) fchmodSync(this.#content.fd, change.mode & 0o777);
       this.#change = { times: change.times ?? this.#change.times, mode: change.mode ?? this.#change.mode };
     });
@@ -159,10 +159,10 @@ export class RandomUpload implements Transfer {
 
   /** What the file is by now, for its own session; to those who may not look at it, what it would be if it were new. */
   entry(): Promise<Entry> {
-    const own = this.#paths.isTold(this.#path) ? undefined : this.#ownEntry();
+    const own = this.#paths.isVisible(this.#path) ? undefined : this.#ownEntry();
     return this.#whileOpen(async () => {
       const { fd, sizeBytes } = this.#content;
-      const entry = own ?? { ...entryOf(baseName(this.#path), fstatSync(fd)), sizeBytes };
+      const entry = own ?? { ...toEntry(baseName(this.#path), fstatSync(fd)), sizeBytes };
       const { times } = this.#change;
       return times ? { ...entry, modifiedMs: times.modifiedMs, accessedMs: times.accessedMs } : entry;
     });

@@ -6,10 +6,10 @@ import type { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { inodeOf, temporaryName } from '../disk/temporaries.ts';
+import { inodeAt, temporaryName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
-import { checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 import { removeAll, type SetAside, setAside } from './folder-remover.ts';
+import { checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 import { copyTree, isSameState, type TreeState, treeState } from './tree-copy.ts';
 
 export interface MoveOptions extends ReplacementRules {
@@ -115,7 +115,7 @@ function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
 }
 
 function inTurn<T>(paths: AccountPaths, ends: MoveEnds, action: () => Promise<T>): Promise<T> {
-  return paths.environment.turns.inTurn(
+  return paths.environment.pathMutex.runExclusive(
     [`${ends.source.realPath}/${ends.sourceName}`, `${ends.target.realPath}/${ends.targetName}`],
     action,
   );
@@ -143,7 +143,7 @@ async function relocateAcross(
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
     // From here on nothing new can come into the source, so what is removed below is what was copied.
-    const inode = inodeOf(ends.target.member(hidden)) ?? '';
+    const inode = inodeAt(ends.target.member(hidden)) ?? '';
     const successor = { path: `${ends.target.realPath}/${ends.targetName}`, inode };
     source = setAside(ends.source, ends.sourceName, roots, temporaries, successor);
     await checkUnchanged(copied, source);

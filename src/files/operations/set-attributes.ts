@@ -1,9 +1,9 @@
 import { chmodSync, closeSync, fchmodSync, fstatSync, futimesSync, utimesSync } from 'node:fs';
 import { eventIds } from '../../events/event-ids.ts';
+import { toSeconds } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { timeToSet } from '../../lib/disk/descriptors.ts';
 import { descriptorsNameFiles, openToLook } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 
@@ -34,7 +34,7 @@ export function checkOwner(owner: AttributeChange['owner'], current: { uid: numb
 /** Sets attributes of an open file. */
 export function applyToOpened(fd: number, { times, mode }: AttributeChange): void {
   if (mode !== undefined) fchmodSync(fd, mode & 0o777);
-  if (times) futimesSync(fd, timeToSet(times.accessedMs), timeToSet(times.modifiedMs));
+  if (times) futimesSync(fd, toSeconds(times.accessedMs), toSeconds(times.modifiedMs));
 }
 
 /**
@@ -58,7 +58,7 @@ export async function setAttributes(paths: AccountPaths, path: VirtualPath, chan
 
 function applyToPath(path: string, { times, mode }: AttributeChange): void {
   if (mode !== undefined) chmodSync(path, mode & 0o777);
-  if (times) utimesSync(path, timeToSet(times.accessedMs), timeToSet(times.modifiedMs));
+  if (times) utimesSync(path, toSeconds(times.accessedMs), toSeconds(times.modifiedMs));
 }
 
 // A descriptor that needs no right to read the file; through its path in /proc it takes changes all the same.

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { lookAt, openFolder } from '../disk/opened.ts';
+import { inspect, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 
 /** Room for files, in bytes. */
@@ -35,7 +35,7 @@ export async function spaceAt({ account, mounts, environment }: AccountPaths, pa
 
 /** Opens a folder, or the one that a file is in. */
 function openFolderOf(roots: RealRoots, path: string) {
-  const found = lookAt(roots, path);
+  const found = inspect(roots, path);
   if (!found) throw new ServiceError('not-found', 'Path not found.');
   return openFolder(roots, found.stats.isDirectory() ? found.realPath : dirname(found.realPath));
 }

@@ -1,12 +1,10 @@
 import { constants, fchmodSync, fstatSync, lstatSync, mkdirSync, readdirSync, readlinkSync, type Stats, symlinkSync } from 'node:fs';
-import { closeAsync, fsyncAsync, futimesAsync, openAsync, writeAsync } from '../../lib/disk/descriptors.ts';
+import { closeAsync, fsyncAsync, futimesAsync, openAsync, readChunks, toSeconds, writeAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { timeToSet } from '../../lib/disk/descriptors.ts';
 import { type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
-import { contentOf } from '../../lib/disk/descriptors.ts';
 
 /** Members looked at before other requests run. */
 const maxAtOnce = 256;
@@ -68,7 +66,7 @@ async function copyFileMember(source: string, target: string): Promise<void> {
   try {
     const to = await openAsync(target, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
     try {
-      for await (const chunk of contentOf(from)) {
+      for await (const chunk of readChunks(from)) {
         for (let done = 0; done < chunk.length; ) done += (await writeAsync(to, chunk, done, chunk.length - done)).bytesWritten;
       }
     } finally {
@@ -84,7 +82,7 @@ async function settle(path: string, stats: Stats): Promise<void> {
   const fd = await openAsync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     fchmodSync(fd, stats.mode & 0o777);
-    await futimesAsync(fd, timeToSet(stats.atimeMs), timeToSet(stats.mtimeMs));
+    await futimesAsync(fd, toSeconds(stats.atimeMs), toSeconds(stats.mtimeMs));
     await fsyncAsync(fd);
   } finally {
     await closeAsync(fd);

@@ -1,17 +1,17 @@
+import { createHash } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { EventContext } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import { baseName } from '../../lib/virtual-path.ts';
-import { pathData, type AccountPaths } from '../account-paths.ts';
-import { freeInBackground } from '../disk/freeing.ts';
-import { isKeptName, inodeOf } from '../disk/temporaries.ts';
-import type { FilesEnvironment } from '../files-environment.ts';
-import { type UploadEnding, type UploadHold, type UploadRecord, type UploadStore, isEnding } from './upload-store.ts';
-import { createHash } from 'node:crypto';
-import { transferData } from '../operations/file-download.ts';
 import { severalAtOnce } from '../../lib/turns/several-at-once.ts';
+import { baseName } from '../../lib/virtual-path.ts';
+import { type AccountPaths, pathData } from '../account-paths.ts';
+import { freeInBackground } from '../disk/freeing.ts';
+import { inodeAt, isKeptName } from '../disk/temporaries.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
+import { transferData } from '../operations/file-download.ts';
+import { isEnding, type UploadEnding, type UploadHold, type UploadRecord, type UploadStore } from './upload-store.ts';
 
 /**
  * Ends the unfinished uploads into a folder that is not there any more; event `uploadFailed` each. A request that brings content to one of them is cut;
@@ -28,7 +28,7 @@ export async function endUploadsBelow({ environment, context }: AccountPaths, re
     const reason = new ServiceError('not-found', `The folder of the upload was ${movedTo === undefined ? 'removed' : 'moved'}.`);
     const contentPath = movedTo === undefined ? record.contentPath : movedTo + record.contentPath.slice(realPath.length);
     // One that has its name already is done, and one whose end is decided has it: whoever looks after uploads tells of both.
-    if (record.ending || (record.completion && inodeOf(contentPath) === undefined)) return;
+    if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };
   await severalAtOnce(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
@@ -38,7 +38,7 @@ export async function endUploadsBelow({ environment, context }: AccountPaths, re
  * The UUID of an event that an upload has once at most: made of its ID, so that one that a killed process may have told is the same event
  * when it is told again.
  */
-export function eventUuidOf(uploadId: string, eventId: number): string {
+export function uploadEventUuid(uploadId: string, eventId: number): string {
   const bytes = createHash('sha256').update(`${uploadId} ${eventId}`).digest().subarray(0, 16);
   // RFC 9562 §5.8: version 8, of an implementation's own making.
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80;
@@ -100,7 +100,7 @@ type Dependencies = Pick<FilesEnvironment, 'events' | 'clock'>;
 export async function endUpload(files: Dependencies, hold: UploadHold, reason: ServiceError, end: UploadEnd): Promise<UploadRecord> {
   const record = await decideEnd(files, hold, reason, end);
   removeContent(end.contentPath ?? record.contentPath);
-  return tellEnd(files, hold, end.context);
+  return emitEnd(files, hold, end.context);
 }
 
 /** Decides that an upload comes to nothing, for all who may have it later, too. `tellEnd` follows, once its content is gone. @throws as `endUpload` */
@@ -119,7 +119,7 @@ export function decideEnd(
  *
  * @throws as `endUpload`
  */
-export async function tellEnd({ events }: Pick<Dependencies, 'events'>, hold: UploadHold, given?: EventContext): Promise<UploadRecord> {
+export async function emitEnd({ events }: Pick<Dependencies, 'events'>, hold: UploadHold, given?: EventContext): Promise<UploadRecord> {
   const { record } = hold;
   if (!record?.ending) throw new Error('The end of the upload was not decided.');
   const { id, path, origin, contentPath, ending } = record;
@@ -133,9 +133,9 @@ export async function tellEnd({ events }: Pick<Dependencies, 'events'>, hold: Up
       id: eventIds.unfinishedUploadEnded,
       context,
       data: { ...members, reason: how },
-      uuid: eventUuidOf(id, eventIds.unfinishedUploadEnded),
+      uuid: uploadEventUuid(id, eventIds.unfinishedUploadEnded),
     });
-  await events.emitDurable({ id: eventIds.uploadFailed, context, data: members, uuid: eventUuidOf(id, eventIds.uploadFailed) });
+  await events.emitDurable({ id: eventIds.uploadFailed, context, data: members, uuid: uploadEventUuid(id, eventIds.uploadFailed) });
   return concludeEnd(hold, record, ending);
 }
 

@@ -3,9 +3,9 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { keptName } from '../disk/temporaries.ts';
 import { openWriteTarget } from '../disk/opened.ts';
-import { type Entry, entryOf } from '../entry.ts';
+import { keptName } from '../disk/temporaries.ts';
+import { type Entry, toEntry } from '../entry.ts';
 import { ResumableUpload } from './resumable-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';
 
@@ -35,7 +35,7 @@ export async function beginUpload(
   paths.checkFileSize(lengthBytes ?? 0);
   const target = openWriteTarget(mounts.roots, realPath);
   target.parent.close();
-  verify?.(target.existing && entryOf(target.name, target.existing));
+  verify?.(target.existing && toEntry(target.name, target.existing));
   const reservation = await quotas.reserve(mounts.roots, account.quotaSizeBytes, target.existing?.size ?? 0, lengthBytes ?? 0);
   reservation.release();
   const { request: _, ...origin } = context;
@@ -49,7 +49,7 @@ export async function beginUpload(
   const data = { metadata: order.metadata, api_backend: order.backendUuid === undefined ? undefined : 'yes' };
   events.emitGrouped(paths.draft(eventIds.uploadStarted, path, data));
   const upload = new ResumableUpload(paths, hold, hold.record, request.realPath);
-  upload.isTold = false;
+  upload.isKnownToClient = false;
   return upload;
 }
 
@@ -74,7 +74,7 @@ export async function findUpload(
 }
 
 /** What is known of an upload that was begun before: requests that bring content to it come to their end first. @see AccountFiles.lookAtResumable */
-export async function lookAtUpload(paths: AccountPaths, id: string): Promise<UploadRecord> {
+export async function inspectUpload(paths: AccountPaths, id: string): Promise<UploadRecord> {
   const { uploads, clock } = paths.environment;
   await ownUpload(paths, id);
   await uploads.quiet(id);

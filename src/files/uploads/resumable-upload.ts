@@ -6,17 +6,16 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
+import { openWriteTarget } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { keptName } from '../disk/temporaries.ts';
-import { openWriteTarget } from '../disk/opened.ts';
 import type { Entry } from '../entry.ts';
 import { transferData } from '../operations/file-download.ts';
-import { tellUploaded, type UploadResult } from '../operations/file-upload.ts';
+import { emitUploaded, type UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
-import { decideEnd, removeContent, tellEnd } from './end-upload.ts';
+import { decideEnd, emitEnd, removeContent, resumedData, uploadEventUuid } from './end-upload.ts';
 import { takeOverContent } from './take-over.ts';
-import { eventUuidOf, resumedData } from './end-upload.ts';
 import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
 /** Faults after which a later request may still go on: nothing is wrong with the upload itself. `internal` is a disk that fails, for example. */
@@ -61,7 +60,7 @@ export class ResumableUpload {
   /** Told when so much of it is on disk while a request brings more; not of all there is. */
   onProgress: ((offsetBytes: number) => void) | undefined;
   /** Whether its client knows its URL. What nobody can go on with ends with the first fault. */
-  isTold = true;
+  isKnownToClient = true;
 
   /** @param realPath asks anew whatever may refuse the upload, and resolves with where it will be written */
   constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
@@ -107,7 +106,7 @@ export class ResumableUpload {
 
   /** Ends a request that met a fault: the upload is over with it, or kept for another request where the fault may pass. */
   async fail(error: unknown): Promise<void> {
-    if (!this.isTold || isFinal(error)) await this.end(error);
+    if (!this.isKnownToClient || isFinal(error)) await this.end(error);
     else if (this.#receiving) await this.#goBack();
     else this.release();
   }
@@ -278,7 +277,7 @@ export class ResumableUpload {
     const completion = {
       inode: `${dev}-${ino}`,
       target,
-      eventUuid: eventUuidOf(id, eventIds.fileUploaded),
+      eventUuid: uploadEventUuid(id, eventIds.fileUploaded),
       atMs: clock.nowMs(),
       data,
       asidePath,
@@ -298,7 +297,7 @@ export class ResumableUpload {
       ...this.#paths.draft(eventIds.fileUploaded, path, { ...data, replaced: isReplacement || undefined }),
       uuid: completion.eventUuid,
     };
-    return { entry, delivery: await tellUploaded(this.#paths, durability, draft, backendUuid) };
+    return { entry, delivery: await emitUploaded(this.#paths, durability, draft, backendUuid) };
   }
 
   /** Keeps how the end was answered, and lets the next request have that. */
@@ -326,10 +325,10 @@ export class ResumableUpload {
       await this.#noted;
       receiving?.reservation.release();
       const data = receiving && this.#eventData(receiving);
-      await decideEnd(environment, this.#hold, asServiceError(reason), { how, isTold: this.isTold, data });
+      await decideEnd(environment, this.#hold, asServiceError(reason), { how, isTold: this.isKnownToClient, data });
       await receiving?.writer.discard();
       removeContent(this.#record.contentPath);
-      this.#record = await tellEnd(environment, this.#hold, context);
+      this.#record = await emitEnd(environment, this.#hold, context);
       environment.quotas.removed(mounts.roots);
     } finally {
       await receiving?.writer.leave();

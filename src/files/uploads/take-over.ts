@@ -7,7 +7,7 @@ import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.
 import { syncOpenedFolder } from '../disk/folder-sync.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { inodeOf, isKeptName, keptName } from '../disk/temporaries.ts';
+import { inodeAt, isKeptName, keptName } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
 import { removeContent } from './end-upload.ts';
 import { isLost, type UploadHold, type UploadRecord } from './upload-store.ts';
@@ -86,11 +86,11 @@ async function copyBeginning(
  */
 export function putAside(contentPath: string, asidePath: string, inode: string): boolean {
   try {
-    if (inodeOf(contentPath) === inode && isKeptName(basename(contentPath))) renameSync(contentPath, asidePath);
+    if (inodeAt(contentPath) === inode && isKeptName(basename(contentPath))) renameSync(contentPath, asidePath);
     syncFolder(dirname(asidePath));
   } catch (error) {
     if (!['ENOENT', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw error;
   }
   // Somebody may have done it before, and not have come to note it.
-  return inodeOf(asidePath) === inode;
+  return inodeAt(asidePath) === inode;
 }

@@ -17,12 +17,12 @@ export class PassingUploads {
   /** @returns tells that it has ended, once or more often */
   enter(upload: PassingUpload): () => void {
     this.#underWay.add(upload);
-    this.#countOf.set(upload.accountUuid, this.countOf(upload.accountUuid) + 1);
+    this.#countOf.set(upload.accountUuid, this.count(upload.accountUuid) + 1);
     return () => this.#leave(upload);
   }
 
   /** How many an account has. */
-  countOf(accountUuid: string): number {
+  count(accountUuid: string): number {
     return this.#countOf.get(accountUuid) ?? 0;
   }
 
@@ -33,7 +33,7 @@ export class PassingUploads {
 
   #leave(upload: PassingUpload): void {
     if (!this.#underWay.delete(upload)) return;
-    const count = this.countOf(upload.accountUuid) - 1;
+    const count = this.count(upload.accountUuid) - 1;
     if (count === 0) this.#countOf.delete(upload.accountUuid);
     else this.#countOf.set(upload.accountUuid, count);
   }

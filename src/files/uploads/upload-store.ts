@@ -194,7 +194,7 @@ export function isLost(error: unknown): boolean {
 /** The same upload after a change. */
 export function changed(record: UploadRecord, change: UploadChange, nowMs: number, limits: UploadLimits): UploadRecord {
   const after = { ...record, ...change };
-  return { ...after, expiresMs: expiryOf(after, nowMs, limits) };
+  return { ...after, expiresMs: computeExpiry(after, nowMs, limits) };
 }
 
 /** Whether the end of an upload was begun and is not done. */
@@ -228,6 +228,6 @@ export function newProgress(lengthBytes: number | undefined): UploadProgress {
 }
 
 /** When the time of an upload is over, from now on. */
-export function expiryOf({ outcome }: Pick<UploadProgress, 'outcome'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
+export function computeExpiry({ outcome }: Pick<UploadProgress, 'outcome'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
   return nowMs + (outcome ? keptWhenOverMs : expireAfterMs);
 }

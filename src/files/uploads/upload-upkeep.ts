@@ -6,11 +6,10 @@ import type { Log } from '../../lib/log.ts';
 import { severalAtOnce } from '../../lib/turns/several-at-once.ts';
 import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
-import { inodeOf } from '../disk/temporaries.ts';
+import { inodeAt } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { concludeEnd, endsAtOnce, endUpload, removeContent, tellEnd, whileHeld } from './end-upload.ts';
+import { concludeEnd, emitEnd, endsAtOnce, endUpload, removeContent, uploadEventUuid, whileHeld } from './end-upload.ts';
 import { putAside } from './take-over.ts';
-import { eventUuidOf } from './end-upload.ts';
 import { isEnding, type UploadCompletion, type UploadHold, type UploadRecord } from './upload-store.ts';
 
 /** How often somebody looks after uploads that no request looks after. */
@@ -40,8 +39,8 @@ export class UploadUpkeep {
 
   /** Looks once, and from then on again and again. */
   async start(): Promise<void> {
-    await this.look();
-    this.#timer = this.#dependencies.clock.every(periodMs, () => void this.look());
+    await this.run();
+    this.#timer = this.#dependencies.clock.every(periodMs, () => void this.run());
   }
 
   /** Ends once what is under way is done. */
@@ -51,7 +50,7 @@ export class UploadUpkeep {
   }
 
   /** Looks after all that there is now. Never rejects: what cannot be done is tried again. */
-  look(): Promise<void> {
+  run(): Promise<void> {
     this.#running ??= this.#look().finally(() => {
       this.#running = undefined;
     });
@@ -70,7 +69,7 @@ export class UploadUpkeep {
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });
     try {
-      await uploads.endLost?.((id, sinceMs) => isJournalled(eventUuidOf(id, eventIds.fileUploaded), sinceMs));
+      await uploads.endLost?.((id, sinceMs) => isJournalled(uploadEventUuid(id, eventIds.fileUploaded), sinceMs));
       await lookAfter(await uploads.completing(), (hold, record) => this.#settle(hold, record));
       await lookAfter(await uploads.expired(), (hold, record) => this.#expire(hold, record));
     } catch (error) {
@@ -99,14 +98,14 @@ export class UploadUpkeep {
     if (outcome) return;
     if (ending) {
       removeContent(contentPath);
-      if (await isJournalled(eventUuidOf(record.id, eventIds.uploadFailed), ending.atMs)) await concludeEnd(hold, record, ending);
-      else await tellEnd(files, hold);
+      if (await isJournalled(uploadEventUuid(record.id, eventIds.uploadFailed), ending.atMs)) await concludeEnd(hold, record, ending);
+      else await emitEnd(files, hold);
       return;
     }
     if (!completion) return;
     // Whoever began the end may only sleep: from here on its rename finds nothing, or this one finds that it was done.
     const isAside = putAside(contentPath, completion.asidePath, completion.inode);
-    if (isAside && inodeOf(completion.target) !== completion.inode) {
+    if (isAside && inodeAt(completion.target) !== completion.inode) {
       await hold.change({ completion: undefined, contentPath: completion.asidePath });
       return;
     }
@@ -128,7 +127,7 @@ export class UploadUpkeep {
   ): Promise<boolean> {
     const { files, isJournalled } = this.#dependencies;
     if (await isJournalled(eventUuid, atMs)) return true;
-    if (inodeOf(target) !== inode) return false;
+    if (inodeAt(target) !== inode) return false;
     await hold.confirm();
     const members = { ...pathData(path, `${dirname(target)}/${baseName(path)}`), ...data };
     await files.events.emitDurable({ id: eventIds.fileUploaded, context: origin, data: members, uuid: eventUuid });

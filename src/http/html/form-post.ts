@@ -125,7 +125,7 @@ function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): st
   if (!name.includes('\r\n') || name.includes('/')) return name;
   const { files } = clientOf(exchange);
   const candidates = [name, name.replaceAll('\r\n', '\n'), name.replaceAll('\r\n', '\r')];
-  return candidates.find((candidate) => files.look(targetPath(folder, candidate)) !== undefined) ?? name;
+  return candidates.find((candidate) => files.inspect(targetPath(folder, candidate)) !== undefined) ?? name;
 }
 
 /** The page that lists what would be deleted, with the button that does it. */
@@ -134,8 +134,8 @@ async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: 
   const members: MemberToDelete[] = [];
   for await (const name of inTurns(await selectedMembers(exchange, folder, fields))) {
     const path = targetPath(folder, name);
-    const entry = files.look(path, 'confirmDeletion');
-    members.push({ name, entry: entry && { isFolder: entry.isFolder, sizeBytes: files.isTold(path) ? entry.sizeBytes : undefined } });
+    const entry = files.inspect(path, 'confirmDeletion');
+    members.push({ name, entry: entry && { isFolder: entry.isFolder, sizeBytes: files.isVisible(path) ? entry.sizeBytes : undefined } });
   }
   const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
   return { status: 200, headers: pageHeaders(), body };

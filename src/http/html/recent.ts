@@ -137,7 +137,7 @@ function shownChange(files: AccountFiles, { kind, path: changed, destination, is
 /** @returns undefined for what the account may not see at present */
 function look(files: AccountFiles, path: VirtualPath): { entry: Entry | undefined } | undefined {
   try {
-    return { entry: files.look(path) };
+    return { entry: files.inspect(path) };
   } catch (error) {
     if (isServiceError(error)) return undefined;
     throw error;

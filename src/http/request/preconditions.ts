@@ -64,7 +64,7 @@ export async function preconditions(
   asked: ConditionalRequest = { method: exchange.method, headers: { ...conditionHeaders(exchange), if: header(exchange, 'if') } },
 ): Promise<Preconditions> {
   const { files } = clientOf(exchange);
-  if (tellingNames.some((name) => asked.headers[name] !== undefined)) files.requireTold(path, failureId(asked.method, exchange));
+  if (tellingNames.some((name) => asked.headers[name] !== undefined)) files.requireVisible(path, failureId(asked.method, exchange));
   const holds = await ifConditions(exchange, path, asked.headers.if);
   return (current) => {
     const verdict = evaluateConditions({
@@ -94,7 +94,7 @@ async function ifConditions(
   );
   return (current) =>
     lists.some(({ path, conditions, tokens }) => {
-      const entry = path !== own ? lookedUp(exchange, path) : clientOf(exchange).files.isTold(path) ? current : undefined;
+      const entry = path !== own ? lookedUp(exchange, path) : clientOf(exchange).files.isVisible(path) ? current : undefined;
       return conditions.every((condition) => isMet(condition, entry, tokens) !== condition.negated);
     });
 }
@@ -107,7 +107,7 @@ function isMet(condition: IfCondition, entry: Entry | undefined, tokens: Readonl
 // What the client must not see counts as absent: a condition must tell nothing either.
 function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
   try {
-    return clientOf(exchange).files.look(path);
+    return clientOf(exchange).files.inspect(path);
   } catch (error) {
     if (isServiceError(error, 'forbidden', 'name-reserved', 'in-use')) return undefined;
     throw error;
@@ -116,7 +116,7 @@ function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
 
 async function tokensOf(exchange: Exchange, path: VirtualPath): Promise<ReadonlySet<string>> {
   try {
-    const locks = await clientOf(exchange).files.locksOf(path).covering();
+    const locks = await clientOf(exchange).files.locksAt(path).covering();
     return new Set(locks.map((lock) => lock.token));
   } catch (error) {
     if (isServiceError(error, 'forbidden', 'name-reserved', 'in-use')) return new Set();

@@ -177,7 +177,7 @@ async function runBuiltIn(
     await files.createFolder(path);
   } catch (error) {
     const isThere = isServiceError(error, 'exists') && command === 'create-folder-if-missing';
-    if (!isThere || !files.look(path, 'createFolder')?.isFolder) throw error;
+    if (!isThere || !files.inspect(path, 'createFolder')?.isFolder) throw error;
   }
   return [];
 }

@@ -52,12 +52,12 @@ function describeFile(c: HttpContext): Promise<Response> {
   const exchange = c.env;
   const path = pathOf(c);
   const { files } = clientOf(exchange);
-  const entry = files.look(path, 'readFile');
+  const entry = files.inspect(path, 'readFile');
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
   if (entry.isFolder) throw new FolderRedirect(path);
   const headers = fileHeaders(exchange, entry);
   const reply = conditional(exchange, entry, headers) ?? { status: 200, headers: { ...headers, 'content-length': entry.sizeBytes } };
-  files.noteHead(path, false);
+  files.emitHead(path, false);
   return respond(c, reply);
 }
 

@@ -123,7 +123,7 @@ export function memberFailure(target: string, error: unknown): MemberResult {
  * @returns a problem for each path that was left
  */
 export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?: AbortSignal): Promise<readonly Problem[]> {
-  const entry = files.look(path, 'deleteMember');
+  const entry = files.inspect(path, 'deleteMember');
   if (!entry?.isFolder) {
     await files.deleteFile(path);
     return [];
@@ -140,7 +140,7 @@ export async function* runTrigger(
 ): AsyncGenerator<MemberResult> {
   const { files } = clientOf(exchange);
   const looks = eachMember(folder, names, async (path) => {
-    if (!files.look(path, 'lookAtFile')) throw new ServiceError('not-found', 'Path not found.');
+    if (!files.inspect(path, 'lookAtFile')) throw new ServiceError('not-found', 'Path not found.');
     return [];
   });
   const results = await allResults(looks);

@@ -68,7 +68,7 @@ export async function getFolder(c: HttpContext): Promise<Response> {
   const exchange = c.env;
   const format = folderFormat(exchange);
   const search = searchOf(exchange);
-  if (exchange.isHead) clientOf(exchange).files.noteHead(pathOf(c), true);
+  if (exchange.isHead) clientOf(exchange).files.emitHead(pathOf(c), true);
   else if (search !== '' && asksForLines(exchange)) return sendFoundLines(c, search);
   else if (search !== '' && format !== 'zip') return format === 'json' ? sendFoundLines(c, search) : sendSearchPage(c, search);
   switch (format) {
@@ -98,6 +98,6 @@ export const refuseMkcolBody: HttpMiddleware = ({ env: exchange }, next) => {
 
 /** POST to a folder whose URL lacks its final slash is sent there. */
 export const redirectPostOfFolder: HttpMiddleware = ({ env: { method, target, client } }, next) => {
-  if (method === 'POST' && target.kind === 'member' && client?.files.look(target.path)?.isFolder) throw new FolderRedirect(target.path);
+  if (method === 'POST' && target.kind === 'member' && client?.files.inspect(target.path)?.isFolder) throw new FolderRedirect(target.path);
   return next();
 };

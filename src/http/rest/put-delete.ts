@@ -25,7 +25,7 @@ export async function makeCollection(c: HttpContext): Promise<Response> {
   const path = pathOf(c);
   if (hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
   const { files } = clientOf(exchange);
-  if (exchange.incoming.headers.if !== undefined) (await preconditions(exchange, path))(files.look(path, 'createFolder'));
+  if (exchange.incoming.headers.if !== undefined) (await preconditions(exchange, path))(files.inspect(path, 'createFolder'));
   try {
     await files.createFolder(path);
   } catch (error) {

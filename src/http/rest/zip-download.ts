@@ -58,7 +58,7 @@ async function gatherMembers(
     checkClient();
     const path = selectedPath(folder, name);
     const nameInArchive = changed.get(name) ?? name;
-    const entry = files.look(path);
+    const entry = files.inspect(path);
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     if (entry.isLink) continue;
     if (entry.isFolder) await gatherFolder(files, path, nameInArchive, members, checkClient);

@@ -65,7 +65,7 @@ async function createUpload(c: HttpContext, path: VirtualPath, metadataValue?: s
   const order = await uploadOrder(exchange, path, lengthBytes, {}, metadataValue);
   const upload = await beginUpload(exchange, path, order);
   const whole = isComplete ? wholeContent(order.notes) : undefined;
-  upload.isTold = announceUpload(exchange, upload);
+  upload.isKnownToClient = announceUpload(exchange, upload);
   if (digests.length === 0) announceProgress(exchange, upload);
   try {
     await receiveContent(exchange, upload, { digests, observer: whole, overrunEnds: true });
@@ -109,7 +109,7 @@ export function uploadOf(exchange: Exchange): Promise<ResumableUpload> {
 
 /** What a query tells of an upload: whoever brings content to it is cut, other queries are not. @throws ServiceError `not-found` for others' too */
 export function recordOf(exchange: Exchange): Promise<UploadRecord> {
-  return clientOf(exchange).files.lookAtResumable(uploadIdOf(exchange));
+  return clientOf(exchange).files.inspectResumable(uploadIdOf(exchange));
 }
 
 /** HEAD and GET of an upload: how far it is (docs/spec/uploads.md#the-draft). */

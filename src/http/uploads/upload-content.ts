@@ -51,7 +51,7 @@ export async function receiveContent(exchange: Exchange, upload: ResumableUpload
 }
 
 async function settle(exchange: Exchange, upload: ResumableUpload, error: unknown, request: ContentRequest): Promise<void> {
-  if (!upload.isTold || isEnd(error, request)) return upload.end(error);
+  if (!upload.isKnownToClient || isEnd(error, request)) return upload.end(error);
   if (request.digests.length > 0) await upload.rollBack();
   await upload.keep(false);
   if (isServiceError(error, 'client-gone'))

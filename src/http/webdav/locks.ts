@@ -36,7 +36,7 @@ interface LockDiscovery {
 /** Looks up all locks that a PROPFIND will show, before it begins to write. */
 export async function lockDiscoveryOf(exchange: Exchange, path: VirtualPath, isFolder: boolean): Promise<LockDiscovery> {
   const nowMs = exchange.service.clock.nowMs();
-  const locked = clientOf(exchange).files.locksOf(path);
+  const locked = clientOf(exchange).files.locksAt(path);
   const own = await locked.covering();
   const below = await locked.onMembers();
   const href = urlPathOf(path, isFolder);
@@ -70,9 +70,9 @@ export async function lockMember(c: HttpContext): Promise<Response> {
   const verify = await preconditions(exchange, path);
   const info = await readXmlBody(exchange);
   const locked = files.lockable(path);
-  const entry = files.look(path, 'lock');
+  const entry = files.inspect(path, 'lock');
   verify(entry);
-  const isTold = files.isTold(path);
+  const isTold = files.isVisible(path);
   const isFolder = isTold ? entry?.isFolder === true : exchange.target.kind === 'member' && exchange.target.isFolder;
   if (!info) return respond(c, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = ownerOf(info);

@@ -34,7 +34,7 @@ export async function refuseProperties(c: HttpContext): Promise<Response> {
   const path = pathOf(c);
   const { files } = clientOf(exchange);
   if (!exchange.service.options.webdav_compatibility) {
-    await files.noteDeniedProperties(path, denial);
+    await files.emitPropertiesDenied(path, denial);
     throw new ServiceError('never-allowed', denial);
   }
   const root = await readXmlBody(exchange);
@@ -43,9 +43,9 @@ export async function refuseProperties(c: HttpContext): Promise<Response> {
   const changes = root.children.filter((child) => child.namespace === davNamespace && ['set', 'remove'].includes(child.name));
   const names = namesOf(changes.flatMap((child) => davChild(child, 'prop')?.children ?? []));
   if (names.length === 0) throw new ServiceError('bad-request', 'The PROPPATCH body names no property.');
-  const entry = files.look(path);
+  const entry = files.inspect(path);
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
-  await files.noteDeniedProperties(path, denial);
+  await files.emitPropertiesDenied(path, denial);
   const denied = propstat(names.map((name) => writeProperty(name, '')).join(''), 403);
   return respond(c, {
     status: 207,
@@ -144,7 +144,7 @@ export async function propfind(c: HttpContext): Promise<Response> {
   const { files } = clientOf(exchange);
   const depth = listingDepth(exchange);
   const request = propfindRequest(await readXmlBody(exchange));
-  const entry = files.look(path);
+  const entry = files.inspect(path);
   const namesFolder = target.kind === 'member' && target.isFolder;
   if (!entry || (namesFolder && !entry.isFolder)) throw new ServiceError('not-found', 'Path not found.');
   const space = asksForSpace(request) && entry.isFolder ? await spaceOf(files, path) : undefined;

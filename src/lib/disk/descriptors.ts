@@ -7,7 +7,7 @@ const chunkBytes = 1024 * 1024;
 /**
  * The content of an open file from its beginning, in chunks that share one buffer: each is used up before the next is asked for.
  */
-export async function* contentOf(fd: number): AsyncGenerator<Buffer> {
+export async function* readChunks(fd: number): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(chunkBytes);
   for (let position = 0; ; ) {
     const { bytesRead } = await readAsync(fd, buffer, 0, chunkBytes, position);
@@ -23,7 +23,7 @@ export async function* contentOf(fd: number): AsyncGenerator<Buffer> {
  *
  * @param timeMs Unix time in milliseconds, with a fraction
  */
-export function timeToSet(timeMs: number): number {
+export function toSeconds(timeMs: number): number {
   return (Math.round(timeMs * 1000) + 0.5) / 1e6;
 }
 

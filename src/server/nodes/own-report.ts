@@ -26,7 +26,7 @@ export async function ownReport(view: ServerView, { started, tally, listening, j
   const services = await view.listeners.figures();
   const { server, files } = view.core;
   const counted = tally();
-  const transfers = files.transfers.look();
+  const transfers = files.transfers.list();
   return {
     name: server.name,
     host: hostname(),

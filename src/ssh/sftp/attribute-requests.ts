@@ -25,7 +25,7 @@ export class AttributeRequests {
   /** What is at a path, which may be an upload under way. @throws ServiceError */
   async entry(path: VirtualPath): Promise<Entry> {
     const upload = this.#uploads.at(path);
-    const entry = this.#client.files.look(path);
+    const entry = this.#client.files.inspect(path);
     if (upload) return upload.entry();
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     return entry;

@@ -72,7 +72,7 @@ export class Listing implements OpenHandle {
   }
 
   async entry(): Promise<Entry> {
-    const entry = this.#files.look(this.path);
+    const entry = this.#files.inspect(this.path);
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     return entry;
   }

@@ -1,7 +1,7 @@
 import { fstatSync, readSync } from 'node:fs';
 import type { AccountFiles } from '../../files/account-files.ts';
 import { asServiceError } from '../../files/disk/system-errors.ts';
-import { type Entry, entryOf } from '../../files/entry.ts';
+import { type Entry, toEntry } from '../../files/entry.ts';
 import type { OpenDownload } from '../../files/operations/file-download.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
 import { readvAsync } from '../../lib/disk/descriptors.ts';
@@ -130,7 +130,7 @@ export class OpenFile implements OpenHandle {
   }
 
   async entry(): Promise<Entry> {
-    return entryOf(this.#download.entry.name, fstatSync(this.#download.fd));
+    return toEntry(this.#download.entry.name, fstatSync(this.#download.fd));
   }
 
   async write(): Promise<void> {

@@ -1,10 +1,9 @@
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { type PassingUpload, PassingUploads } from '../../files/uploads/upload-holds.ts';
-import { UploadHolds } from '../../files/uploads/upload-holds.ts';
+import { type PassingUpload, PassingUploads, UploadHolds } from '../../files/uploads/upload-holds.ts';
 import {
   changed,
-  expiryOf,
+  computeExpiry,
   isEnding,
   isUploadId,
   newProgress,
@@ -67,7 +66,7 @@ export class FileUploadStore implements UploadStore {
     const { limits, clock } = this.#options;
     this.#requireRoom(order.accountUuid);
     const progress = newProgress(lengthBytes);
-    const record = { ...order, ...progress, id: newUploadId(), expiresMs: expiryOf(progress, clock.nowMs(), limits()) };
+    const record = { ...order, ...progress, id: newUploadId(), expiresMs: computeExpiry(progress, clock.nowMs(), limits()) };
     // Counted before it is on disk, so that of many at once none is too many.
     this.#keep(record);
     try {
@@ -159,7 +158,7 @@ export class FileUploadStore implements UploadStore {
 
   #requireRoom(accountUuid: string): void {
     const { maxPerAccount } = this.#options.limits();
-    if ((this.#countOf.get(accountUuid) ?? 0) + this.#passing.countOf(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
+    if ((this.#countOf.get(accountUuid) ?? 0) + this.#passing.count(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
   }
 
   // What is over does not count: an account may have as many as it likes of those.

@@ -1,7 +1,7 @@
 import { type PassingUpload, PassingUploads } from '../../files/uploads/upload-holds.ts';
 import {
   changed,
-  expiryOf,
+  computeExpiry,
   isEnding,
   isUploadId,
   keptWhenOverMs,
@@ -119,9 +119,9 @@ export class RedisUploadStore implements SharedUploadStore {
   async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
     const limits = this.#limits();
     const progress = newProgress(lengthBytes);
-    const record = { ...order, ...progress, id: newUploadId(), expiresMs: expiryOf(progress, this.#clock.nowMs(), limits) };
+    const record = { ...order, ...progress, id: newUploadId(), expiresMs: computeExpiry(progress, this.#clock.nowMs(), limits) };
     const { id, expiresMs } = record;
-    const most = limits.maxPerAccount - this.#passing.countOf(order.accountUuid);
+    const most = limits.maxPerAccount - this.#passing.count(order.accountUuid);
     const args = [id, JSON.stringify(record), expiresMs, pathMember(record), most, this.#lifeMs(record)];
     if ((await this.#link.run(addScript, this.#keysOf(record).slice(0, 4), args)) !== 1) refuseMoreThan(limits.maxPerAccount);
     return record;
@@ -199,7 +199,7 @@ export class RedisUploadStore implements SharedUploadStore {
     const leave = this.#passing.enter(upload);
     try {
       const others = Number(await this.#link.call(['SCARD', this.#key(`uploads-of:${upload.accountUuid}`)]));
-      if (others + this.#passing.countOf(upload.accountUuid) > maxPerAccount) refuseMoreThan(maxPerAccount);
+      if (others + this.#passing.count(upload.accountUuid) > maxPerAccount) refuseMoreThan(maxPerAccount);
     } catch (error) {
       leave();
       throw error;

@@ -4,10 +4,9 @@ import type { Clock } from '../../lib/clock.ts';
 import { makeFolders, removeDurably, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { inodeOf } from '../disk/temporaries.ts';
-import { removeContent } from './end-upload.ts';
+import { inodeAt } from '../disk/temporaries.ts';
+import { removeContent, resumedData } from './end-upload.ts';
 import type { PassingUpload } from './upload-holds.ts';
-import { resumedData } from './end-upload.ts';
 import {
   isUploadId,
   type SharedUploadStore,
@@ -28,7 +27,7 @@ interface Note {
  * The unfinished uploads of several nodes, with a note in this node's data folder of each that it began or went on with: where the shared store loses
  * one, it is ended with `uploadFailed` and its content goes, in place of being forgotten in silence; one that has become a file is told of with `fileUploaded`.
  */
-export class NotedUploads implements UploadStore {
+export class BackedUpUploads implements UploadStore {
   readonly #store: SharedUploadStore;
   readonly #folder: string;
   readonly #clock: Clock;
@@ -168,7 +167,7 @@ function stateOf({ contentPath, completion }: UploadRecord): string {
 
 /** Whether the content of an upload is the file that it was to become. Its event may be missing. */
 function hasItsName({ completion }: UploadRecord): boolean {
-  return completion !== undefined && inodeOf(completion.target) === completion.inode;
+  return completion !== undefined && inodeAt(completion.target) === completion.inode;
 }
 
 function statsOf(path: string): Stats | undefined {

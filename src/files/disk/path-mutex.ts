@@ -1,0 +1,36 @@
+/** Lets one action at a time change what a real path means; within one process. */
+export class PathMutex {
+  /** Of each path, the action that runs and those that wait, in their order. */
+  readonly #queues = new Map<string, (() => void)[]>();
+
+  /** Runs an action while no other one has any of the real paths; actions run in the order in which they were asked for. */
+  async runExclusive<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
+    // One order everywhere prevents deadlocks.
+    const ordered = paths.length === 1 ? paths : [...new Set(paths)].sort();
+    const locked: string[] = [];
+    try {
+      for (const path of ordered) {
+        await this.#lock(path);
+        locked.push(path);
+      }
+      return await action();
+    } finally {
+      for (const path of locked) this.#unlock(path);
+    }
+  }
+
+  #lock(path: string): Promise<void> {
+    return new Promise((grant) => {
+      const queue = this.#queues.get(path) ?? [];
+      this.#queues.set(path, queue);
+      if (queue.push(grant) === 1) grant();
+    });
+  }
+
+  #unlock(path: string): void {
+    const queue = this.#queues.get(path) ?? [];
+    queue.shift();
+    if (queue.length === 0) this.#queues.delete(path);
+    queue[0]?.();
+  }
+}
