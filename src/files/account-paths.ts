@@ -17,11 +17,8 @@ import type { Change, LockGuard } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 
-/**
- * What SSH services say instead of the events of HTTP services, which the operations on files name: ID by ID, undefined for what SSH does
- * not tell. What is not here is the same for both.
- */
-const counterparts: ReadonlyMap<number, number | undefined> = new Map<number, number | undefined>([
+/** SSH services emit these in place of the events of HTTP services, or nothing (undefined); all other events are common to both. */
+const sshEventIds: ReadonlyMap<number, number | undefined> = new Map<number, number | undefined>([
   [eventIds.fileOpened, eventIds.sftpFileOpened],
   [eventIds.folderOpened, eventIds.sftpFolderOpened],
   [eventIds.folderCreated, eventIds.sftpFolderCreated],
@@ -47,31 +44,20 @@ const counterparts: ReadonlyMap<number, number | undefined> = new Map<number, nu
 ]);
 
 /**
- * The ID of an event as a component tells it.
- *
- * @param id as HTTP services say it
- * @param componentType of the service that emits it
- * @returns undefined when it is not told
- */
-function eventIdFor(id: number, componentType: string): number | undefined {
-  return componentType === 'ssh' && counterparts.has(id) ? counterparts.get(id) : id;
-}
-
-/**
- * What every operation on an account's files begins and ends with: permissions, the way from a virtual path to a real
- * one, locks, events. For the operations in this folder alone; the rest of the service goes through `AccountFiles`.
+ * The steps that all operations on an account's files share: permissions, real paths, locks, events. Only the operations in this folder
+ * use it; the rest of the service goes through `AccountFiles`.
  */
 export class AccountPaths {
   readonly account: Account;
   readonly mounts: Mounts;
   readonly environment: FilesEnvironment;
-  /** Who and which component. */
+  /** Client and component, for the events. */
   readonly context: EventContext;
-  /** What the client may do in spite of locks. */
+  /** The locks that the client holds. */
   readonly locks: LockGuard;
   readonly #requestData: Readonly<Record<string, unknown>>;
 
-  /** @param requestData what the events of this request carry besides */
+  /** @param requestData additional data of this request's events */
   constructor(
     account: Account,
     mounts: Mounts,
@@ -94,7 +80,7 @@ export class AccountPaths {
     if (!this.account.permissions.allowsAny(path, neededRights[operation])) throw denied();
   }
 
-  /** Whether the account may be told what stands at a path, which a listing of its folder tells as well; by `traverse` alone, that it is a folder. */
+  /** Whether the account may know what exists at a path, which a listing of its folder shows as well; `traverse` alone shows folders. */
   isVisible(path: VirtualPath): boolean {
     const { permissions } = this.account;
     if (permissions.allowsAny(path, neededRights.lookAtFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))
@@ -103,7 +89,7 @@ export class AccountPaths {
   }
 
   /**
-   * Refuses a request whose outcome depends on what stands at a path, to those who may not be told of it.
+   * Refuses a request whose outcome would reveal what exists at a path that is not visible.
    *
    * @throws ServiceError `forbidden`
    */
@@ -111,7 +97,7 @@ export class AccountPaths {
     if (!this.isVisible(path)) throw new ServiceError('forbidden', 'Conditions need the right to read or list what they are about.');
   }
 
-  /** What stands at a path, whoever asks. */
+  /** The entry at a path, without a check of permissions. */
   entryAt(path: VirtualPath): Entry | undefined {
     const location = this.mounts.locate(path);
     if (location.kind === 'nowhere') return undefined;
@@ -128,14 +114,14 @@ export class AccountPaths {
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
-  /** @throws ServiceError `not-found` for what cannot be, `fixed-folder` for a purely virtual folder */
+  /** @throws ServiceError `not-found` below purely virtual folders, `fixed-folder` for such a folder */
   real(location: Location): string {
     if (location.kind === 'real') return location.realPath;
     if (location.kind === 'virtual') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     throw new ServiceError('not-found', 'Path not found.');
   }
 
-  /** @throws ServiceError `fixed-folder` where nothing can be created, `name-invalid` for a name that is not to be made, or out of everybody's reach */
+  /** @throws ServiceError `fixed-folder` where nothing can be created, `name-invalid` for a name that is forbidden or too long */
   writable(location: Location): string {
     if (location.kind !== 'real') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     checkNewName(basename(location.realPath));
@@ -143,7 +129,7 @@ export class AccountPaths {
     return location.realPath;
   }
 
-  /** @throws ServiceError `fixed-folder` for what is fixed, `storage-full` when changes cannot be recorded */
+  /** @throws ServiceError `fixed-folder` for fixed folders, `storage-full` when changes cannot be journalled */
   removable(path: VirtualPath): string {
     this.environment.events.assertWritable();
     const location = this.mounts.locate(path);
@@ -152,7 +138,7 @@ export class AccountPaths {
   }
 
   /**
-   * Refuses a change that a lock forbids, whichever service it was taken through.
+   * Refuses a change that a lock forbids, whichever service took the lock.
    *
    * @throws ServiceError `locked`
    */
@@ -161,20 +147,20 @@ export class AccountPaths {
     if (location.kind === 'real') await this.locks.requireUnlocked(this.mounts.roots, location.realPath, change);
   }
 
-  /** Forgets the locks of what was deleted or moved away (RFC 4918 §9.6, §9.9); those that cannot be reached end by themselves. */
+  /** Releases the locks of a path that was deleted or moved away (RFC 4918 §9.6, §9.9); locks that cannot be reached expire. */
   async forgetLocks(path: VirtualPath): Promise<void> {
     const location = this.mounts.locate(path);
     if (location.kind !== 'real') return;
     try {
       await this.locks.forget(this.mounts.roots, location.realPath);
     } catch (error) {
-      // It is deleted or moved by then, whatever becomes of its locks.
+      // The change is already made, so its success does not depend on the locks.
       if (!isServiceError(error, 'unavailable')) this.environment.log.warn('locks could not be forgotten', { reason: error });
     }
   }
 
   /**
-   * The sub-folders of a folder that may be deleted whole, itself included, parents first; none of a link, which is deleted itself.
+   * The sub-folders of a folder that may be deleted whole, itself included, parents first; none for a link, which is deleted itself.
    *
    * @throws ServiceError `forbidden` when the folder or one member may not be deleted
    */
@@ -184,31 +170,30 @@ export class AccountPaths {
     if (isLink) return folders;
     for await (const member of walkTree(this.mounts.roots, realPath)) {
       if (member.isFolder) folders.push(member.relativePath);
-      // What is hidden, such as content of unfinished uploads, makes no folder less empty.
+      // Hidden files, such as the content of unfinished uploads, need no right.
       if (member.relativePath === '' || (!member.isFolder && isHiddenName(baseName(member.relativePath as VirtualPath)))) continue;
-      const memberVirtualPath = `${path}/${member.relativePath}` as VirtualPath;
       const needed = neededRights[member.isFolder ? 'deleteFolder' : 'deleteFile'];
-      if (!this.account.permissions.allowsAny(memberVirtualPath, needed)) throw denied();
+      if (!this.account.permissions.allowsAny(`${path}/${member.relativePath}` as VirtualPath, needed)) throw denied();
     }
     return folders;
   }
 
-  /** Emits an event about a path, with the path members that file events carry (docs/spec/events.md#file-events). */
+  /** Emits an event with the path members of file events (docs/spec/events.md#file-events). */
   emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
-    if (this.eventId(id) !== undefined) this.environment.events.emit(this.draft(id, path, data));
+    if (this.#eventId(id) !== undefined) this.environment.events.emit(this.draft(id, path, data));
   }
 
-  /** Tells of a change that took effect by one event. @see emitDone */
+  /** Emits the one event of a change that took effect. @see emitDone */
   async emitDurable(id: number, path: VirtualPath, data?: Record<string, unknown>, durability = new Durability()): Promise<void> {
     await this.emitDone(durability, [this.draft(id, path, data)]);
   }
 
   /**
-   * Tells of a change that took effect; its events are on disk when the promise resolves. Where the disk failed after the change they have
-   * `durable: false`, and event `internalError` names the fault (docs/spec/events.md#durability).
+   * Emits the events of a change that took effect; they are on disk when the promise resolves. If the disk failed after the change, they
+   * have `durable: false`, and event `internalError` describes the fault (docs/spec/events.md#durability).
    *
    * @param emit journals one of the events
-   * @throws ServiceError `not-durable` for such a fault, and when an event is not safe in the journal: the change is made all the same
+   * @throws ServiceError `not-durable` for such a fault, or when an event is not safe in the journal: the change is made all the same
    */
   async emitDone(
     durability: Durability,
@@ -217,9 +202,9 @@ export class AccountPaths {
   ): Promise<void> {
     let recorded = 0;
     for (const draft of drafts) {
-      const told = durability.fault === undefined ? draft : { ...draft, data: { ...draft.data, durable: false } };
+      const emitted = durability.fault === undefined ? draft : { ...draft, data: { ...draft.data, durable: false } };
       await durability.attempt(async () => {
-        await emit(told);
+        await emit(emitted);
         recorded++;
       });
     }
@@ -229,48 +214,47 @@ export class AccountPaths {
     throw fault;
   }
 
-  /** Notes that a change took effect and may not outlive a power cut. @returns what its client is told */
+  /** Reports that a change took effect and may not survive a power cut. @returns the error for the client */
   notDurable(fault: unknown, path: unknown): ServiceError {
     return notDurable(this.environment, fault, this.context, { path });
   }
 
-  /** The ID of an event as this component tells it, undefined when it does not. */
-  eventId(id: number): number | undefined {
-    return eventIdFor(id, this.context.component.type);
+  /** @returns undefined for an event that this component does not emit */
+  #eventId(id: number): number | undefined {
+    return this.context.component.type === 'ssh' && sshEventIds.has(id) ? sshEventIds.get(id) : id;
   }
 
-  /** The draft of such an event, which is told. */
   draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
-    return { id: this.eventId(id) ?? id, context: this.context, data: Object.assign(this.#pathData(path), this.#requestData, data) };
+    return { id: this.#eventId(id) ?? id, context: this.context, data: Object.assign(this.#pathData(path), this.#requestData, data) };
   }
 
-  /** The path members that file events carry, to be used for several events. */
+  /** The path members of file events, for several events about one path. */
   pathMembers(path: VirtualPath): SharedMembers {
     return new SharedMembers(this.#pathData(path));
   }
 
-  /** Emits an event of a read with such members, together with others of this turn (`EventDispatcher.emitGrouped`). */
-  emitGrouped(ofHttp: number, shared: SharedMembers, data?: Readonly<Record<string, unknown>>): void {
-    const id = this.eventId(ofHttp);
+  /** Emits an event of a read with such members (`EventDispatcher.emitGrouped`). */
+  emitGrouped(httpId: number, shared: SharedMembers, data?: Readonly<Record<string, unknown>>): void {
+    const id = this.#eventId(httpId);
     if (id === undefined) return;
     this.environment.events.emitGrouped({ id, context: this.context, shared, data: Object.assign({}, this.#requestData, data) });
   }
 
-  /** @throws ServiceError `too-large` for a file of more bytes than the account may write */
+  /** @throws ServiceError `too-large` for a file larger than the account may write */
   checkFileSize(bytes: number): void {
     const limitBytes = this.account.fileWriteSizeBytes;
     if (limitBytes > 0 && bytes > limitBytes)
       throw new ServiceError('too-large', `A file must not be larger than ${limitBytes} bytes.`, { details: { of_file: true } });
   }
 
-  /** The meaning of a fault, with the event of the failed operation emitted. */
+  /** Emits the event of a failed operation. @returns the error for the client */
   reported(id: number, path: VirtualPath, error: unknown, data: Record<string, unknown> = {}): ServiceError {
     const meaning = asServiceError(error);
     this.emit(id, path, { details: meaning.message, ...data });
     return meaning;
   }
 
-  /** Runs `action`; a fault is reported as event `id`. */
+  /** Runs `action`; its fault is reported as event `id`. */
   orReport<T>(id: number, path: VirtualPath, action: () => T): T {
     try {
       return action();
@@ -279,7 +263,16 @@ export class AccountPaths {
     }
   }
 
-  /** When the latest of the virtual folders below a path was modified; Unix time in milliseconds, 0 when all are missing. */
+  /** As `orReport`, for an action that takes time. */
+  async orReportAsync<T>(id: number, path: VirtualPath, action: () => Promise<T>, data?: Record<string, unknown>): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      throw this.reported(id, path, error, data);
+    }
+  }
+
+  /** Latest modification time of the virtual folders below a path; Unix time in milliseconds, 0 when all are missing. */
   #newestBelow(path: VirtualPath): number {
     const times = this.mounts.virtualFoldersBelow(path).map(({ realPath }) => inspect(this.mounts.roots, realPath)?.stats.mtimeMs ?? 0);
     return Math.max(0, ...times);
@@ -303,12 +296,12 @@ export function pathData(path: VirtualPath, realPath: string): Record<string, un
   };
 }
 
-/** What is thrown for want of a right; it tells nothing of what is there. */
+/** The error for a missing right; it does not reveal what exists. */
 export function denied(): ServiceError {
   return new ServiceError('forbidden', 'Permission denied.');
 }
 
-// An upload's temporary file must not be read, replaced or removed by its name, nor what is removed already.
+// Temporary files of uploads, and files that NFS still holds, must not be read, replaced or removed by their names.
 function checkNotReserved(path: VirtualPath): void {
   if ((path.includes('.svc-') || path.includes('.nfs')) && path.split('/').some(isHiddenName))
     throw new ServiceError('name-reserved', 'This name is reserved.');

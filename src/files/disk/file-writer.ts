@@ -12,7 +12,16 @@ import {
   unlinkSync,
   writevSync,
 } from 'node:fs';
-import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, toSeconds, writevAsync } from '../../lib/disk/descriptors.ts';
+import {
+  dropWritten,
+  fdatasyncAsync,
+  fsyncAsync,
+  ftruncateAsync,
+  futimesAsync,
+  toSeconds,
+  totalBytes,
+  writevAsync,
+} from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
@@ -24,54 +33,52 @@ import { asServiceError } from './system-errors.ts';
 
 /** How a written file gets its name. */
 export interface FinishOptions {
-  /** Refuses by throwing what a lock on the path forbids. Writing may take hours: one that somebody took meanwhile counts, too. */
+  /** Throws when a lock forbids the change; locks that were taken while the file was written count, too. */
   requireUnlocked: () => Promise<void>;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
-  /** Access time to set with it; else it is the same. */
+  /** Access time to set with it; by default the same. */
   accessedMs?: number | undefined;
-  /** Runs in the turn of the rename, with what the name means at that moment; throwing keeps the old file. */
+  /** Runs under the mutex of the rename, with the current file of that name; throwing keeps that file. */
   verify?: ((current: Entry | undefined) => void) | undefined;
-  /** Room under a quota; ended by `finish` when that succeeds. */
+  /** Ended by `finish` when that succeeds. */
   reservation?: QuotaReservation;
 }
 
-/** Writes a file piece by piece, wherever the pieces belong. Ended with `finish` or `discard`. */
+/** Writes pieces of a file in any order. Ends with `finish` or `discard`. */
 export interface RandomWriter {
-  /** Whether the file itself is written, and not one that takes its place. */
+  /** Whether it writes into the file itself, and not into one that replaces it. */
   readonly isInPlace: boolean;
-  /** For reading what was written. */
   readonly fd: number;
   writeAt(chunks: readonly Buffer[], position: number): Promise<void>;
-  /** Cuts or lengthens what was written; what is added is zeros. */
+  /** Cuts the file, or lengthens it with zeros. */
   truncate(sizeBytes: number): Promise<void>;
-  /** What is there so far goes to the disk. Fails also for what could not be written before. */
+  /** Has all that was written on disk. Fails also for what could not be written before. */
   sync(): Promise<void>;
-  /** @param durability has the fault of a disk that failed once the file had its name */
+  /** @param durability gets the fault of a disk that failed after the file had its name */
   finish(durability: Durability, options?: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }>;
-  /** @param reservation room under a quota, for what stays */
+  /** @param reservation counts what stays */
   discard(reservation?: QuotaReservation): Promise<void>;
 }
 
-/** A file is written synchronously up to this size, into the cache of the system: the thread pool would cost far more. */
+/** Files up to this size are written synchronously, into the page cache: the thread pool would cost far more. */
 const atOnceBytes = 128 * 1024;
 
-/** So much of a large file is sent to the disk at once while the rest still comes in. */
+/** A large file is synced after each such part while the rest still comes in. */
 const syncEveryBytes = 32 * 1024 * 1024;
 
 /**
- * Of content that may come in many pieces, the first so soon, and then twice as much each time: each piece ends on the disk. More of them in
- * a piece of 8 MiB cost more than the end has to wait: each is a commit of the file system, for which writing stops.
+ * The first such part of content that may come in many pieces; each further one is twice as large. More syncs would slow each piece of 8 MiB
+ * down by more than its end has to wait: writing stops during each commit of the file system.
  */
 const firstSyncBytes = 4 * 1024 * 1024;
 
-/** Whoever wants to know what is on disk is told again when so much more is. */
-const tellEveryBytes = 16 * 1024 * 1024;
+/** Synced content is reported after this many more bytes. */
+const reportEveryBytes = 16 * 1024 * 1024;
 
 /**
- * Writes a file so that its name means either the old content or the whole new one: into a hidden temporary
- * file beside the target, synced, then renamed, then the folder synced. Whoever creates a writer ends it with
- * `finish` or `discard`.
+ * Writes a file so that its name means either the old content or the whole new one: into a hidden temporary file beside the target,
+ * synced, then renamed, then the folder synced. Ends with `finish`, `discard`, `suspend` or `leave`.
  */
 export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
@@ -81,44 +88,44 @@ export class FileWriter implements RandomWriter {
   readonly #temporaryName: string;
   readonly #onSynced: ((sizeBytes: number) => void) | undefined;
   #isNameSynced: boolean;
-  readonly #fd: number;
-  #state: 'open' | 'ended' = 'open';
-  /** Where the written part ends. */
+  readonly fd: number;
+  #isOpen = true;
+  /** End of the written part. */
   sizeBytes = 0;
   #unsyncedBytes = 0;
   #syncAtBytes: number;
-  #toldBytes: number;
+  #reportedBytes: number;
   #syncing: Promise<void> | undefined;
   #syncFailure: unknown;
 
   /**
-   * @param newMode permission bits of a file that is new, before those that the process takes away (umask)
-   * @param kept the content that earlier requests left, to go on behind it
+   * @param newMode permission bits of a new file, before the umask
+   * @param kept content of earlier requests, to be continued
    */
   constructor(
     target: WriteTarget,
     { temporaries, pathMutex }: Pick<FilesEnvironment, 'temporaries' | 'pathMutex'>,
     newMode = 0o666,
-    kept?: ContentToGoOn,
+    kept?: KeptContent,
   ) {
     this.#target = target;
-    this.#temporaries = kept ? unnoted : temporaries;
+    this.#temporaries = kept ? unrecorded : temporaries;
     this.#pathMutex = pathMutex;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
     this.#syncAtBytes = kept ? firstSyncBytes : syncEveryBytes;
-    this.#toldBytes = kept?.sizeBytes ?? 0;
-    // Of an upload that nothing has come of yet there may be no file.
+    this.#reportedBytes = kept?.sizeBytes ?? 0;
+    // An upload that received nothing may have no file.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
     try {
-      this.#fd = openSync(
+      this.fd = openSync(
         target.parent.member(this.#temporaryName),
         constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT : 0) | (kept ? 0 : constants.O_EXCL),
         target.existing ? target.existing.mode & 0o777 : newMode,
       );
       if (kept) this.#cutTo(kept.sizeBytes);
-      if (target.existing) keepOwnerAndMode(this.#fd, target.existing);
+      if (target.existing) keepOwnerAndMode(this.fd, target.existing);
     } catch (error) {
       this.#temporaries.delete(this.#temporaryRealPath);
       target.parent.close();
@@ -126,14 +133,14 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  // What lies behind was never confirmed; what does not reach so far has lost what was.
+  // Bytes beyond the size were never confirmed; a shorter file has lost confirmed bytes.
   #cutTo(sizeBytes: number): void {
-    const stats = fstatSync(this.#fd);
+    const stats = fstatSync(this.fd);
     if (!stats.isFile() || stats.size < sizeBytes) {
-      closeSync(this.#fd);
+      closeSync(this.fd);
       throw new ServiceError('not-found', 'The content of the upload is gone.');
     }
-    if (stats.size > sizeBytes) ftruncateSync(this.#fd, sizeBytes);
+    if (stats.size > sizeBytes) ftruncateSync(this.fd, sizeBytes);
     this.sizeBytes = sizeBytes;
   }
 
@@ -141,14 +148,9 @@ export class FileWriter implements RandomWriter {
     return `${this.#target.parent.realPath}/${this.#temporaryName}`;
   }
 
-  /** For copying by descriptor (copy_file_range and the like). */
-  get fd(): number {
-    return this.#fd;
-  }
-
-  /** Whether the folder that it is in has no name any more: it cannot be finished then. */
+  /** Whether the folder was removed, so that the file cannot be finished. */
   get isFolderGone(): boolean {
-    return this.#state === 'open' && fstatSync(this.#target.parent.fd).nlink === 0;
+    return this.#isOpen && fstatSync(this.#target.parent.fd).nlink === 0;
   }
 
   /** Appends chunks. */
@@ -156,35 +158,34 @@ export class FileWriter implements RandomWriter {
     await this.writeAt(chunks, this.sizeBytes);
   }
 
-  /** Puts chunks at a place of the file with one gathered write, repeated when the kernel took less. */
+  /** Writes chunks at a position with one gathered write, repeated when the kernel took less. */
   async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
     let rest = [...chunks];
     let at = position;
-    const isSmall = position + bytesOf(rest) <= atOnceBytes;
+    const isSmall = position + totalBytes(rest) <= atOnceBytes;
     try {
       while (rest.length > 0) {
-        let { bytesWritten } = isSmall ? { bytesWritten: writevSync(this.#fd, rest, at) } : await writevAsync(this.#fd, rest, at);
+        const bytesWritten = isSmall ? writevSync(this.fd, rest, at) : (await writevAsync(this.fd, rest, at)).bytesWritten;
         at += bytesWritten;
         this.#unsyncedBytes += bytesWritten;
         this.sizeBytes = Math.max(this.sizeBytes, at);
-        while (rest.length > 0 && bytesWritten >= (rest[0] as Buffer).length) bytesWritten -= (rest.shift() as Buffer).length;
-        if (rest.length > 0 && bytesWritten > 0) rest = [(rest[0] as Buffer).subarray(bytesWritten), ...rest.slice(1)];
+        rest = dropWritten(rest, bytesWritten);
       }
       this.#syncEarly();
-      // Linux tells of a failed sync once: it must not get lost.
+      // Linux reports a failed sync only once.
       if (this.#syncFailure !== undefined) throw this.#syncFailure;
     } catch (error) {
       throw asServiceError(error);
     }
   }
 
-  // While a large file still comes in, what is there goes to the disk, so that the end has little to wait for.
+  // Syncs a large file while it still comes in, so that the end has little to wait for.
   #syncEarly(): void {
     if (this.#syncing || this.#unsyncedBytes < this.#syncAtBytes) return;
     this.#unsyncedBytes = 0;
     this.#syncAtBytes = Math.min(2 * this.#syncAtBytes, syncEveryBytes);
     const syncedBytes = this.sizeBytes;
-    this.#syncing = fdatasyncAsync(this.#fd)
+    this.#syncing = fdatasyncAsync(this.fd)
       .then(() => this.#confirm(syncedBytes))
       .catch((error) => {
         this.#syncFailure ??= error;
@@ -194,14 +195,14 @@ export class FileWriter implements RandomWriter {
       });
   }
 
-  // Content is worth nothing without its name.
   async #confirm(syncedBytes: number): Promise<void> {
-    if (!this.#onSynced || syncedBytes - this.#toldBytes < tellEveryBytes) return;
-    this.#toldBytes = syncedBytes;
+    if (!this.#onSynced || syncedBytes - this.#reportedBytes < reportEveryBytes) return;
+    this.#reportedBytes = syncedBytes;
     await this.#syncName();
     this.#onSynced(syncedBytes);
   }
 
+  // Content without a name would be lost.
   async #syncName(): Promise<void> {
     if (this.#isNameSynced) return;
     await syncOpenedFolder(this.#target.parent.fd);
@@ -210,7 +211,7 @@ export class FileWriter implements RandomWriter {
 
   async truncate(sizeBytes: number): Promise<void> {
     try {
-      await ftruncateAsync(this.#fd, sizeBytes);
+      await ftruncateAsync(this.fd, sizeBytes);
       this.sizeBytes = sizeBytes;
     } catch (error) {
       throw asServiceError(error);
@@ -218,19 +219,15 @@ export class FileWriter implements RandomWriter {
   }
 
   async sync(): Promise<void> {
-    // What is under way covers a part; the rest need not wait for it.
-    const rest = fdatasyncAsync(this.#fd).catch((error) => {
+    // A sync under way covers a part; the rest need not wait for it.
+    const rest = fdatasyncAsync(this.fd).catch((error) => {
       this.#syncFailure ??= error;
     });
     await Promise.all([this.#syncing, rest]);
     if (this.#syncFailure !== undefined) throw asServiceError(this.#syncFailure);
   }
 
-  /**
-   * Gives the file another name to get in the end.
-   *
-   * @param target taken over in any case: closed here
-   */
+  /** Changes the name that the file gets in the end. @param target is owned by the writer from now on, also on failure */
   retarget(target: WriteTarget): void {
     const old = this.#target;
     try {
@@ -250,10 +247,10 @@ export class FileWriter implements RandomWriter {
   }
 
   /**
-   * Makes the written content the file's content, on disk when the promise resolves.
+   * Gives the written content its name, on disk when the promise resolves.
    *
-   * @param durability has the fault of a disk that failed once the file had its name
-   * @returns the new file's entry, and whether there was a file of its name
+   * @param durability gets the fault of a disk that failed after the file had its name
+   * @returns the new file's entry, and whether it replaced a file
    */
   async finish(durability: Durability, options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
     const { parent, name } = this.#target;
@@ -262,18 +259,18 @@ export class FileWriter implements RandomWriter {
       if (this.#syncFailure !== undefined) throw this.#syncFailure;
       if (options.modifiedMs !== undefined) {
         const time = toSeconds(options.modifiedMs);
-        await futimesAsync(this.#fd, options.accessedMs === undefined ? time : toSeconds(options.accessedMs), time);
+        await futimesAsync(this.fd, options.accessedMs === undefined ? time : toSeconds(options.accessedMs), time);
       }
-      await fsyncAsync(this.#fd).catch((error) => {
+      await fsyncAsync(this.fd).catch((error) => {
         this.#syncFailure = error;
         throw error;
       });
-      const entry = toEntry(name, fstatSync(this.#fd));
+      const entry = toEntry(name, fstatSync(this.fd));
       await options.requireUnlocked();
       const { freed, isReplacement } = await this.#pathMutex.runExclusive([`${parent.realPath}/${name}`], () =>
         this.#putInPlace(entry, options),
       );
-      this.#state = 'ended';
+      this.#isOpen = false;
       await durability.syncFolder(parent.fd);
       await freed;
       return { entry, isReplacement };
@@ -282,7 +279,7 @@ export class FileWriter implements RandomWriter {
         throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
       throw asServiceError(error);
     } finally {
-      if (this.#state === 'ended') void this.#close();
+      if (!this.#isOpen) void this.#close();
     }
   }
 
@@ -309,13 +306,13 @@ export class FileWriter implements RandomWriter {
     return { freed, isReplacement };
   }
 
-  // Of several nodes that create a name under a condition, one succeeds: link(2) fails where there is a name already, rename does not.
+  // If several nodes create a name under a condition, one succeeds: link(2) fails for a name that exists, rename(2) does not.
   #linkAsNew(): boolean {
     const { parent, name } = this.#target;
     try {
       linkSync(parent.member(this.#temporaryName), parent.member(name));
     } catch {
-      // The name is there by now, or the file system has no hard links.
+      // The name exists by now, or the file system has no hard links.
       return false;
     }
     try {
@@ -332,7 +329,7 @@ export class FileWriter implements RandomWriter {
     return current && !current.isSymbolicLink() ? toEntry(this.#target.name, current) : undefined;
   }
 
-  /** Ends it for now: the temporary file stays, all of it on disk, for another one to go on with. */
+  /** Ends the writer; the temporary file stays, all of it on disk, to be continued by another one. */
   async suspend(): Promise<void> {
     try {
       await this.sync();
@@ -340,23 +337,23 @@ export class FileWriter implements RandomWriter {
     } catch (error) {
       throw asServiceError(error);
     } finally {
-      this.#state = 'ended';
+      this.#isOpen = false;
       void this.#close();
     }
   }
 
-  /** Closes it, and touches nothing more. Does nothing after it has ended otherwise. */
+  /** Closes the file and leaves it as it is. Does nothing once the writer has ended. */
   async leave(): Promise<void> {
-    if (this.#state === 'ended') return;
-    this.#state = 'ended';
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     await this.#syncing;
     await this.#close();
   }
 
-  /** Removes the temporary file; the old file stays as it was. Does nothing after `finish` succeeded. */
+  /** Removes the temporary file; the old file stays as it was. Does nothing once the writer has ended. */
   async discard(): Promise<void> {
-    if (this.#state === 'ended') return;
-    this.#state = 'ended';
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     await this.#syncing;
     try {
       unlinkSync(this.#target.parent.member(this.#temporaryName));
@@ -368,29 +365,25 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** @returns resolves once the space of a file that has no name any more is free */
+  /** @returns resolves once the space of a file without a name is free */
   #close(): Promise<void> | undefined {
     this.#target.parent.close();
-    return closeFile(this.#fd, this.sizeBytes);
+    return closeFile(this.fd, this.sizeBytes);
   }
 }
 
 /** Content that several writers write one after the other. */
-interface ContentToGoOn {
+interface KeptContent {
   /** Name of the hidden file, beside the target. */
   name: string;
-  /** So much of it counts. */
+  /** The confirmed part of it. */
   sizeBytes: number;
-  /** Told when so much is on disk, while more still comes. */
+  /** Called with the bytes that are on disk while more still come. */
   onSynced: (sizeBytes: number) => void;
 }
 
-/** Content that is to outlive the process is noted elsewhere. */
-const unnoted = { add() {}, delete() {}, giveBack() {} };
-
-function bytesOf(chunks: readonly Buffer[]): number {
-  return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-}
+/** Content that outlives the process is recorded by the upload store. */
+const unrecorded = { add() {}, delete() {}, giveBack() {} };
 
 function keepOwnerAndMode(fd: number, existing: Stats): void {
   const created = fstatSync(fd);

@@ -1,5 +1,13 @@
 import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
-import { fdatasyncAsync, fsyncAsync, ftruncateAsync, futimesAsync, toSeconds, writevAsync } from '../../lib/disk/descriptors.ts';
+import {
+  dropWritten,
+  fdatasyncAsync,
+  fsyncAsync,
+  ftruncateAsync,
+  futimesAsync,
+  toSeconds,
+  writevAsync,
+} from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import { unlimited } from '../quota.ts';
@@ -8,7 +16,7 @@ import type { Durability } from './folder-sync.ts';
 import type { WriteTarget } from './opened.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Writes into the file itself, for files too large to be copied: whoever reads meanwhile sees what is there so far. */
+/** Writes into the file itself, for files too large to be copied; readers see what is written so far. */
 export class InPlaceWriter implements RandomWriter {
   readonly isInPlace = true;
   readonly fd: number;
@@ -17,7 +25,7 @@ export class InPlaceWriter implements RandomWriter {
   #failure: unknown;
   #isOpen = true;
 
-  /** @param target its parent is closed here */
+  /** @param target its parent is closed by the constructor */
   constructor(target: WriteTarget & { existing: Stats }) {
     this.#name = target.name;
     try {
@@ -40,10 +48,9 @@ export class InPlaceWriter implements RandomWriter {
     let at = position;
     await this.#kept(async () => {
       while (rest.length > 0) {
-        let { bytesWritten } = await writevAsync(this.fd, rest, at);
+        const { bytesWritten } = await writevAsync(this.fd, rest, at);
         at += bytesWritten;
-        while (rest.length > 0 && bytesWritten >= (rest[0] as Buffer).length) bytesWritten -= (rest.shift() as Buffer).length;
-        if (rest.length > 0 && bytesWritten > 0) rest = [(rest[0] as Buffer).subarray(bytesWritten), ...rest.slice(1)];
+        rest = dropWritten(rest, bytesWritten);
       }
     });
   }
@@ -56,7 +63,7 @@ export class InPlaceWriter implements RandomWriter {
     return this.#kept(() => fdatasyncAsync(this.fd));
   }
 
-  // Linux tells of a failed write or sync once: it must not get lost.
+  // Linux reports a failed write or sync only once.
   async #kept(action: () => Promise<void>): Promise<void> {
     try {
       if (this.#failure === undefined) await action();
@@ -80,13 +87,13 @@ export class InPlaceWriter implements RandomWriter {
     return { entry, isReplacement: true };
   }
 
-  /** Ends it; what was written stays, and counts. */
+  /** Closes the file; what was written stays, and counts. */
   async discard(reservation = unlimited): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     const { size } = fstatSync(this.fd);
     closeSync(this.fd);
-    // There was room when it was written; to refuse it now would change nothing.
+    // The bytes are already written, so a refusal would change nothing.
     await reservation.commit(size, this.#oldBytes, () => {}).catch(() => {});
   }
 }

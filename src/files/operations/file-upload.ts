@@ -1,6 +1,7 @@
 import type { BackendDelivery } from '../../events/dispatcher.ts';
 import type { EventDraft } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
+import { totalBytes } from '../../lib/disk/descriptors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
@@ -87,7 +88,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
 
   return {
     async write(chunks) {
-      const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+      const bytes = totalBytes(chunks);
       files.checkFileSize(writer.sizeBytes + bytes);
       await reservation.take(bytes);
       await writer.write(chunks);

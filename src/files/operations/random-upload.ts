@@ -1,5 +1,6 @@
 import { fchmodSync, fstatSync } from 'node:fs';
 import { eventIds } from '../../events/event-ids.ts';
+import { totalBytes } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
@@ -109,7 +110,7 @@ export class RandomUpload implements Transfer {
    * @throws ServiceError `too-large`, `storage-full`; then the upload cannot be committed any more
    */
   write(place: number | 'end', chunks: readonly Buffer[]): Promise<void> {
-    const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    const bytes = totalBytes(chunks);
     const offset = place === 'end' ? this.#comingBytes : place;
     if (bytes > 0) {
       this.#comingBytes = Math.max(this.#comingBytes, offset + bytes);

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { eventIds } from '../../events/event-ids.ts';
-import { readAsync } from '../../lib/disk/descriptors.ts';
+import { readAsync, totalBytes } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
@@ -186,7 +186,7 @@ export class ResumableUpload {
   async write(chunks: readonly Buffer[]): Promise<void> {
     const { writer, reservation } = this.#opened;
     if (this.#failure !== undefined) throw this.#failure;
-    const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    const bytes = totalBytes(chunks);
     const sizeBytes = writer.sizeBytes + bytes;
     const { lengthBytes } = this.#record;
     if (lengthBytes !== undefined && sizeBytes > lengthBytes)

@@ -50,6 +50,20 @@ export const writevAsync = promisify(writev) as unknown as (
   position: number,
 ) => Promise<{ bytesWritten: number }>;
 
+/** What a gathered write that took only `bytes` bytes has left of its chunks. */
+export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] {
+  const rest = [...chunks];
+  let written = bytes;
+  while (rest.length > 0 && written >= (rest[0] as Buffer).length) written -= (rest.shift() as Buffer).length;
+  if (written > 0) rest[0] = (rest[0] as Buffer).subarray(written);
+  return rest;
+}
+
+/** Total length of chunks in bytes. */
+export function totalBytes(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+}
+
 /** Opens a file for reading. @returns undefined when it is not there: past its retention, or not written yet */
 export function openIfThere(path: string): number | undefined {
   try {
