@@ -1,10 +1,32 @@
-import { type EventGroup, eventIds } from './event-ids.ts';
+/** The groups that handlers filter events by (docs/spec/delivery.md#subscription). */
+export const eventGroups = [
+  'authenticated',
+  'session',
+  'process',
+  'success',
+  'failure',
+  'informational',
+  'http',
+  'ssh',
+  'file-operation',
+  'operation-read',
+  'operation-write',
+  'operation-delete',
+  'operation-rename',
+  'operation-create-folder',
+  'authentication',
+  'administration',
+  'component-activation',
+] as const;
+export type EventGroup = (typeof eventGroups)[number];
 
 /** One kind of event: the one table that code, filters and documentation read. */
 export interface EventDefinition {
   id: number;
   /** What happened, for people; also the default message, with `{member}` of the event's data put in. */
   meaning: string;
+  /** The texts of its meaning and, between them, the members of `data` that it names. */
+  texts: readonly string[];
   groups: readonly EventGroup[];
   /** Members of `data` that the event may carry, besides those of file events. */
   data: readonly string[];
@@ -17,6 +39,9 @@ export const pathMembers = ['path', 'real_path', 'file_name', 'directory_name', 
 
 const process = ['process', 'informational'] as const satisfies EventGroup[];
 const component = ['process', 'component-activation'] as const satisfies EventGroup[];
+const componentSuccess = [...component, 'success'] as const;
+const componentFailure = [...component, 'failure'] as const;
+const loginFailure = ['authentication', 'failure'] as const;
 const transferRead = ['duration', 'total_read', 'read_speed'];
 const transferWrite = ['duration', 'total_write', 'write_speed', 'metadata', 'api_backend'];
 const uploadWrite = [...transferWrite, 'resumed'];
@@ -27,361 +52,262 @@ const arrival = ['destination', 'replaced', 'durable'];
 const method = ['username', 'method_uuid', 'method_name', 'method_type'];
 
 function event(id: number, meaning: string, groups: readonly EventGroup[], data: readonly string[] = []): EventDefinition {
-  return { id, meaning, groups, data, isAboutPath: false };
+  const texts = meaning.split(/\{(\w+)\}/);
+  const named = texts.filter((name, index) => index % 2 === 1 && !pathMembers.some((member) => member === name));
+  return { id, meaning, texts, groups, data: [...new Set([...data, ...named])], isAboutPath: false };
 }
 
-function fileEvent(id: number, meaning: string, outcome: EventGroup, operation: EventGroup, data: readonly string[] = []): EventDefinition {
-  const groups: EventGroup[] = ['authenticated', 'http', 'file-operation', operation, outcome];
-  return { id, meaning, groups, data, isAboutPath: true };
+function fileEvent(id: number, meaning: string, outcome: EventGroup, operation: EventGroup, data?: readonly string[]): EventDefinition {
+  return { ...event(id, meaning, ['authenticated', 'http', 'file-operation', operation, outcome], data), isAboutPath: true };
 }
 
 function sftpEvent(id: number, meaning: string, outcome: EventGroup, operation: EventGroup, data: readonly string[] = []): EventDefinition {
-  const groups: EventGroup[] = ['authenticated', 'ssh', 'file-operation', operation, outcome];
-  return { id, meaning, groups, data: ['requested_path', 'mode', ...data], isAboutPath: true };
+  const all = ['requested_path', 'mode', ...data];
+  return { ...event(id, meaning, ['authenticated', 'ssh', 'file-operation', operation, outcome], all), isAboutPath: true };
 }
 
-/** All events, by ID. */
-export const eventCatalogue: readonly EventDefinition[] = [
-  event(eventIds.serverStarting, 'The server is starting.', process, ['version']),
-  event(eventIds.serverStopping, 'The server is stopping.', process),
-  event(
-    eventIds.addressRefused,
+/** All events, by their names in the code, in the order of their IDs. */
+export const definitions = {
+  serverStarting: event(20001, 'The server is starting.', process, ['version']),
+  serverStopping: event(20002, 'The server is stopping.', process),
+  addressRefused: event(
+    20005,
     'A source address was refused by the security policy: {address}. {details}',
     ['failure', 'http', 'authentication'],
-    ['address', 'retry_after', 'username', 'by', 'details'],
+    ['retry_after', 'username', 'by'],
   ),
-  event(eventIds.testEventSent, 'Test event sent by hand.', ['administration', 'informational'], ['uuid', 'name', 'administrator']),
-  event(eventIds.configurationReloaded, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes', 'ended']),
-  event(
-    eventIds.credentialsNotAccepted,
-    'No authentication method accepted the credentials of "{username}".',
-    ['authentication', 'failure'],
-    ['username', 'details'],
-  ),
-  event(
-    eventIds.accountConfigurationBad,
-    'The account configuration of "{username}" has bad values.',
-    ['authentication', 'failure'],
-    [...method, 'details'],
-  ),
-  event(
-    eventIds.homeFolderCreated,
+  testEventSent: event(20011, 'Test event sent by hand.', ['administration', 'informational'], ['uuid', 'name', 'administrator']),
+  configurationReloaded: event(20012, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes', 'ended']),
+  credentialsNotAccepted: event(20021, 'No authentication method accepted the credentials of "{username}".', loginFailure, ['details']),
+  accountConfigurationBad: event(20031, 'The account configuration of "{username}" has bad values.', loginFailure, [...method, 'details']),
+  homeFolderCreated: event(
+    20042,
     'The home folder of "{username}" was created.',
     ['authentication', 'success'],
     [...method, 'path', 'real_path', 'created', 'durable'],
   ),
-  event(
-    eventIds.componentStoppedByFailures,
-    'The component "{name}" stopped after too many failures.',
-    [...component, 'failure'],
-    ['name', 'type', 'uuid', 'failures'],
-  ),
-  event(
-    eventIds.homeFolderUnavailable,
-    'The home folder of "{username}" is not available.',
-    ['authentication', 'failure'],
-    [...method, 'real_path', 'details'],
-  ),
-  event(
-    eventIds.serviceStarted,
-    'The service "{name}" started on {address}:{port}.',
-    [...component, 'success'],
-    ['name', 'type', 'address', 'port'],
-  ),
-  event(
-    eventIds.serviceStartFailed,
-    'The service "{name}" failed to start: {reason}',
-    [...component, 'failure'],
-    ['name', 'type', 'address', 'port', 'reason'],
-  ),
-  event(eventIds.serviceStopped, 'The service "{name}" stopped.', [...component, 'informational'], ['name', 'type', 'reason']),
-  event(eventIds.passwordChanged, 'The password was changed.', ['authenticated', 'administration', 'success'], ['durable']),
-  event(eventIds.passwordChangeFailed, 'The password change failed.', ['authenticated', 'administration', 'failure'], ['details']),
-  event(
-    eventIds.methodSkipped,
+  componentStoppedByFailures: event(20066, 'The component "{name}" stopped after too many failures.', componentFailure, [
+    'type',
+    'uuid',
+    'failures',
+  ]),
+  homeFolderUnavailable: event(20067, 'The home folder of "{username}" is not available.', loginFailure, [
+    ...method,
+    'real_path',
+    'details',
+  ]),
+  serviceStarted: event(20076, 'The service "{name}" started on {address}:{port}.', componentSuccess, ['type']),
+  serviceStartFailed: event(20077, 'The service "{name}" failed to start: {reason}', componentFailure, ['type', 'address', 'port']),
+  serviceStopped: event(20078, 'The service "{name}" stopped.', [...component, 'informational'], ['type', 'reason']),
+  passwordChanged: event(20085, 'The password was changed.', ['authenticated', 'administration', 'success'], ['durable']),
+  passwordChangeFailed: event(20086, 'The password change failed.', ['authenticated', 'administration', 'failure'], ['details']),
+  methodSkipped: event(
+    20111,
     'The authentication method "{method_name}" was skipped because it is stopped.',
     ['authentication', 'informational'],
     method,
   ),
-  event(
-    eventIds.firstCredentialAccepted,
-    'The first of two credentials was accepted: {credentials}.',
-    ['authentication', 'ssh', 'authenticated', 'informational'],
-    ['credentials'],
-  ),
-  event(
-    eventIds.authenticationForbidden,
-    'The authentication method "{method_name}" forbade "{username}".',
-    ['authentication', 'failure'],
-    [...method, 'details', 'response'],
-  ),
-  event(
-    eventIds.authenticationAccepted,
+  firstCredentialAccepted: event(20126, 'The first of two credentials was accepted: {credentials}.', [
+    'authentication',
+    'ssh',
+    'authenticated',
+    'informational',
+  ]),
+  authenticationForbidden: event(20136, 'The authentication method "{method_name}" forbade "{username}".', loginFailure, [
+    ...method,
+    'details',
+    'response',
+  ]),
+  authenticationAccepted: event(
+    20137,
     'The authentication method "{method_name}" accepted the credentials.',
     ['authentication', 'authenticated', 'success'],
     method.slice(1),
   ),
-  event(
-    eventIds.authenticationRejected,
-    'The authentication method "{method_name}" rejected "{username}": {details}',
-    ['authentication', 'failure'],
-    [...method, 'details'],
-  ),
-  event(
-    eventIds.accountConfigurationUnknownKeys,
-    'The account configuration of "{username}" has unknown keys.',
-    ['authentication', 'failure'],
-    [...method, 'details'],
-  ),
-  event(
-    eventIds.componentStarted,
-    'The component "{name}" started.',
-    [...component, 'success'],
-    ['uuid', 'family', 'kind', 'name', 'type', 'reason'],
-  ),
-  event(
-    eventIds.componentStopped,
-    'The component "{name}" stopped: {reason}',
-    [...component, 'failure'],
-    ['uuid', 'family', 'kind', 'name', 'type', 'reason'],
-  ),
-  event(
-    eventIds.deliveryFailed,
+  authenticationRejected: event(20142, 'The authentication method "{method_name}" rejected "{username}": {details}', loginFailure, method),
+  accountConfigurationUnknownKeys: event(20149, 'The account configuration of "{username}" has unknown keys.', loginFailure, [
+    ...method,
+    'details',
+  ]),
+  componentStarted: event(20156, 'The component "{name}" started.', componentSuccess, ['uuid', 'family', 'kind', 'type', 'reason']),
+  componentStopped: event(20157, 'The component "{name}" stopped: {reason}', componentFailure, ['uuid', 'family', 'kind', 'type']),
+  deliveryFailed: event(
+    20174,
     'The delivery of event {event_id} by "{name}" failed: {details}',
     ['process', 'failure'],
-    ['event_id', 'event_uuid', 'uuid', 'name', 'url', 'details', 'status'],
+    ['event_uuid', 'uuid', 'url', 'status'],
   ),
-  event(eventIds.serverStarted, 'The server started.', process, ['version']),
-  event(
-    eventIds.eventDelivered,
+  serverStarted: event(20181, 'The server started.', process, ['version']),
+  eventDelivered: event(
+    20189,
     'Event {event_id} was delivered by "{name}".',
     ['process', 'success'],
-    ['event_id', 'event_uuid', 'uuid', 'name', 'url', 'status'],
+    ['event_uuid', 'uuid', 'url', 'status'],
   ),
-  event(
-    eventIds.administratorLogin,
+  administratorLogin: event(
+    20190,
     'The login of the administrator "{administrator}" was {outcome}.',
     ['administration', 'authentication'],
-    ['administrator', 'outcome', 'way'],
+    ['way'],
   ),
-  event(
-    eventIds.administratorAction,
-    'The administrator "{administrator}" did {action}: {target}',
-    ['administration', 'success'],
-    ['action', 'target', 'administrator'],
-  ),
-  event(
-    eventIds.tlsFilesRefused,
-    'New TLS files of "{name}" cannot be used; those before stay in use.',
-    [...component, 'failure'],
-    ['name', 'type', 'uuid', 'details'],
-  ),
-  event(
-    eventIds.sftpSessionStarted,
+  administratorAction: event(20191, 'The administrator "{administrator}" did {action}: {target}', ['administration', 'success']),
+  tlsFilesRefused: event(20192, 'New TLS files of "{name}" cannot be used; those before stay in use.', componentFailure, [
+    'type',
+    'uuid',
+    'details',
+  ]),
+  sftpSessionStarted: event(
+    30011,
     'An SFTP session started.',
     ['ssh', 'session', 'authenticated', 'informational'],
     ['client_version', 'algorithms'],
   ),
-  event(
-    eventIds.sftpSessionEnded,
+  sftpSessionEnded: event(
+    30012,
     'An SFTP session ended.',
     ['ssh', 'session', 'authenticated', 'informational'],
     ['client_version', 'duration'],
   ),
-  event(eventIds.sshKeyExchangeFailed, 'The key exchange with an SSH client failed: {details}', ['ssh', 'failure'], ['client', 'details']),
-  event(eventIds.sshClientConnected, 'An SSH client connected: {client}.', ['ssh', 'session', 'informational'], ['client']),
-  event(
-    eventIds.sshConnectionEnded,
+  sshKeyExchangeFailed: event(30013, 'The key exchange with an SSH client failed: {details}', ['ssh', 'failure'], ['client']),
+  sshClientConnected: event(30014, 'An SSH client connected: {client}.', ['ssh', 'session', 'informational']),
+  sshConnectionEnded: event(
+    30015,
     'An SSH connection ended: {details}',
     ['ssh', 'session', 'informational'],
-    ['client', 'algorithms', 'duration', 'bytes_received', 'bytes_sent', 'details'],
+    ['client', 'algorithms', 'duration', 'bytes_received', 'bytes_sent'],
   ),
-  event(
-    eventIds.sshRequestUnreadable,
-    'A request could not be read: {details}',
-    ['ssh', 'authenticated', 'failure'],
-    ['details', 'requests'],
-  ),
-  sftpEvent(
-    eventIds.sftpTemporaryFileUploaded,
+  sshRequestUnreadable: event(30016, 'A request could not be read: {details}', ['ssh', 'authenticated', 'failure'], ['requests']),
+  sftpTemporaryFileUploaded: sftpEvent(
+    30017,
     'The file "{path}" was uploaded under a temporary name.',
     'informational',
     'operation-write',
     [...sftpWrite, 'replaced', 'durable'],
   ),
-  sftpEvent(eventIds.sftpFolderOpened, 'The folder "{path}" was opened.', 'informational', 'operation-read'),
-  sftpEvent(eventIds.sftpFolderListed, 'The folder "{path}" was listed.', 'success', 'operation-read', ['members']),
-  sftpEvent(eventIds.sftpListingFailed, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read', ['details']),
-  sftpEvent(eventIds.sftpFileRemoved, 'The file "{path}" was removed.', 'success', 'operation-delete', ['durable']),
-  sftpEvent(eventIds.sftpFileRemovalFailed, 'The file "{path}" could not be removed: {details}', 'failure', 'operation-delete', [
-    'details',
-  ]),
-  sftpEvent(eventIds.sftpRenamed, '"{path}" was renamed to "{destination}".', 'success', 'operation-rename', arrival),
-  sftpEvent(eventIds.sftpRenameFailed, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', [
-    'destination',
-    'details',
-  ]),
-  sftpEvent(eventIds.sftpFolderCreated, 'The folder "{path}" was created.', 'success', 'operation-create-folder', ['durable']),
-  sftpEvent(
-    eventIds.sftpFolderCreationFailed,
-    'The folder "{path}" could not be created: {details}',
+  sftpFolderOpened: sftpEvent(30019, 'The folder "{path}" was opened.', 'informational', 'operation-read'),
+  sftpFolderListed: sftpEvent(30020, 'The folder "{path}" was listed.', 'success', 'operation-read', ['members']),
+  sftpListingFailed: sftpEvent(30021, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read'),
+  sftpFileRemoved: sftpEvent(30023, 'The file "{path}" was removed.', 'success', 'operation-delete', ['durable']),
+  sftpFileRemovalFailed: sftpEvent(30024, 'The file "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
+  sftpRenamed: sftpEvent(30026, '"{path}" was renamed to "{destination}".', 'success', 'operation-rename', arrival),
+  sftpRenameFailed: sftpEvent(30027, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', ['destination']),
+  sftpFolderCreated: sftpEvent(30029, 'The folder "{path}" was created.', 'success', 'operation-create-folder', ['durable']),
+  sftpFolderCreationFailed: sftpEvent(30030, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder'),
+  sftpFolderRemoved: sftpEvent(30032, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['durable']),
+  sftpFolderRemovalFailed: sftpEvent(30033, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
+  sftpAttributesRead: sftpEvent(30035, 'The attributes of "{path}" were looked at.', 'success', 'operation-read'),
+  sftpAttributesReadFailed: sftpEvent(30036, 'The attributes of "{path}" could not be looked at: {details}', 'failure', 'operation-read'),
+  sftpAttributesSet: sftpEvent(30038, 'The attributes of "{path}" were set.', 'success', 'operation-write', attributes),
+  sftpAttributesSetFailed: sftpEvent(
+    30039,
+    'The attributes of "{path}" could not be set: {details}',
     'failure',
-    'operation-create-folder',
-    ['details'],
+    'operation-write',
+    attributes,
   ),
-  sftpEvent(eventIds.sftpFolderRemoved, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['durable']),
-  sftpEvent(eventIds.sftpFolderRemovalFailed, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete', [
-    'details',
-  ]),
-  sftpEvent(eventIds.sftpAttributesRead, 'The attributes of "{path}" were looked at.', 'success', 'operation-read'),
-  sftpEvent(
-    eventIds.sftpAttributesReadFailed,
-    'The attributes of "{path}" could not be looked at: {details}',
-    'failure',
-    'operation-read',
-    ['details'],
-  ),
-  sftpEvent(eventIds.sftpAttributesSet, 'The attributes of "{path}" were set.', 'success', 'operation-write', attributes),
-  sftpEvent(eventIds.sftpAttributesSetFailed, 'The attributes of "{path}" could not be set: {details}', 'failure', 'operation-write', [
-    ...attributes,
-    'details',
-  ]),
-  sftpEvent(eventIds.sftpDownloadFailed, 'The download of "{path}" failed: {details}', 'failure', 'operation-read', [
-    ...transferRead,
-    'details',
-  ]),
-  sftpEvent(eventIds.sftpUploadFailed, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', [
+  sftpDownloadFailed: sftpEvent(30041, 'The download of "{path}" failed: {details}', 'failure', 'operation-read', transferRead),
+  sftpUploadFailed: sftpEvent(30042, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', [
     ...sftpWrite,
-    'details',
     'kept_as',
     'durable',
   ]),
-  sftpEvent(eventIds.sftpFileOpened, 'The file "{path}" was opened.', 'informational', 'file-operation'),
-  sftpEvent(eventIds.sftpOpenFailed, 'The file "{path}" could not be opened: {details}', 'failure', 'file-operation', ['details']),
-  event(eventIds.sshConnectionRefused, 'An SSH connection was refused: {details}', ['ssh', 'failure'], ['details', 'refused']),
-  sftpEvent(eventIds.sftpFileDownloaded, 'The file "{path}" was downloaded.', 'success', 'operation-read', transferRead),
-  sftpEvent(eventIds.sftpFileUploaded, 'The file "{path}" was uploaded.', 'success', 'operation-write', [
+  sftpFileOpened: sftpEvent(30043, 'The file "{path}" was opened.', 'informational', 'file-operation'),
+  sftpOpenFailed: sftpEvent(30044, 'The file "{path}" could not be opened: {details}', 'failure', 'file-operation'),
+  sshConnectionRefused: event(30051, 'An SSH connection was refused: {details}', ['ssh', 'failure'], ['refused']),
+  sftpFileDownloaded: sftpEvent(30067, 'The file "{path}" was downloaded.', 'success', 'operation-read', transferRead),
+  sftpFileUploaded: sftpEvent(30068, 'The file "{path}" was uploaded.', 'success', 'operation-write', [
     ...sftpWrite,
     'replaced',
     'uploaded_as',
     'durable',
   ]),
-  event(
-    eventIds.requestNotAuthorised,
+  requestNotAuthorised: event(
+    40000,
     'The request is not authorised.',
     ['http', 'authentication', 'failure'],
     ['method', 'path', 'details', 'status'],
   ),
-  event(eventIds.internalError, 'Internal error.', ['http', 'failure'], ['method', 'path', 'details', 'status', 'reference']),
-  fileEvent(eventIds.fileOpened, 'The file "{path}" was opened for reading.', 'success', 'operation-read'),
-  fileEvent(eventIds.fileHead, 'HEAD of the file "{path}".', 'success', 'operation-read'),
-  fileEvent(eventIds.folderOpened, 'The folder "{path}" was opened.', 'success', 'operation-read', ['search']),
-  fileEvent(eventIds.folderCreated, 'The folder "{path}" was created.', 'success', 'operation-create-folder', ['durable']),
-  fileEvent(eventIds.folderCreationFailed, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder', [
-    'details',
-  ]),
-  fileEvent(eventIds.fileRemoved, 'The file "{path}" was removed.', 'success', 'operation-delete', ['durable']),
-  fileEvent(eventIds.fileRemovalFailed, 'The file "{path}" could not be removed: {details}', 'failure', 'operation-delete', ['details']),
-  fileEvent(eventIds.listingFailed, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read', ['details']),
-  event(eventIds.sessionTimedOut, 'The session timed out.', ['session', 'http', 'informational']),
-  fileEvent(eventIds.zipStarted, 'The ZIP download of "{path}" started.', 'informational', 'operation-read', ['files']),
-  fileEvent(eventIds.fileUploaded, 'The file "{path}" was uploaded.', 'success', 'operation-write', [
-    ...uploadWrite,
-    'replaced',
-    'durable',
-  ]),
-  fileEvent(eventIds.clientWentAway, 'The client went away in the middle of "{path}".', 'failure', 'operation-read', [
+  internalError: event(40003, 'Internal error.', ['http', 'failure'], ['method', 'path', 'details', 'status', 'reference']),
+  fileOpened: fileEvent(40004, 'The file "{path}" was opened for reading.', 'success', 'operation-read'),
+  fileHead: fileEvent(40005, 'HEAD of the file "{path}".', 'success', 'operation-read'),
+  folderOpened: fileEvent(40007, 'The folder "{path}" was opened.', 'success', 'operation-read', ['search']),
+  folderCreated: fileEvent(40010, 'The folder "{path}" was created.', 'success', 'operation-create-folder', ['durable']),
+  folderCreationFailed: fileEvent(40011, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder'),
+  fileRemoved: fileEvent(40012, 'The file "{path}" was removed.', 'success', 'operation-delete', ['durable']),
+  fileRemovalFailed: fileEvent(40013, 'The file "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
+  listingFailed: fileEvent(40014, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read'),
+  sessionTimedOut: event(40015, 'The session timed out.', ['session', 'http', 'informational']),
+  zipStarted: fileEvent(40016, 'The ZIP download of "{path}" started.', 'informational', 'operation-read', ['files']),
+  fileUploaded: fileEvent(40017, 'The file "{path}" was uploaded.', 'success', 'operation-write', [...uploadWrite, 'replaced', 'durable']),
+  clientWentAway: fileEvent(40018, 'The client went away in the middle of "{path}".', 'failure', 'operation-read', [
     ...transferRead,
     ...transferWrite,
   ]),
-  event(eventIds.badRequest, 'Bad request: {details}', ['http', 'failure'], ['method', 'path', 'details', 'status']),
-  fileEvent(eventIds.uploadStarted, 'The upload of "{path}" started.', 'informational', 'operation-write', ['metadata', 'api_backend']),
-  fileEvent(eventIds.uploadFailed, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', [...uploadWrite, 'details']),
-  fileEvent(eventIds.zipDone, 'The ZIP download of "{path}" is done.', 'success', 'operation-read', [...transferRead, 'files']),
-  fileEvent(eventIds.folderRemoved, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['durable']),
-  fileEvent(eventIds.folderRemovalFailed, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete', [
-    'details',
-  ]),
-  fileEvent(eventIds.nameNotUtf8, 'A name in "{path}" is not valid UTF-8 and is not shown.', 'failure', 'operation-read', ['details']),
-  fileEvent(eventIds.folderAlreadyThere, 'The folder "{path}" is already there.', 'failure', 'operation-create-folder', ['details']),
-  fileEvent(eventIds.openFailed, 'The file "{path}" could not be opened: {details}', 'failure', 'operation-read', ['details']),
-  fileEvent(eventIds.folderHead, 'HEAD of the folder "{path}".', 'success', 'operation-read'),
-  event(eventIds.sessionLoggedOut, 'The session was logged out.', ['session', 'authenticated', 'http', 'success']),
-  fileEvent(eventIds.fileDownloaded, 'The file "{path}" was downloaded.', 'success', 'operation-read', transferRead),
-  fileEvent(eventIds.downloadFailed, 'The download of "{path}" failed: {details}', 'failure', 'operation-read', [
-    ...transferRead,
-    'details',
-  ]),
-  fileEvent(eventIds.zipFailed, 'The ZIP download of "{path}" failed: {details}', 'failure', 'operation-read', [
-    ...transferRead,
-    'files',
-    'details',
-  ]),
-  event(
-    eventIds.urlSuspended,
+  badRequest: event(40019, 'Bad request: {details}', ['http', 'failure'], ['method', 'path', 'status']),
+  uploadStarted: fileEvent(40021, 'The upload of "{path}" started.', 'informational', 'operation-write', ['metadata', 'api_backend']),
+  uploadFailed: fileEvent(40022, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', uploadWrite),
+  zipDone: fileEvent(40025, 'The ZIP download of "{path}" is done.', 'success', 'operation-read', [...transferRead, 'files']),
+  folderRemoved: fileEvent(40026, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['durable']),
+  folderRemovalFailed: fileEvent(40027, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
+  nameNotUtf8: fileEvent(40028, 'A name in "{path}" is not valid UTF-8 and is not shown.', 'failure', 'operation-read', ['details']),
+  folderAlreadyThere: fileEvent(40030, 'The folder "{path}" is already there.', 'failure', 'operation-create-folder', ['details']),
+  openFailed: fileEvent(40035, 'The file "{path}" could not be opened: {details}', 'failure', 'operation-read'),
+  folderHead: fileEvent(40036, 'HEAD of the folder "{path}".', 'success', 'operation-read'),
+  sessionLoggedOut: event(40037, 'The session was logged out.', ['session', 'authenticated', 'http', 'success']),
+  fileDownloaded: fileEvent(40039, 'The file "{path}" was downloaded.', 'success', 'operation-read', transferRead),
+  downloadFailed: fileEvent(40040, 'The download of "{path}" failed: {details}', 'failure', 'operation-read', transferRead),
+  zipFailed: fileEvent(40041, 'The ZIP download of "{path}" failed: {details}', 'failure', 'operation-read', [...transferRead, 'files']),
+  urlSuspended: event(
+    40042,
     'A URL of "{name}" failed and is suspended: {url}',
     ['process', 'failure'],
-    ['uuid', 'name', 'url', 'retry_interval', 'details'],
+    ['uuid', 'retry_interval', 'details'],
   ),
-  fileEvent(eventIds.triggerRun, 'The custom trigger "{name}" was run in "{path}".', 'success', 'operation-write', ['name', 'files']),
-  fileEvent(eventIds.fileRenamed, 'The file "{path}" was renamed to "{destination}".', 'success', 'operation-rename', arrival),
-  fileEvent(eventIds.renameFailed, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', ['destination', 'details']),
-  fileEvent(eventIds.backendReplyInvalid, 'The API back-end gave no valid reply for "{path}".', 'failure', 'operation-write', [
+  triggerRun: fileEvent(40043, 'The custom trigger "{name}" was run in "{path}".', 'success', 'operation-write', ['files']),
+  fileRenamed: fileEvent(40055, 'The file "{path}" was renamed to "{destination}".', 'success', 'operation-rename', arrival),
+  renameFailed: fileEvent(40056, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', ['destination']),
+  backendReplyInvalid: fileEvent(40060, 'The API back-end gave no valid reply for "{path}".', 'failure', 'operation-write', [
     'handler',
     'details',
     'status',
   ]),
-  fileEvent(eventIds.copyStarted, 'The copy of "{path}" to "{destination}" started.', 'informational', 'operation-write', ['destination']),
-  fileEvent(eventIds.fileMoveStarted, 'The move of the file "{path}" to "{destination}" started.', 'informational', 'operation-rename', [
-    'destination',
-  ]),
-  fileEvent(
-    eventIds.folderMoveStarted,
-    'The move of the folder "{path}" to "{destination}" started.',
-    'informational',
-    'operation-rename',
-    ['destination'],
-  ),
-  fileEvent(eventIds.folderRenamed, 'The folder "{path}" was renamed to "{destination}".', 'success', 'operation-rename', arrival),
-  fileEvent(eventIds.propertiesDenied, 'Changing the properties of "{path}" was denied.', 'failure', 'operation-write', ['details']),
-  fileEvent(eventIds.copyFailed, 'The copy of "{path}" failed: {details}', 'failure', 'operation-write', ['destination', 'details']),
-  fileEvent(eventIds.fileCopied, 'The file "{path}" was copied to "{destination}".', 'success', 'operation-write', arrival),
-  fileEvent(eventIds.unfinishedUploadEnded, 'The unfinished upload of "{path}" was {reason}.', 'informational', 'operation-write', [
+  copyStarted: fileEvent(40061, 'The copy of "{path}" to "{destination}" started.', 'informational', 'operation-write'),
+  fileMoveStarted: fileEvent(40062, 'The move of the file "{path}" to "{destination}" started.', 'informational', 'operation-rename'),
+  folderMoveStarted: fileEvent(40063, 'The move of the folder "{path}" to "{destination}" started.', 'informational', 'operation-rename'),
+  folderRenamed: fileEvent(40065, 'The folder "{path}" was renamed to "{destination}".', 'success', 'operation-rename', arrival),
+  propertiesDenied: fileEvent(40066, 'Changing the properties of "{path}" was denied.', 'failure', 'operation-write', ['details']),
+  copyFailed: fileEvent(40067, 'The copy of "{path}" failed: {details}', 'failure', 'operation-write', ['destination']),
+  fileCopied: fileEvent(40068, 'The file "{path}" was copied to "{destination}".', 'success', 'operation-write', arrival),
+  unfinishedUploadEnded: fileEvent(40069, 'The unfinished upload of "{path}" was {reason}.', 'informational', 'operation-write', [
     ...uploadWrite,
-    'reason',
     'details',
   ]),
-];
+};
+
+/** All events, by ID. */
+export const eventCatalogue: readonly EventDefinition[] = Object.values(definitions);
 
 const byId = new Map(eventCatalogue.map((definition) => [definition.id, definition]));
 
-/**
- * The definition of an event.
- *
- * @throws Error for an ID outside the catalogue, which is a fault of the service
- */
+/** The definition of an event. @throws Error for an ID outside the catalogue, which is a fault of the service */
 export function eventDefinition(id: number): EventDefinition {
   const definition = byId.get(id);
   if (!definition) throw new Error(`Event ${id} is not in the catalogue.`);
   return definition;
 }
 
-/** Whether an ID is in the catalogue. */
 export function isEventId(id: number): boolean {
   return byId.has(id);
 }
 
 /** The message of an event: its meaning with members of `data` put in. */
 export function messageOf(id: number, data: Readonly<Record<string, unknown>>): string {
-  const parts = messageParts.get(id) ?? eventDefinition(id).meaning.split(/\{(\w+)\}/);
-  let message = parts[0] as string;
-  for (let index = 1; index < parts.length; index += 2) {
-    const value = data[parts[index] as string];
-    const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
-    message += text + (parts[index + 1] as string);
+  const { texts } = eventDefinition(id);
+  let message = '';
+  for (let index = 0; index < texts.length; index++) {
+    const text = texts[index] as string;
+    const value = index % 2 === 0 ? text : data[text];
+    message += typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
   }
   return message;
 }
-
-/** The texts of each meaning and, between them, the members of `data` that it names. */
-const messageParts = new Map(eventCatalogue.map(({ id, meaning }) => [id, meaning.split(/\{(\w+)\}/)]));

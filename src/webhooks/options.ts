@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { isEventId } from '../events/catalogue.ts';
-import { eventGroups } from '../events/event-ids.ts';
+import { eventGroups, isEventId } from '../events/catalogue.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isObject, parseJson } from '../lib/json.ts';

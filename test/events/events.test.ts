@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventCatalogue, eventDefinition, messageOf } from '../../src/events/catalogue.ts';
+import { eventCatalogue, eventDefinition, eventGroups, messageOf } from '../../src/events/catalogue.ts';
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { processAccount } from '../../src/events/event-factory.ts';
-import { eventGroups } from '../../src/events/event-ids.ts';
 import type { EventLog, EventMarks } from '../../src/events/journal/event-log.ts';
 import { eventJson } from '../../src/events/journal/serialised.ts';
 import { SharedMembers } from '../../src/events/shared-members.ts';

@@ -1,4 +1,5 @@
-import { eventGroups, eventIds } from '../../events/event-ids.ts';
+import { eventGroups } from '../../events/catalogue.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { type LogPosition, parsePosition } from '../../events/journal/position.ts';
 import type { EventSelection } from '../../events/journal/search/event-selection.ts';
 import { ServiceError } from '../../lib/errors.ts';

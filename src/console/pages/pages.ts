@@ -1,5 +1,5 @@
 import pageScripts from 'svc:console-scripts';
-import { eventGroups } from '../../events/event-ids.ts';
+import { eventGroups } from '../../events/catalogue.ts';
 import { languageOf, themeOf } from '../../http/html/page-cookies.ts';
 import { languageChoice, themeChoice } from '../../http/html/pages/account-menu.ts';
 import { type Asset, AssetFiles, assetHeaders, webFile } from '../../http/html/pages/asset-files.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { count, text, time } from '../../../control/shown-node.ts';
+import { eventGroups } from '../../../events/catalogue.ts';
 import type { ServiceEvent } from '../../../events/event.ts';
-import { eventGroups } from '../../../events/event-ids.ts';
 import { deliveryView } from './deliveries.ts';
 
 const members = z.record(text, z.unknown());

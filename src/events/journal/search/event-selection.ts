@@ -1,6 +1,6 @@
+import type { EventGroup } from '../../catalogue.ts';
 import { eventDefinition, isEventId } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
-import type { EventGroup } from '../../event-ids.ts';
 
 /**
  * Which events are searched for; without anything given all. What is given must all hold; of a list one item is enough, and an empty
