@@ -1,5 +1,5 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { noteInternalError } from '../events/internal-error.ts';
+import { reportInternalError } from '../events/internal-error.ts';
 import { faultHeaders, faultOf, statusOf } from '../http/reply/error-reply.ts';
 import { clientGone } from '../http/reply/outgoing.ts';
 import { guarded } from '../lib/guarded.ts';
@@ -65,7 +65,7 @@ export function answerFault(c: ConsoleContext, error: unknown): Response {
   let { message } = fault;
   if (fault.code === 'internal') {
     const { method, path, request, service } = c.env;
-    const { reference } = noteInternalError(service, fault, {
+    const { reference } = reportInternalError(service, fault, {
       logged: { request_id: request.id, method, path },
       context: () => eventContext(c.env),
       data: { status, method, path },

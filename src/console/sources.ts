@@ -5,7 +5,7 @@ import type { Counts } from '../control/shown-node.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { Deliveries } from '../webhooks/records/deliveries.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
-import type { ReplayRequest } from '../webhooks/replay/replay-job.ts';
+import type { ReplayRequest } from '../webhooks/replay/replay-jobs.ts';
 import type { ShownDependencies } from '../webhooks/replay/shown-delivery.ts';
 import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';

@@ -301,7 +301,7 @@ export function isEventId(id: number): boolean {
 }
 
 /** The message of an event: its meaning with members of `data` put in. */
-export function messageOf(id: number, data: Readonly<Record<string, unknown>>): string {
+export function formatMessage(id: number, data: Readonly<Record<string, unknown>>): string {
   const { texts } = eventDefinition(id);
   let message = '';
   for (let index = 0; index < texts.length; index++) {

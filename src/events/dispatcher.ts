@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { EventDraft, EventServer, RequestTrace, ServiceEvent } from './event.ts';
-import { createEvent, dataJsonOf } from './event-factory.ts';
+import { createEvent, stringifyData } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
 
@@ -43,7 +43,7 @@ export interface EventDispatcher {
 const changing = new WeakSet<RequestTrace>();
 
 /** Notes that a request has changed something, or is about to: who repeats it may do it twice. */
-export function noteChange(request: RequestTrace | undefined): void {
+export function recordChange(request: RequestTrace | undefined): void {
   if (request) changing.add(request);
 }
 
@@ -78,7 +78,7 @@ export class JournalledDispatcher implements EventDispatcher {
   }
 
   emitGrouped(draft: EventDraft): void {
-    this.#sink.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined }, dataJsonOf(draft));
+    this.#sink.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined }, stringifyData(draft));
   }
 
   grouped(): Promise<void> | undefined {
@@ -86,7 +86,7 @@ export class JournalledDispatcher implements EventDispatcher {
   }
 
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
-    noteChange(draft.context.request);
+    recordChange(draft.context.request);
     const event = this.#create(draft);
     await this.#sink.appendDurable(event, { group: draft.context.group, takenBy: undefined });
     return event;
@@ -97,7 +97,7 @@ export class JournalledDispatcher implements EventDispatcher {
   }
 
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
-    noteChange(draft.context.request);
+    recordChange(draft.context.request);
     const event = this.#create(draft);
     const marks = { group: draft.context.group, takenBy: this.#blocking.has(handlerUuid) ? handlerUuid : undefined };
     let position: LogPosition | undefined;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { addressFamily, normaliseAddress } from '../lib/headers/forwarded-header.ts';
-import { messageOf } from './catalogue.ts';
+import { formatMessage } from './catalogue.ts';
 import type { EventAccount, EventDraft, EventPeer, EventServer, ServiceEvent } from './event.ts';
 import { jsonTimestamps } from './timestamps.ts';
 
@@ -47,7 +47,7 @@ function dataOf(draft: EventDraft): Record<string, unknown> {
 }
 
 /** The JSON of the `data` of a draft's event, where a part of that is made already. */
-export function dataJsonOf(draft: EventDraft): string | undefined {
+export function stringifyData(draft: EventDraft): string | undefined {
   return draft.shared?.jsonWith(ownData(draft));
 }
 
@@ -61,7 +61,7 @@ export function createEvent(draft: EventDraft, server: EventServer, nowMs: numbe
   return {
     id: String(draft.id),
     uuid: draft.uuid ?? randomUUID(),
-    message: draft.message ?? messageOf(draft.id, data),
+    message: draft.message ?? formatMessage(draft.id, data),
     timestamp: jsonTimestamps(nowMs),
     data,
     account: draft.context.account,

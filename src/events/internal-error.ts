@@ -15,7 +15,7 @@ export interface FaultPlace {
 }
 
 /** Logs an internal error, and emits event `internalError`, which counts it. Never throws. @returns the reference that names it in log and event */
-export function noteInternalError(
+export function reportInternalError(
   { log, events }: { log: Log; events: Pick<EventDispatcher, 'emit'> },
   error: unknown,
   { logged, context, data }: FaultPlace,
@@ -45,7 +45,7 @@ export function notDurable(
   data: Record<string, unknown> = {},
 ): ServiceError {
   const reason = fault instanceof Error ? fault.message : String(fault);
-  const { reference } = noteInternalError(dependencies, fault, {
+  const { reference } = reportInternalError(dependencies, fault, {
     logged: { request_id: context.request?.id },
     context: () => context,
     data: { ...data, details: `${doneOnly}: ${reason}` },

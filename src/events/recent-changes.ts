@@ -1,6 +1,6 @@
 import type { ServiceEvent } from './event.ts';
 import { eventIds } from './event-ids.ts';
-import type { NewestFirstJournal } from './journal/search/newest-first.ts';
+import type { NewestFirstJournal } from './journal/event-log.ts';
 import { newestEvents } from './journal/search/search.ts';
 
 /** What somebody did to a file or folder. */

@@ -1,9 +1,9 @@
 import { basename, dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
 import type { EventContext, EventDraft } from '../events/event.ts';
+import { SharedMembers } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { notDurable } from '../events/internal-error.ts';
-import { SharedMembers } from '../events/shared-members.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { baseName, checkNewName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { Durability } from './disk/folder-sync.ts';

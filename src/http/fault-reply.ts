@@ -2,7 +2,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { PublicFailure } from '../auth/auth-method.ts';
 import { hasChanged } from '../events/dispatcher.ts';
 import { eventIds } from '../events/event-ids.ts';
-import { noteInternalError } from '../events/internal-error.ts';
+import { reportInternalError } from '../events/internal-error.ts';
 import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { namesType } from '../lib/headers/accept-header.ts';
 import { cookieValue } from '../lib/headers/cookies.ts';
@@ -60,7 +60,7 @@ function noteFault(exchange: Exchange, fault: ServiceError): void {
   const status = statusOf[fault.code];
   const data = { method: exchange.method, path: pathForEvents(exchange), details: fault.message, status };
   if (fault.code === 'internal') {
-    const { reference } = noteInternalError(exchange.service, fault, {
+    const { reference } = reportInternalError(exchange.service, fault, {
       logged: { request_id: exchange.request.id, method: exchange.method },
       context: () => exchange.eventContext(),
       data,

@@ -8,8 +8,8 @@ import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.
 import type { EventHandlerOptions } from './options.ts';
 import { createPayload } from './payload/create-payload.ts';
 import type { OutgoingEvent, Payload, RenderedPayload } from './payload/payload.ts';
-import type { RecordedBody } from './payload/recorded-body.ts';
 import type { DeliveryRecord } from './records/delivery-record.ts';
+import type { RecordedBody } from './records/delivery-record-schema.ts';
 import { messageId } from './signing.ts';
 import { createSubscription, type Subscription } from './subscription.ts';
 

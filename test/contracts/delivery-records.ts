@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { DeliveryRecord, DeliveryRecords, RecordKind } from '../../src/webhooks/records/delivery-record.ts';
-import { type DeliveryFilter, deliveryOf, type NamedDelivery, newestDeliveries } from '../../src/webhooks/records/newest-deliveries.ts';
+import { type DeliveryFilter, findDelivery, type NamedDelivery, newestDeliveries } from '../../src/webhooks/records/newest-deliveries.ts';
 
 /** Records that can be added to. */
 export interface WritableRecords {
@@ -128,13 +128,13 @@ export function deliveryRecordsContract(name: string, openOrSkip: (t: TestContex
     await add('deliveries', [delivery(0), delivery(1)]);
     await add('replays', [delivery(2)]);
     for (const named of (await pages(records, {}, 10)).flat()) {
-      assert.deepEqual(await deliveryOf(records, named.id), named);
+      assert.deepEqual(await findDelivery(records, named.id), named);
       const [letter, place] = [named.id[0], named.id.slice(1)];
-      assert.equal(await deliveryOf(records, `${letter === 'd' ? 'r' : 'd'}${place}7`), undefined);
-      assert.equal(await deliveryOf(records, `${letter}${place}1`), undefined);
+      assert.equal(await findDelivery(records, `${letter === 'd' ? 'r' : 'd'}${place}7`), undefined);
+      assert.equal(await findDelivery(records, `${letter}${place}1`), undefined);
     }
     for (const id of ['', 'x', 'd1', 'd-1', 'e1-1', 'd1-1x', 'd999999999999999-999999999999999'])
-      assert.equal(await deliveryOf(records, id), undefined, id);
+      assert.equal(await findDelivery(records, id), undefined, id);
     for (const cursor of ['', 'x', 'd1-1.x', '0:0']) assert.equal(await newestDeliveries(records, {}, { limit: 1, cursor }), undefined);
   });
 

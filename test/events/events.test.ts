@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventCatalogue, eventDefinition, eventGroups, messageOf } from '../../src/events/catalogue.ts';
+import { eventCatalogue, eventDefinition, eventGroups, formatMessage } from '../../src/events/catalogue.ts';
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
+import { SharedMembers } from '../../src/events/event.ts';
 import { processAccount } from '../../src/events/event-factory.ts';
 import type { EventLog, EventMarks } from '../../src/events/journal/event-log.ts';
 import { eventJson } from '../../src/events/journal/serialised.ts';
-import { SharedMembers } from '../../src/events/shared-members.ts';
 import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -26,7 +26,7 @@ test('the catalogue has every decided event once, with groups that exist', () =>
     for (const group of groups) assert.ok(eventGroups.includes(group));
   }
   assert.throws(() => eventDefinition(1));
-  assert.equal(messageOf(40017, { path: '/a' }), 'The file "/a" was uploaded.');
+  assert.equal(formatMessage(40017, { path: '/a' }), 'The file "/a" was uploaded.');
 });
 
 test('timestamps have all their forms', () => {

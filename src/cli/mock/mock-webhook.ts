@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import * as z from 'zod';
-import { eventProblem } from '../../events/event-shape.ts';
+import { eventProblem } from '../../events/journal/reader.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isHeaderName, isHeaderValue } from '../../lib/headers/header-names.ts';

@@ -1,13 +1,12 @@
 import { systemClock } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
-import { comparedRequests } from '../../webhooks/replay/compared-requests.ts';
-import { replayEvents, replayRecorded } from '../../webhooks/replay/replay.ts';
+import { comparedRequests } from '../../webhooks/replay/dry-run.ts';
+import { ReplayLane, replayEvents, replayRecorded } from '../../webhooks/replay/replay.ts';
 import { chosenHandlers, replayHandler, replayServer } from '../../webhooks/replay/replay-handlers.ts';
-import { ReplayLane } from '../../webhooks/replay/replay-lane.ts';
 import type { RequestDifference, ShownRequest } from '../../webhooks/replay/replay-schemas.ts';
 import { plainHandler, selectedEvents } from '../../webhooks/replay/selected-events.ts';
-import { requestOf } from '../../webhooks/replay/shown-request.ts';
+import { describeRequest } from '../../webhooks/replay/shown-request.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
@@ -94,7 +93,7 @@ async function replayFrom(source: string | undefined, journal: Journal, options:
           signal,
           record: options.url === undefined && journal.config ? record : undefined,
           onDelivered: (sender, delivered) => report.delivered(sender, delivered),
-          preview: options.dryRun ? (...request) => print(shownText(options, requestOf(...request, systemClock.nowMs()))) : undefined,
+          preview: options.dryRun ? (...request) => print(shownText(options, describeRequest(...request, systemClock.nowMs()))) : undefined,
         }),
     );
     try {

@@ -2,7 +2,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import { recordKinds } from '../../webhooks/records/delivery-record.ts';
 import { deliveryOutcome } from '../../webhooks/records/delivery-record-schema.ts';
-import { deliveryOf, type NamedDelivery, newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
+import { findDelivery, type NamedDelivery, newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
 import type { ReplaySelection } from '../../webhooks/replay/selected-events.ts';
 import { shownSending } from '../../webhooks/replay/shown-delivery.ts';
 import { answerJson, answerNothing, replyHeaders } from '../answer.ts';
@@ -93,7 +93,7 @@ export async function listDeliveries(c: ConsoleContext): Promise<Response> {
 /** `GET /api/deliveries/{id}`: all that is known of one. */
 export async function showDelivery(c: ConsoleContext): Promise<Response> {
   const { deliveries } = c.env.service.sources;
-  const delivery = await deliveryOf(deliveries.records, pathPart(c, 'id'));
+  const delivery = await findDelivery(deliveries.records, pathPart(c, 'id'));
   if (!delivery) throw new ServiceError('not-found', 'There is no such delivery, or it is not kept any more.');
   const sending = await shownSending(delivery, deliveries.shown());
   return answerJson(c, { ...shownDelivery(delivery), request: sending, reply: delivery.record.reply ?? null });

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { EventLog, RawEvent } from '../../events/journal/event-log.ts';
 import { formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
-import { type EventSelection, timeOf } from '../../events/journal/search/event-selection.ts';
+import { type EventSelection, eventTimeMs } from '../../events/journal/search/event-selection.ts';
 import { type LiveBatch, LiveEvents } from '../../events/journal/search/live-events.ts';
 import { type FoundEvent, newestEvents, searchPage } from '../../events/journal/search/search.ts';
 import { clientGone } from '../../http/reply/outgoing.ts';
@@ -161,7 +161,7 @@ export async function showEvent(c: ConsoleContext): Promise<Response> {
   if (!found && !isComplete) throw new ServiceError('unavailable', 'The search took too long; say with "at" when it happened.');
   if (!found) throw new ServiceError('not-found', 'There is no such event, or it is not kept any more.');
   const { event } = found;
-  const eventMs = timeOf(event);
+  const eventMs = eventTimeMs(event);
   const span = { since: eventMs - requestSpanMs, until: eventMs + requestSpanMs };
   const requestId = event.data.request_id;
   const ofRequest = requestId === undefined ? [] : (await find({ requestId: [String(requestId)], ...span }, maxPerRequest)).events;

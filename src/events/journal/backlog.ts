@@ -11,7 +11,7 @@ const newline = 0x0a;
 const countedBytes = 64 * chunkBytes;
 
 /** What lies between a position of the journal in a folder and its end. */
-export async function backlogOf(folder: string, from: LogPosition, end: LogPosition): Promise<Backlog> {
+export async function measureBacklog(folder: string, from: LogPosition, end: LogPosition): Promise<Backlog> {
   if (comparePositions(from, end) >= 0) return { events: 0, oldestMs: undefined };
   const reader = new JournalReader(folder, () => {});
   try {

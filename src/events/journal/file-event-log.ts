@@ -2,19 +2,17 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolders } from '../../lib/disk/durable-files.ts';
 import type { ServiceEvent } from '../event.ts';
-import { backlogOf } from './backlog.ts';
-import type { Backlog, BadLine, EventLog, EventMarks, EventReader, RawReader } from './event-log.ts';
+import { measureBacklog } from './backlog.ts';
+import type { Backlog, BadLine, CandidateBlock, EventLog, EventMarks, EventReader, RawReader } from './event-log.ts';
 import { Growth } from './growth.ts';
 import { countLines } from './lines.ts';
 import { comparePositions, type LogPosition } from './position.ts';
-import { rawJournalReader } from './raw-reader.ts';
+import { RecentBlocks, rawJournalReader } from './raw-reader.ts';
 import { JournalReader } from './reader.ts';
 import { RecentEvents } from './recent.ts';
-import { RecentBlocks } from './recent-blocks.ts';
 import { JournalReserve } from './reserve.ts';
 import type { EventSelection } from './search/event-selection.ts';
 import { newestBlocks } from './search/newest-blocks.ts';
-import type { CandidateBlock } from './search/newest-first.ts';
 import { SelectiveReader } from './search/selective-reader.ts';
 import { Summariser } from './search/summariser.ts';
 import { SegmentChain, type SegmentChainOptions } from './segment-chain.ts';
@@ -143,7 +141,7 @@ export class FileEventLog implements EventLog {
   }
 
   async backlog(from: LogPosition): Promise<Backlog> {
-    return backlogOf(this.#options.folder, from, this.end);
+    return measureBacklog(this.#options.folder, from, this.end);
   }
 
   async sizeBytes(): Promise<number> {

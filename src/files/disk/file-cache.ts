@@ -1,6 +1,6 @@
 import { closeSync, constants, lstatSync, readSync, statfsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import type { SharedMembers } from '../../events/shared-members.ts';
+import type { SharedMembers } from '../../events/event.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import { type OpenedFile, openFile } from './opened.ts';

@@ -1,5 +1,5 @@
+import type { SharedMembers } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
-import type { SharedMembers } from '../../events/shared-members.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import type { KeptFile } from '../disk/file-cache.ts';

@@ -4,7 +4,7 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import type { RequestTrace } from '../../events/event.ts';
 import { processAccount } from '../../events/event-factory.ts';
-import { noteInternalError } from '../../events/internal-error.ts';
+import { reportInternalError } from '../../events/internal-error.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { guarded } from '../../lib/guarded.ts';
 import { listen, urlOf } from '../../lib/listen.ts';
@@ -271,7 +271,7 @@ export class HttpServer {
   #cut(error: unknown, victim: { destroy(): void }): void {
     const { component } = this.#service;
     const context = () => ({ account: processAccount(), component });
-    noteInternalError(this.#service, error, { logged: { request_id: requestIdOf(victim as Outgoing) }, context, data: { status: 500 } });
+    reportInternalError(this.#service, error, { logged: { request_id: requestIdOf(victim as Outgoing) }, context, data: { status: 500 } });
     victim.destroy();
   }
 }

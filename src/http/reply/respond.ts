@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { noteInternalError } from '../../events/internal-error.ts';
+import { reportInternalError } from '../../events/internal-error.ts';
 import type { HttpContext } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { endUnreadBody } from '../request/request-body.ts';
@@ -20,7 +20,7 @@ export function internalErrorText(reference: string): string {
 export function failRequest(exchange: Exchange, error: unknown): void {
   const { outgoing, isHead, service, request, method } = exchange;
   if (endedClient(outgoing, error)) return;
-  const { reference } = noteInternalError(service, error, {
+  const { reference } = reportInternalError(service, error, {
     logged: { request_id: request.id, method },
     context: () => exchange.eventContext(),
     data: { status: 500, method },

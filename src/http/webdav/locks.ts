@@ -1,4 +1,4 @@
-import { noteChange } from '../../events/dispatcher.ts';
+import { recordChange } from '../../events/dispatcher.ts';
 import type { Entry } from '../../files/entry.ts';
 import type { FileLock, LockOwner } from '../../files/locks/lock-store.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
@@ -78,7 +78,7 @@ export async function lockMember(c: HttpContext): Promise<Response> {
   const owner = ownerOf(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
     // Whoever asks another node must not meet the lock that it took here without a word.
-    if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) noteChange(exchange.request);
+    if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });
   if (entry) return respond(c, lockReply(exchange, path, lock, isFolder, isTold ? 200 : 201));

@@ -1,8 +1,7 @@
 import type { ReplayList, ReplayView } from '../../console/api/schemas/replays.ts';
 import type { ReplaySource } from '../../console/sources.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { JobDependencies } from '../../webhooks/replay/replay-job.ts';
-import type { ListedJob, ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
+import type { JobDependencies, ListedJob, ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
 import type { Question, Reply } from '../nodes/node-messages.ts';
 import type { Request } from '../nodes/node-questions.ts';

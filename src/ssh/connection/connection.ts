@@ -7,7 +7,7 @@ import type { Identity } from '../../auth/credentials.ts';
 import type { EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
-import { noteInternalError } from '../../events/internal-error.ts';
+import { reportInternalError } from '../../events/internal-error.ts';
 import { guarded } from '../../lib/guarded.ts';
 import { shapeWrites } from '../../lib/socket-writes.ts';
 import type { Sparing } from '../../lib/sparing.ts';
@@ -289,7 +289,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   /** A fault of the program ends the connection, and nothing else. */
   #fault(error: unknown): void {
     const { service, trace } = this;
-    noteInternalError(service, error, {
+    reportInternalError(service, error, {
       logged: { service: service.uuid, connection: trace.id },
       context: () => this.#context,
       data: { client: this.#software },

@@ -36,7 +36,11 @@ async function recordAt(folder: string, kind: RecordKind, position: LogPosition)
   }
 }
 
-async function* newestInFiles(folder: string, kind: RecordKind, { before, sinceMs, signs }: RecordSearch): AsyncGenerator<SearchStep> {
+async function* newestInFiles(
+  folder: string,
+  kind: RecordKind,
+  { before, sinceMs, needles: signs }: RecordSearch,
+): AsyncGenerator<SearchStep> {
   const needles = signs.map((sign) => [Buffer.from(sign)]);
   const oldest = sinceMs === undefined ? '' : new Date(sinceMs).toISOString();
   for (const { number, path } of listSegments(folder, kind).toReversed()) {

@@ -60,7 +60,7 @@ export class FileDeliveryStore implements DeliveryStore {
     return waiting.map((uuid) => this.#positionOf(uuid)).sort(comparePositions)[0];
   }
 
-  async place(handlers: readonly string[], known: readonly string[]): Promise<void> {
+  async declare(handlers: readonly string[], known: readonly string[]): Promise<void> {
     const { journal } = this.#options;
     const begin = this.#placed ? journal.end : this.#begin;
     this.#placed = new Set(handlers);

@@ -37,7 +37,7 @@ export class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = this.#journalEnd();
   }
 
-  async outcomeOf({ event, position }: LoggedEvent): Promise<AwaitedOutcome> {
+  async awaitOutcome({ event, position }: LoggedEvent): Promise<AwaitedOutcome> {
     const settled = this.#settled.get(event.uuid);
     if (settled) return { isMade: settled.isMade };
     const known = this.#pending.get(event.uuid);

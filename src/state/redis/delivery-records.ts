@@ -55,7 +55,7 @@ function noteBad(link: Pick<RedisLink, 'key' | 'values'>, kind: RecordKind, [id]
 async function* newestInStream(
   link: Pick<RedisLink, 'key' | 'call' | 'values'>,
   kind: RecordKind,
-  { before, sinceMs, signs }: RecordSearch,
+  { before, sinceMs, needles: signs }: RecordSearch,
 ): AsyncGenerator<SearchStep> {
   const stream = recordStream(link, kind);
   let end = before ? idBefore(before) : '+';

@@ -43,7 +43,7 @@ class SharedUploadDeliveries implements AwaitedDeliveries {
     this.#longestMs = url.length * (timeout * (retry_count + 1) + pausesS) * 1000 + graceMs;
   }
 
-  async outcomeOf(logged: LoggedEvent): Promise<AwaitedOutcome> {
+  async awaitOutcome(logged: LoggedEvent): Promise<AwaitedOutcome> {
     const known = await this.#look(logged);
     return known === undefined ? { willBeMade: this.#wait(logged) } : { isMade: known };
   }
@@ -106,7 +106,7 @@ export class RedisDeliveryStore implements DeliveryStore {
     this.#parts = parts;
   }
 
-  async place(handlers: readonly string[]): Promise<void> {
+  async declare(handlers: readonly string[]): Promise<void> {
     const { journal } = this.#parts;
     const { end } = journal;
     // While Redis has been away since the start, nothing is known of the journal yet.

@@ -13,8 +13,8 @@ import type { Deliveries, HandlerState } from '../records/deliveries.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
 import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
-import { HandlerPlace } from './handler-place.ts';
 import { pausedBy } from './handler-status.ts';
+import { LocalHandler } from './local-handler.ts';
 
 /** How often the store is told that this process lives, and asked for orders. */
 const beatEveryMs = 2000;
@@ -43,7 +43,7 @@ interface Meters {
 export class DeliveryEngine implements Deliveries {
   readonly #store: DeliveryStore;
   readonly #dependencies: EngineDependencies;
-  readonly #places = new Map<string, HandlerPlace>();
+  readonly #places = new Map<string, LocalHandler>();
   readonly #meters = new Map<string, Meters>();
   /** Places that end, by handler. */
   readonly #ending = new Map<string, Promise<void>>();
@@ -73,7 +73,7 @@ export class DeliveryEngine implements Deliveries {
       this.#retire(uuid, place);
     }
     for (const uuid of this.#meters.keys()) if (!known.includes(uuid)) this.#meters.delete(uuid);
-    const placed = this.#store.place([...handlers.keys()], known);
+    const placed = this.#store.declare([...handlers.keys()], known);
     for (const [uuid, handler] of handlers) {
       if (this.#places.has(uuid)) handler.close();
       else this.#places.set(uuid, this.#place(uuid, handler));
@@ -153,7 +153,7 @@ export class DeliveryEngine implements Deliveries {
     return states;
   }
 
-  async #stateOf(handler: string, place: HandlerPlace, known: KnownHandler | undefined): Promise<HandlerState> {
+  async #stateOf(handler: string, place: LocalHandler, known: KnownHandler | undefined): Promise<HandlerState> {
     const { runner } = place;
     const { health, rate } = this.#metersOf(handler);
     const { journal } = this.#dependencies;
@@ -199,7 +199,7 @@ export class DeliveryEngine implements Deliveries {
     return new WebhookHandler(uuid, options, { clock, server, health: this.#meters.get(uuid)?.health ?? urlHealth(uuid) });
   }
 
-  #running(uuid: string): HandlerPlace {
+  #running(uuid: string): LocalHandler {
     const place = this.#places.get(uuid);
     if (!place) throw new ServiceError('not-found', `There is no enabled event handler "${uuid}".`);
     return place;
@@ -209,11 +209,11 @@ export class DeliveryEngine implements Deliveries {
     return this.#meters.get(uuid) as Meters;
   }
 
-  #place(uuid: string, handler: WebhookHandler): HandlerPlace {
+  #place(uuid: string, handler: WebhookHandler): LocalHandler {
     const { journal, events, clock, log, onDelivery } = this.#dependencies;
     const meters = this.#meters.get(uuid) ?? { health: handler.health, rate: new RateMeter(clock) };
     this.#meters.set(uuid, meters);
-    return new HandlerPlace(handler, this.#ending.get(uuid), {
+    return new LocalHandler(handler, this.#ending.get(uuid), {
       store: this.#store,
       journal,
       events,
@@ -227,7 +227,7 @@ export class DeliveryEngine implements Deliveries {
     });
   }
 
-  #retire(uuid: string, place: HandlerPlace): void {
+  #retire(uuid: string, place: LocalHandler): void {
     this.#places.delete(uuid);
     place.unregister();
     const ending = place.end().finally(() => {

@@ -42,7 +42,7 @@ export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean
 /** The deliveries of one handler that uploads wait for. */
 export interface AwaitedDeliveries {
   /** What came, or will come, of the delivery of an event. */
-  outcomeOf(logged: LoggedEvent): Promise<AwaitedOutcome>;
+  awaitOutcome(logged: LoggedEvent): Promise<AwaitedOutcome>;
 }
 
 /** The right to deliver for a handler. */
@@ -79,7 +79,7 @@ export interface DeliveryStore {
    * @param known all handlers of the configuration, disabled ones too: their positions stay
    * @returns resolves once it is remembered where new ones begin
    */
-  place(handlers: readonly string[], known: readonly string[]): Promise<void>;
+  declare(handlers: readonly string[], known: readonly string[]): Promise<void>;
   /** @returns undefined while the handler is another node's. @throws ServiceError `unavailable` */
   acquire(handler: WebhookHandler, share: NodeShare): Promise<Ownership | undefined>;
   /** The order for a handler as it was at the last `refresh`. */

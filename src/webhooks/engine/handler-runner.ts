@@ -209,7 +209,7 @@ export class HandlerRunner {
   // The position waits for the upload's delivery, so that a process that is killed meanwhile makes it up after its start.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
-    const outcome = await this.#dependencies.uploads.outcomeOf(logged);
+    const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
     if ('isMade' in outcome) return outcome.isMade;
     const flight: Flight = { from: position, isDone: false };
     this.#flights.push(flight);

@@ -1,15 +1,39 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventServer, ServiceEvent } from '../../events/event.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import { allTimestamps } from '../../events/timestamps.ts';
 import { eventVariable } from '../../events/variables.ts';
-import { isJson } from '../../lib/json.ts';
+import { isJson, isObject } from '../../lib/json.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
 import { escapeXmlQuoted } from '../../lib/xml/escape-xml.ts';
 import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import type { EventHandlerOptions } from '../options.ts';
-import { publicEvent } from '../public-event.ts';
-import type { Payload } from './payload.ts';
+import type { OutgoingEvent, Payload } from './payload.ts';
 import { createExtraData, type ExtraData, withoutSecrets } from './payload-extra-data.ts';
+
+/** A 403 of the authentication endpoint: its body stands in `data.response`. */
+const forbiddenEvent = String(eventIds.authenticationForbidden);
+
+/**
+ * An event as receivers may see it: `code` and `extra` of a 403 stand in the journal alone
+ * (docs/spec/authentication.md#refusal-by-the-endpoint).
+ */
+export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
+  const { event } = outgoing;
+  if (event.id !== forbiddenEvent) return outgoing;
+  const { response, ...data } = event.data;
+  const shown = publicResponse(response);
+  const shownEvent: ServiceEvent = { ...event, data: shown === undefined ? data : { ...data, response: shown } };
+  return { ...outgoing, event: shownEvent, raw: Buffer.from(JSON.stringify(shownEvent)) };
+}
+
+function publicResponse(response: unknown): unknown {
+  // A text that was to be JSON may hold both, in a form that nobody can tell.
+  if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
+  if (!isObject(response)) return undefined;
+  const { code: _code, extra: _extra, ...members } = response;
+  return members;
+}
 
 /** Namespace of the event elements; `examples/webhooks/events.xsd` describes them. */
 const eventsNamespace = 'urn:svc:events:1';

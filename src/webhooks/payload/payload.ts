@@ -1,5 +1,5 @@
 import type { ServiceEvent } from '../../events/event.ts';
-import type { RecordedBody } from './recorded-body.ts';
+import type { RecordedBody } from '../records/delivery-record-schema.ts';
 
 /** An event to be sent, with its JSON as it stands in the journal. */
 export interface OutgoingEvent {

@@ -35,7 +35,7 @@ export interface RecordSearch {
   /** Only records that are not older, Unix time in milliseconds; older ones may come, too. */
   sinceMs: number | undefined;
   /** Texts that the JSON of each record has in it; others may be left out. */
-  signs: readonly string[];
+  needles: readonly string[];
 }
 
 /** One step of a search back in time. */

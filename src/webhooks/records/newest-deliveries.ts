@@ -69,7 +69,7 @@ export async function newestDeliveries(
 }
 
 /** The delivery with an ID. @returns undefined when there is none, or none any more */
-export async function deliveryOf(records: DeliveryRecords, id: string): Promise<NamedDelivery | undefined> {
+export async function findDelivery(records: DeliveryRecords, id: string): Promise<NamedDelivery | undefined> {
   const place = parsePlace(id);
   const record = place && (await records.at(place.kind, place.position));
   return record && { id, kind: place.kind, record };
@@ -88,7 +88,7 @@ class Row {
     this.kind = kind;
     this.#filter = filter;
     this.#position = before;
-    this.#steps = records.newestFirst(kind, { before, sinceMs: filter.sinceMs, signs: signsOf(filter) });
+    this.#steps = records.newestFirst(kind, { before, sinceMs: filter.sinceMs, needles: signsOf(filter) });
   }
 
   /** Whether it is known what comes next, or that nothing does. */
@@ -126,7 +126,7 @@ class Row {
     const { record, position } = this.#head as { record: DeliveryRecord; position: LogPosition };
     this.#head = undefined;
     this.#position = position;
-    return { id: formatPlace(this.kind, position), kind: this.kind, record };
+    return { id: formatDeliveryId(this.kind, position), kind: this.kind, record };
   }
 
   async close(): Promise<void> {
@@ -156,7 +156,7 @@ function passes(record: DeliveryRecord, { handlers, outcomes, sinceMs, untilMs, 
 }
 
 /** The ID of the delivery whose record begins at a position. */
-export function formatPlace(kind: RecordKind, { segment, offset }: LogPosition): string {
+export function formatDeliveryId(kind: RecordKind, { segment, offset }: LogPosition): string {
   return `${letters[kind]}${segment}-${offset}`;
 }
 
@@ -170,7 +170,7 @@ function parsePlace(text: string): { kind: RecordKind; position: LogPosition } |
 function formatCursor(rows: readonly Row[]): string | undefined {
   const isAtEnd = rows.every(({ position }) => position && comparePositions(position, { segment: 0, offset: 0 }) === 0);
   if (isAtEnd) return undefined;
-  return rows.flatMap(({ kind, position }) => (position ? [formatPlace(kind, position)] : [])).join('.');
+  return rows.flatMap(({ kind, position }) => (position ? [formatDeliveryId(kind, position)] : [])).join('.');
 }
 
 function parseCursor(text: string): Partial<Record<RecordKind, LogPosition>> | undefined {

@@ -4,10 +4,9 @@ import type { OnBadLine } from '../../events/journal/event-search.ts';
 import { formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
 import { parseEvent } from '../../events/journal/reader.ts';
 import { isJson, isObject } from '../../lib/json.ts';
-import { queryText } from '../payload/create-payload.ts';
+import { publicEvent, queryText } from '../payload/create-payload.ts';
 import type { OutgoingEvent, RenderedPayload } from '../payload/payload.ts';
 import { mask, secretMember } from '../payload/payload-extra-data.ts';
-import { publicEvent } from '../public-event.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { SentEvent } from '../webhook-handler.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
@@ -43,14 +42,14 @@ export async function* recordedRequests(
   for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
     // What came from a file has no place in the journal to be read from.
     const isOfJournal = record.events.every(({ position }) => position !== undefined);
-    if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(keyOf(record), place);
+    if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(requestKey(record), place);
   }
   const lines = new JournalLines(journal);
   try {
     for await (const { record, place } of records(journal, () => {})) {
-      if (newest.get(keyOf(record)) !== place) continue;
-      const events = await eventsOf(record, lines);
-      const rendered = events && renderedOf(record, events);
+      if (newest.get(requestKey(record)) !== place) continue;
+      const events = await readRecordedEvents(record, lines);
+      const rendered = events && renderRecord(record, events);
       if (rendered) yield { record, events, rendered };
       else bad.missing(`${record.handler} ${record.events[0]?.uuid}`, 'what was sent is not kept any more');
     }
@@ -70,7 +69,7 @@ async function* records(
 }
 
 /** What requests for the same first event to the same handler have in common. */
-export function keyOf({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
+export function requestKey({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
   return `${handler} ${events[0]?.uuid}`;
 }
 
@@ -100,7 +99,7 @@ export class JournalLines {
 }
 
 /** The events of a record as the journal has them. @returns undefined when it does not have all of them any more */
-export async function eventsOf(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
+export async function readRecordedEvents(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
   const events: SentEvent[] = [];
   for (const { uuid, position: text } of record.events) {
     const position = text === undefined ? undefined : parsePosition(text);
@@ -113,7 +112,7 @@ export async function eventsOf(record: DeliveryRecord, lines: JournalLines): Pro
 }
 
 /** What is shown of a request: its secrets are masked. */
-export function shownOf(rendered: RenderedPayload, events: readonly OutgoingEvent[]): RenderedPayload {
+export function maskSecrets(rendered: RenderedPayload, events: readonly OutgoingEvent[]): RenderedPayload {
   return masked({ contentType: rendered.contentType, recorded: rendered.recorded }, events);
 }
 
@@ -160,7 +159,7 @@ function filled(value: unknown, secrets: unknown, isSecret = false): unknown {
 }
 
 /** What a record says that was sent, its secrets masked. @returns undefined when that was too long to be kept */
-export function renderedOf({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
+export function renderRecord({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
   return body && masked({ contentType: content_type, recorded: body }, events);
 }
 

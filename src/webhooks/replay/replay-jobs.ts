@@ -1,6 +1,258 @@
 import { randomUUID } from 'node:crypto';
+import type { EventServer } from '../../events/event.ts';
+import type { LogPosition } from '../../events/journal/position.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { type JobDependencies, ReplayJob, type ReplayRequest } from './replay-job.ts';
+import type { DeliveryRecord } from '../records/delivery-record.ts';
+import { findDelivery } from '../records/newest-deliveries.ts';
+import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
+import { dryResults, type PlannedRequest } from './dry-run.ts';
+import { type BadLineReport, JournalLines, readRecordedEvents } from './recorded-requests.ts';
+import { ReplayLane, replayEvents } from './replay.ts';
+import { chosenHandlers, replayHandler } from './replay-handlers.ts';
+import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
+import type { ReplayedJournal } from './undelivered-events.ts';
+
+/** Most that is kept of the results of one job, in characters; of deliveries that were made half of it. */
+const maxCharacters = 2 * 1024 * 1024;
+
+/** What came of the parts of a job, as lines of JSON, bounded; the record of deliveries has them all. */
+class ReplayResults {
+  readonly #lines: string[] = [];
+  #characters = 0;
+  #leftOut = 0;
+
+  /** Lines that there was no room for. */
+  get leftOut(): number {
+    return this.#leftOut;
+  }
+
+  /** Whether there is room for more that matters. */
+  get isFull(): boolean {
+    return this.#characters >= maxCharacters;
+  }
+
+  /** @param isGood whether it is one of those that matter less than what failed */
+  add(result: Record<string, unknown>, isGood = false): void {
+    const line = JSON.stringify(result);
+    const room = isGood ? maxCharacters / 2 : maxCharacters;
+    if (this.#characters + line.length > room) {
+      this.#leftOut++;
+      return;
+    }
+    this.#lines.push(line);
+    this.#characters += line.length;
+  }
+
+  /** NDJSON. */
+  get text(): string {
+    return this.#lines.map((line) => `${line}\n`).join('');
+  }
+}
+
+/**
+ * The events of some deliveries, each for the handler that it was delivered to, whatever the filters of that say today. An event of
+ * several of them comes once.
+ *
+ * @param ids of deliveries
+ */
+async function* deliveredEvents(
+  journal: ReplayedJournal,
+  ids: readonly string[],
+  handlers: readonly WebhookHandler[],
+  bad: BadLineReport,
+  signal: AbortSignal,
+): AsyncGenerator<SelectedEvent> {
+  const byUuid = new Map(handlers.map((handler) => [handler.uuid, handler]));
+  const yielded = new Set<string>();
+  const lines = new JournalLines(journal);
+  try {
+    for (const id of ids) {
+      if (signal.aborted) return;
+      const delivery = await findDelivery(journal.records, id);
+      const handler = delivery && byUuid.get(delivery.record.handler);
+      const events = handler && (await readRecordedEvents(delivery.record, lines));
+      if (!delivery) bad.missing(id, 'there is no such delivery any more');
+      else if (!handler) bad.missing(id, `the event handler "${delivery.record.handler}" is not configured, or was not chosen`);
+      else if (!events) bad.missing(id, 'the journal does not have its events any more');
+      for (const sent of events ?? []) {
+        const key = `${handler?.uuid} ${sent.event.uuid}`;
+        if (!handler || yielded.has(key)) continue;
+        yielded.add(key);
+        yield { sent: { ...sent, group: undefined }, takers: [handler] };
+      }
+    }
+  } finally {
+    lines.close();
+  }
+}
+
+/** What is sent again, to the handlers of the configuration, at their own URLs. */
+export interface ReplayRequest {
+  /** IDs of deliveries, whose events go to their handlers again; when there are none, what is selected. */
+  deliveries: readonly string[];
+  selection: ReplaySelection;
+  /** UUIDs of handlers; none for all that are enabled. */
+  handlers: readonly string[];
+  isDryRun: boolean;
+}
+
+/** What a job has of its service. */
+export interface JobDependencies {
+  journal: ReplayedJournal & { readonly end: LogPosition };
+  openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
+  server: EventServer;
+  clock: Clock;
+}
+
+type JobState = 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
+
+/** How far a job is; one for each event and handler that gets it. */
+interface JobProgress {
+  state: JobState;
+  /** Null until everything was looked through. */
+  total: number | null;
+  done: number;
+  delivered: number;
+  /** Failed or discarded. */
+  failed: number;
+  /** Why it failed as a whole. */
+  details: string | undefined;
+}
+
+/** Most events of one handler whose records are remembered to find out what was not delivered: some 100 MB. */
+const maxRemembered = 2_000_000;
+
+/** A dry run shows so many requests with so many events at most. */
+const maxShown = 1000;
+const maxShownEvents = 10_000;
+
+/** One replay of a running service: what is sent, how far it is, and what came of it. */
+export class ReplayJob {
+  readonly request: ReplayRequest;
+  readonly results = new ReplayResults();
+  readonly progress: JobProgress = { state: 'waiting', total: null, done: 0, delivered: 0, failed: 0, details: undefined };
+  readonly #dependencies: JobDependencies;
+  readonly #cancelled = new AbortController();
+  readonly #handlers: WebhookHandler[];
+  readonly #selection: ReplaySelection;
+
+  /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for one that cannot be made */
+  constructor(request: ReplayRequest, dependencies: JobDependencies) {
+    const { journal, server, clock } = dependencies;
+    this.request = request;
+    this.#dependencies = dependencies;
+    const isNamed = request.handlers.length > 0 || request.deliveries.length === 0;
+    const configured = journal.config?.event_handlers ?? {};
+    const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
+    this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, server, clock));
+    // What comes meanwhile, the outcomes of this job among it, is not for this job.
+    const { end } = journal;
+    this.#selection = { ...request.selection, end, history: { sinceMs: request.selection.since, most: maxRemembered } };
+  }
+
+  /** Ends it after the requests under way are given up. */
+  cancel(): void {
+    this.#cancelled.abort();
+    if (this.progress.state === 'waiting') this.#end('cancelled');
+  }
+
+  /** Never throws: what goes wrong is its outcome. */
+  async run(): Promise<void> {
+    const { signal } = this.#cancelled;
+    if (signal.aborted) return;
+    this.progress.state = 'running';
+    try {
+      if (this.request.isDryRun) await this.#show();
+      else await this.#send();
+      this.#end(signal.aborted ? 'cancelled' : 'done');
+    } catch (error) {
+      this.progress.details = (error as Error).message;
+      this.#end('failed');
+    } finally {
+      for (const handler of this.#handlers) handler.close();
+    }
+  }
+
+  #end(state: JobState): void {
+    this.progress.state = state;
+  }
+
+  #events(tells: boolean): AsyncGenerator<SelectedEvent> {
+    const { journal } = this.#dependencies;
+    const tell = (place: string, reason: string) => {
+      if (tells) this.results.add({ skipped: place, reason });
+    };
+    const bad = { add: tell, missing: tell };
+    const { signal } = this.#cancelled;
+    if (this.request.deliveries.length > 0) return deliveredEvents(journal, this.request.deliveries, this.#handlers, bad, signal);
+    return selectedEvents(undefined, journal, this.#handlers, this.#selection, bad, signal);
+  }
+
+  async #send(): Promise<void> {
+    let total = 0;
+    for await (const { takers } of this.#events(false)) total += takers.length;
+    const { signal } = this.#cancelled;
+    if (signal.aborted) return;
+    this.progress.total = total;
+    const log = this.#dependencies.openReplayLog();
+    const lanes = this.#handlers.map(
+      (handler) =>
+        new ReplayLane(handler, {
+          concurrency: handler.options.concurrency,
+          signal,
+          record: () => log,
+          onDelivered: (sender, delivered) => this.#count(sender, delivered),
+          preview: undefined,
+        }),
+    );
+    try {
+      await replayEvents(this.#events(true), lanes);
+    } finally {
+      await Promise.all(lanes.map((lane) => lane.finish())).finally(() => log.close());
+    }
+  }
+
+  #count(handler: WebhookHandler, { events, result }: Delivered): void {
+    const isDelivered = result.outcome === 'delivered';
+    this.progress.done += events.length;
+    this.progress[isDelivered ? 'delivered' : 'failed'] += events.length;
+    const { status, details, attempts } = result;
+    const shown = events.map(({ event: { id, uuid } }) => ({ id, uuid }));
+    this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, attempts }, isDelivered);
+  }
+
+  async #show(): Promise<void> {
+    const groups = new Map<string, string | undefined>();
+    const planned: PlannedRequest[] = [];
+    const open = new Map<string, PlannedRequest & { events: PlannedRequest['events'][number][] }>();
+    let total = 0;
+    for await (const { sent, takers } of this.#events(true)) {
+      total += takers.length;
+      if (groups.size >= maxShownEvents) continue;
+      groups.set(sent.event.uuid, sent.group);
+      for (const handler of takers) {
+        let request = open.get(handler.uuid);
+        if (!request || request.events.length >= handler.batchSize) {
+          if (planned.length >= maxShown) continue;
+          request = { handler, events: [] };
+          planned.push(request);
+          open.set(handler.uuid, request);
+        }
+        // A copy: the line is part of the block that was read with it.
+        request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
+      }
+    }
+    this.progress.total = total;
+    const { journal, clock } = this.#dependencies;
+    const dependencies = { nowMs: clock.nowMs(), groupOf: (uuid: string) => groups.get(uuid) };
+    for await (const result of dryResults(journal, planned, dependencies)) {
+      if (this.#cancelled.signal.aborted || this.results.isFull) break;
+      this.results.add({ ...result });
+      this.progress.done += result.events.length;
+    }
+  }
+}
 
 /** Jobs that run at once; others wait. */
 const maxRunning = 2;

@@ -1,9 +1,84 @@
 import { journalEvents } from '../../events/journal/event-search.ts';
+import type { RenderedPayload } from '../payload/payload.ts';
 import { DeliveryHistory } from '../records/delivery-history.ts';
+import type { DeliveryLog } from '../records/delivery-log.ts';
+import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import { type BadLineReport, recordedRequests, withSecrets } from './recorded-requests.ts';
-import type { ReplayLane } from './replay-lane.ts';
 import type { ReplaySelection, SelectedEvent } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
+
+/** What a replay does with each delivery. */
+interface LaneOptions {
+  /** Most requests at once. */
+  concurrency: number;
+  signal: AbortSignal;
+  /** Records what was sent; undefined when there is no handler to record it for. */
+  record: (() => Pick<DeliveryLog, 'append'>) | undefined;
+  onDelivered: (handler: WebhookHandler, delivered: Delivered) => void;
+  /** Gets what would be sent, instead of the receiver. */
+  preview: ((handler: WebhookHandler, events: readonly SentEvent[], rendered: RenderedPayload) => void) | undefined;
+}
+
+/** Sends events to one handler, in batches of its size, so many requests at once. */
+export class ReplayLane {
+  readonly handler: WebhookHandler;
+  readonly #options: LaneOptions;
+  readonly #underWay = new Set<Promise<void>>();
+  #batch: SentEvent[] = [];
+  #fault: unknown;
+
+  constructor(handler: WebhookHandler, options: LaneOptions) {
+    this.handler = handler;
+    this.#options = options;
+  }
+
+  /** Takes an event; resolves when there is room for more. */
+  async add(sent: SentEvent): Promise<void> {
+    this.#batch.push(sent);
+    if (this.#batch.length >= this.handler.batchSize) await this.#flush();
+  }
+
+  /** Sends events as one request, with this body. */
+  async send(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
+    await this.#start(events, rendered);
+  }
+
+  /** Resolves when everything is sent. @throws when something failed that is not the receiver's doing */
+  async finish(): Promise<void> {
+    if (this.#batch.length > 0) await this.#flush();
+    await Promise.all(this.#underWay);
+    this.handler.close();
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  async #flush(): Promise<void> {
+    const events = this.#batch;
+    this.#batch = [];
+    await this.#start(events, this.handler.render(events));
+  }
+
+  async #start(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
+    if (this.#options.preview) {
+      this.#options.preview(this.handler, events, rendered);
+      return;
+    }
+    while (this.#underWay.size >= this.#options.concurrency) await Promise.race(this.#underWay);
+    if (this.#fault !== undefined || this.#options.signal.aborted) return;
+    const request = this.#deliver(events, rendered)
+      .catch((error) => {
+        if (!this.#options.signal.aborted) this.#fault ??= error;
+      })
+      .finally(() => this.#underWay.delete(request));
+    this.#underWay.add(request);
+  }
+
+  async #deliver(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
+    const { signal, record, onDelivered } = this.#options;
+    const delivered = await this.handler.deliver(events, { abort: signal, noRetry: signal }, rendered);
+    record?.().append(this.handler.record(delivered, { source: 'replay' }));
+    onDelivered(this.handler, delivered);
+  }
+}
 
 /** Sends selected events, each by the lanes of its takers. @returns number of events */
 export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: readonly ReplayLane[]): Promise<number> {

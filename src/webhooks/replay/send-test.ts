@@ -5,7 +5,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
-import { shownOf } from './recorded-requests.ts';
+import { maskSecrets } from './recorded-requests.ts';
 import { replayHandler } from './replay-handlers.ts';
 
 /** Longest time for a test, in seconds: somebody waits for it. */
@@ -44,7 +44,7 @@ export async function sendTest(
     const sent = [{ event, raw: Buffer.from(JSON.stringify(event)) }];
     const rendered = handler.render(sent);
     // Whole, as the record does not know where the event stands in the journal.
-    const recorded = rendered.body ? { text: shownOf(rendered, sent).body?.toString('utf8') ?? '' } : rendered.recorded;
+    const recorded = rendered.body ? { text: maskSecrets(rendered, sent).body?.toString('utf8') ?? '' } : rendered.recorded;
     const delivered = await handler.deliver(sent, {}, { ...rendered, recorded });
     const record = handler.record(delivered, { source: 'test' });
     const log = openReplayLog();

@@ -4,7 +4,7 @@ import { createPayload } from '../payload/create-payload.ts';
 import type { RenderedPayload } from '../payload/payload.ts';
 import type { NamedDelivery } from '../records/newest-deliveries.ts';
 import type { SentEvent } from '../webhook-handler.ts';
-import { eventsOf, JournalLines, renderedOf, shownOf } from './recorded-requests.ts';
+import { JournalLines, maskSecrets, readRecordedEvents, renderRecord } from './recorded-requests.ts';
 import { shownHeaders } from './shown-request.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
@@ -33,8 +33,8 @@ export async function shownSending({ record }: NamedDelivery, { journal, server 
   const handlers = journal.config?.event_handlers ?? {};
   const options = Object.hasOwn(handlers, record.handler) ? handlers[record.handler] : undefined;
   const events = await eventsOfRecord(record, journal);
-  const recorded = record.body && ('before' in record.body ? events && renderedOf(record, events) : renderedOf(record, events ?? []));
-  const rendered = recorded ?? (options && events && shownOf(createPayload(options, server).render(events), events));
+  const recorded = record.body && ('before' in record.body ? events && renderRecord(record, events) : renderRecord(record, events ?? []));
+  const rendered = recorded ?? (options && events && maskSecrets(createPayload(options, server).render(events), events));
   const from = recorded ? ('record' as const) : ('configuration' as const);
   return {
     method: record.method,
@@ -50,7 +50,7 @@ async function eventsOfRecord(
 ): Promise<SentEvent[] | undefined> {
   const lines = new JournalLines(journal);
   try {
-    return await eventsOf(record, lines);
+    return await readRecordedEvents(record, lines);
   } finally {
     lines.close();
   }

@@ -5,7 +5,7 @@ import type { EventHandlerOptions } from '../options.ts';
 import type { OutgoingEvent, RenderedPayload } from '../payload/payload.ts';
 import { mask } from '../payload/payload-extra-data.ts';
 import { messageId, signatureHeaders, signingKey } from '../signing.ts';
-import { shownOf } from './recorded-requests.ts';
+import { maskSecrets } from './recorded-requests.ts';
 import type { ShownRequest } from './replay-schemas.ts';
 
 /**
@@ -13,14 +13,14 @@ import type { ShownRequest } from './replay-schemas.ts';
  *
  * @param nowMs time of the signature, Unix time in milliseconds
  */
-export function requestOf(
+export function describeRequest(
   { uuid, options }: { uuid: string; options: EventHandlerOptions },
   events: readonly OutgoingEvent[],
   rendered: RenderedPayload,
   nowMs: number,
 ): ShownRequest {
   const [url = ''] = options.url;
-  const { query, body } = shownOf(rendered, events);
+  const { query, body } = maskSecrets(rendered, events);
   return {
     handler: uuid,
     method: options.request_method.toUpperCase(),

@@ -17,7 +17,7 @@ import { FileEventLog } from '../../../src/events/journal/file-event-log.ts';
 import type { EventSelection } from '../../../src/events/journal/search/event-selection.ts';
 import { SelectiveReader } from '../../../src/events/journal/search/selective-reader.ts';
 import { Summariser, summarise } from '../../../src/events/journal/search/summariser.ts';
-import { bloomFilter, hashOf, mayHold, summaryPath } from '../../../src/events/journal/search/summary.ts';
+import { bloomFilter, hashKey, mayHold, summaryPath } from '../../../src/events/journal/search/summary.ts';
 import { eventsSince, listSegments } from '../../../src/events/journal/segments.ts';
 import { createLog, silentLog } from '../../../src/lib/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -44,10 +44,10 @@ const rare: [Partial<EventSelection>, (index: number) => boolean][] = [
 test('a Bloom filter has every key it was made of, and of others about one in a hundred', () => {
   const keys = Array.from({ length: 1000 }, (_, index) => `key ${index}`);
   const filter = bloomFilter(new Set(keys));
-  assert.ok(keys.every((key) => mayHold(filter, hashOf(key))));
-  const wrong = Array.from({ length: 10_000 }, (_, index) => `other ${index}`).filter((key) => mayHold(filter, hashOf(key)));
+  assert.ok(keys.every((key) => mayHold(filter, hashKey(key))));
+  const wrong = Array.from({ length: 10_000 }, (_, index) => `other ${index}`).filter((key) => mayHold(filter, hashKey(key)));
   assert.ok(wrong.length < 200, `${wrong.length} of 10,000`);
-  assert.equal(mayHold(bloomFilter(new Set()), hashOf('')), false);
+  assert.equal(mayHold(bloomFilter(new Set()), hashKey('')), false);
 });
 
 test('with summaries a search finds the same, and reads a fraction for what is rare', async (t) => {

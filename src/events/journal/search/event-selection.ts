@@ -37,12 +37,12 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   const { id, uuid, since, until, group, userGroup: userGroups, account, path, address, requestId, text } = selection;
   if (id.length > 0 && !id.includes(Number(event.id))) return false;
   if (uuid.length > 0 && !uuid.includes(event.uuid)) return false;
-  const atMs = timeOf(event);
+  const atMs = eventTimeMs(event);
   if ((since !== undefined && atMs < since) || (until !== undefined && atMs >= until)) return false;
   if (isGiven(group) && !groupsOf(event).some((name) => group.includes(name))) return false;
   if (isGiven(userGroups) && (userGroup === undefined || !userGroups.includes(userGroup))) return false;
-  if (isGiven(account) && !accountsOf(event).some((name) => account.includes(name))) return false;
-  if (isGiven(path) && !pathsOf(event).some((own) => path.some((wanted) => isAtOrBelow(own, wanted)))) return false;
+  if (isGiven(account) && !eventAccounts(event).some((name) => account.includes(name))) return false;
+  if (isGiven(path) && !eventPaths(event).some((own) => path.some((wanted) => isAtOrBelow(own, wanted)))) return false;
   if (isGiven(address) && !address.includes(event.account.peer.address)) return false;
   if (isGiven(requestId) && !requestId.includes(String(event.data.request_id))) return false;
   return text === undefined || text === '' || hasText(event, text);
@@ -54,7 +54,7 @@ export function selectsAll(selection: Partial<EventSelection>): boolean {
 }
 
 /** When an event happened, Unix time in milliseconds. */
-export function timeOf({ timestamp }: ServiceEvent): number {
+export function eventTimeMs({ timestamp }: ServiceEvent): number {
   return Number(timestamp.timestamp) * 1000;
 }
 
@@ -64,12 +64,12 @@ export function isGiven<T>(list: readonly T[] | undefined): list is readonly T[]
 }
 
 /** What a search for an account finds an event by. */
-export function accountsOf({ account, data }: ServiceEvent): string[] {
+export function eventAccounts({ account, data }: ServiceEvent): string[] {
   return [account.uuid, account.name, ...textsOf([data.username])];
 }
 
 /** The paths that an event is about, without a final slash. */
-export function pathsOf({ data }: ServiceEvent): string[] {
+export function eventPaths({ data }: ServiceEvent): string[] {
   return textsOf([data.path, data.real_path, data.destination]).map((path) => (path.endsWith('/') ? path.slice(0, -1) : path));
 }
 

@@ -1,12 +1,12 @@
 import { closeSync, fstatSync } from 'node:fs';
 import { openIfThere } from '../../../lib/disk/descriptors.ts';
 import { linesBackwards } from '../../../lib/disk/lines-backwards.ts';
+import type { CandidateBlock } from '../event-log.ts';
 import { MarksReader } from '../marks.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
 import { listSegments, type Segment } from '../segments.ts';
 import type { EventSelection } from './event-selection.ts';
-import type { CandidateBlock } from './newest-first.ts';
-import { needlesOf } from './selection-keys.ts';
+import { selectionNeedles } from './selection-keys.ts';
 import { type Range, Summary } from './summary.ts';
 
 /**
@@ -16,7 +16,7 @@ import { type Range, Summary } from './summary.ts';
  * @param before begins there instead of at the end; any place will do
  */
 export async function* newestBlocks(folder: string, selection: EventSelection, before?: LogPosition): AsyncGenerator<CandidateBlock> {
-  const needles = needlesOf(selection);
+  const needles = selectionNeedles(selection);
   for (const segment of listSegments(folder).toReversed()) {
     if (before && comparePositions({ segment: segment.number, offset: 0 }, before) >= 0) continue;
     const fd = openIfThere(segment.path);
@@ -53,7 +53,7 @@ async function rangesOf(
   const summary = await Summary.open(segment.path, fd);
   if (!summary) return { readBytes: 0 };
   try {
-    return { ranges: await summary.rangesOf(selection), readBytes: summary.readBytes };
+    return { ranges: await summary.findRanges(selection), readBytes: summary.readBytes };
   } finally {
     summary.close();
   }

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../lib/clock.ts';
 import type { ServiceEvent } from '../../event.ts';
 import { isSpecialAccount } from '../../event-factory.ts';
+import type { Candidate, NewestFirstJournal } from '../event-log.ts';
 import type { LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
-import type { Candidate, NewestFirstJournal } from './newest-first.ts';
 
 /** An event that was searched for. */
 export interface FoundEvent {

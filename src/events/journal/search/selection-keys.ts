@@ -1,6 +1,6 @@
 import { eventCatalogue } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
-import { accountsOf, type EventSelection, isGiven, pathsOf } from './event-selection.ts';
+import { type EventSelection, eventAccounts, eventPaths, isGiven } from './event-selection.ts';
 
 /** What a summary has a filter of for each block of a journal file; the order is that of its sections. */
 export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids', 'ids', 'userGroups'] as const;
@@ -19,8 +19,8 @@ export function noKeys(): BlockKeys {
 
 /** Adds the keys of an event to those of its block. @param userGroup the group of its account */
 export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string | undefined): void {
-  for (const account of accountsOf(event)) keys.accounts.add(account);
-  for (const path of pathsOf(event)) {
+  for (const account of eventAccounts(event)) keys.accounts.add(account);
+  for (const path of eventPaths(event)) {
     if (keys.paths.has(path)) continue;
     keys.paths.add(path);
     for (const folder of foldersAbove(path)) keys.paths.add(folder);
@@ -58,7 +58,7 @@ export function wantedKeys(selection: EventSelection): WantedKeys[] {
  * Bytes of which the JSON of a selected event has at least one out of each list, those first that are likely to be rare: what has none is
  * not parsed. Values are written by `JSON.stringify`, so that they always look the same.
  */
-export function needlesOf(selection: EventSelection): Buffer[][] {
+export function selectionNeedles(selection: EventSelection): Buffer[][] {
   const { id, uuid, account, path, address, requestId, text } = selection;
   const lists: string[][] = [
     uuid.map(quoted),

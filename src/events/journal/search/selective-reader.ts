@@ -57,7 +57,7 @@ export class SelectiveReader implements EventReader {
     try {
       const summary = await Summary.open(this.#segment.path, fd);
       // Somebody wants to hear of lines that are no events.
-      if (summary?.badLines === 0) this.#ranges = await summary.rangesOf(this.#wanted);
+      if (summary?.badLines === 0) this.#ranges = await summary.findRanges(this.#wanted);
       summary?.close();
     } finally {
       closeSync(fd);

@@ -9,9 +9,9 @@ import { LineReader } from '../lines.ts';
 import { MarksReader } from '../marks.ts';
 import { parseEvent } from '../reader.ts';
 import { listSegments, type Segment } from '../segments.ts';
-import { timeOf } from './event-selection.ts';
+import { eventTimeMs } from './event-selection.ts';
 import { addKeys, noKeys } from './selection-keys.ts';
-import { fingerprintOf, Summary, SummaryBuilder, summaryPath } from './summary.ts';
+import { readFingerprint, Summary, SummaryBuilder, summaryPath } from './summary.ts';
 
 /**
  * Writes the summary of a journal file that is written no more, for example `events-00000001.summary` of `events-00000001.ndjson`.
@@ -26,7 +26,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
   let badLines = 0;
   const lines = new LineReader(dirname(path), 'events', () => badLines++);
   try {
-    const journal = await fingerprintOf(fd);
+    const journal = await readFingerprint(fd);
     const summary = new SummaryBuilder();
     const marks = new MarksReader(path);
     marks.refresh();
@@ -42,8 +42,8 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
           badLines++;
           continue;
         }
-        first = Math.min(first, timeOf(event));
-        last = Math.max(last, timeOf(event));
+        first = Math.min(first, eventTimeMs(event));
+        last = Math.max(last, eventTimeMs(event));
         addKeys(keys, event, isSpecialAccount(event.account.uuid) ? undefined : marks.groupAt(at));
       }
       const times = first <= last ? { first_ms: first, last_ms: last } : { first_ms: null, last_ms: null };
@@ -51,7 +51,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
       offset = block.next.offset;
       await pause();
     }
-    const { journal_bytes, journal_crc32 } = await fingerprintOf(fd);
+    const { journal_bytes, journal_crc32 } = await readFingerprint(fd);
     if (journal_bytes !== journal.journal_bytes || journal_crc32 !== journal.journal_crc32) return false;
     await writeFileAtomically(summaryPath(path), summary.build({ ...journal, bad_lines: badLines }), { mode: 0o600 });
     // Removed past its retention meanwhile.

@@ -17,7 +17,7 @@ export function bloomFilter(keys: ReadonlySet<string>): Buffer {
   const filter = Buffer.alloc(Math.ceil((keys.size * bitsOfKey) / 8));
   const bits = filter.length * 8;
   for (const key of keys) {
-    const { first, step } = hashOf(key);
+    const { first, step } = hashKey(key);
     for (let index = 0; index < hashes; index++) {
       const bit = (first + index * step) % bits;
       filter[bit >>> 3] = (filter[bit >>> 3] as number) | (1 << (bit & 7));
@@ -44,7 +44,7 @@ export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
 }
 
 /** Two hashes of a text, of 32 bits each, mixed as MurmurHash3 does at its end. Who makes texts that collide makes searches slower, not wrong. */
-export function hashOf(key: string): KeyHash {
+export function hashKey(key: string): KeyHash {
   let first = 0xdeadbeef;
   let second = 0x41c6ce57;
   for (let index = 0; index < key.length; index++) {
@@ -126,7 +126,7 @@ export class SummaryBuilder {
 }
 
 /** Tells a journal file from others of its name: its size and a checksum of its beginning. */
-export async function fingerprintOf(fd: number): Promise<Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32'>> {
+export async function readFingerprint(fd: number): Promise<Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32'>> {
   return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await bytesAt(fd, 0, fingerprintBytes)) };
 }
 
@@ -150,7 +150,7 @@ export class Summary {
     const fd = openIfThere(summaryPath(segmentPath));
     if (fd === undefined) return undefined;
     const found = await readHeader(fd).catch(() => undefined);
-    const journal = await fingerprintOf(journalFd);
+    const journal = await readFingerprint(journalFd);
     if (found && found.header.journal_bytes === journal.journal_bytes && found.header.journal_crc32 === journal.journal_crc32)
       return new Summary(fd, found.header, found.bytes);
     closeSync(fd);
@@ -163,14 +163,14 @@ export class Summary {
   }
 
   /** @returns the parts of the journal file that may hold a selected event, in order; undefined when the filters are torn */
-  async rangesOf(selection: EventSelection): Promise<Range[] | undefined> {
+  async findRanges(selection: EventSelection): Promise<Range[] | undefined> {
     const { blocks } = this.#header;
     let may = blocks.map((block) => isInTime(block, selection));
     for (const { kind, keys } of wantedKeys(selection)) {
       if (!may.includes(true)) return [];
       const filters = await this.#filtersOf(kind);
       if (!filters) return undefined;
-      const hashes = keys.map(hashOf);
+      const hashes = keys.map(hashKey);
       may = may.map((isSo, index) => isSo && hashes.some((hash) => mayHold(filters[index] as Buffer, hash)));
     }
     const ranges: Range[] = [];

@@ -1,11 +1,19 @@
 import type { ServiceEvent } from '../../../events/event.ts';
 import { isSpecialAccount } from '../../../events/event-factory.ts';
-import type { BadLine, EventBlock, EventReader, LoggedEvent, RawBlock, RawEvent, RawReader } from '../../../events/journal/event-log.ts';
+import type {
+  BadLine,
+  CandidateBlock,
+  EventBlock,
+  EventReader,
+  LoggedEvent,
+  RawBlock,
+  RawEvent,
+  RawReader,
+} from '../../../events/journal/event-log.ts';
 import type { LogPosition } from '../../../events/journal/position.ts';
 import { parseEvent } from '../../../events/journal/reader.ts';
 import type { EventSelection } from '../../../events/journal/search/event-selection.ts';
-import type { CandidateBlock } from '../../../events/journal/search/newest-first.ts';
-import { needlesOf } from '../../../events/journal/search/selection-keys.ts';
+import { selectionNeedles } from '../../../events/journal/search/selection-keys.ts';
 import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 
@@ -69,7 +77,7 @@ export async function* newestInStream(
   selection: EventSelection,
   before?: LogPosition,
 ): AsyncGenerator<CandidateBlock> {
-  const needles = needlesOf(selection);
+  const needles = selectionNeedles(selection);
   // An event gets into the stream when it happens, or later.
   const oldest = selection.since === undefined ? '-' : idOfPosition(streamSince(selection.since));
   for (let end = before ? idBefore(before) : '+'; ; ) {

@@ -1,12 +1,11 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { ServiceEvent } from '../../../events/event.ts';
-import type { Backlog, BadLine, EventLog, EventMarks, EventReader, RawReader } from '../../../events/journal/event-log.ts';
+import type { Backlog, BadLine, CandidateBlock, EventLog, EventMarks, EventReader, RawReader } from '../../../events/journal/event-log.ts';
 import type { FileEventLog } from '../../../events/journal/file-event-log.ts';
 import { Growth } from '../../../events/journal/growth.ts';
 import { comparePositions, type LogPosition } from '../../../events/journal/position.ts';
 import type { EventSelection } from '../../../events/journal/search/event-selection.ts';
-import type { CandidateBlock } from '../../../events/journal/search/newest-first.ts';
 import type { Clock, Timer } from '../../../lib/clock.ts';
 import { isServiceError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';

@@ -1,16 +1,60 @@
-import type { JournalledDispatcher } from '../../events/dispatcher.ts';
+import type { BackendDelivery, BlockingHandler, JournalledDispatcher } from '../../events/dispatcher.ts';
 import type { EventLog } from '../../events/journal/event-log.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RateMeter } from '../../lib/rate-meter.ts';
+import { DeliveryInterrupted } from '../delivery.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { WebhookHandler } from '../webhook-handler.ts';
-import { blockingHandler } from './blocking-handler.ts';
 import type { DeliveryStore, HandlerProgress, NodeShare, Ownership } from './delivery-store.ts';
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
+
+interface BlockingDependencies {
+  /** Gives up what is under way. */
+  abort: AbortSignal;
+  /** Told whether a delivery was made; one that was interrupted was not. */
+  settle: (eventUuid: string, isMade: boolean, position?: LogPosition) => void;
+  record: (record: DeliveryRecord) => void;
+  log: Log;
+}
+
+/**
+ * Delivers single events while uploads wait (docs/spec/delivery.md#upload-back-end).
+ *
+ * @param present the status at each delivery: told of the outcome; nothing is delivered once the handler has stopped
+ */
+function blockingHandler(present: () => HandlerStatus, dependencies: BlockingDependencies): BlockingHandler {
+  const { abort, settle, record, log } = dependencies;
+  return {
+    async deliver(event, marks, position): Promise<BackendDelivery> {
+      const status = present();
+      const { handler } = status;
+      if (!handler.wants(event, marks.group) || status.state !== 'running') {
+        settle(event.uuid, false, position);
+        return { outcome: 'unavailable' };
+      }
+      try {
+        const sent = { event, raw: Buffer.from(JSON.stringify(event)), ...(position && { position }) };
+        const delivered = await handler.deliver([sent], { abort });
+        record(handler.record(delivered, { source: 'upload' }));
+        settle(event.uuid, true, position);
+        status.tell(delivered);
+        status.count(delivered);
+        const { result } = delivered;
+        return { outcome: result.outcome, headers: result.headers, ...(result.status !== undefined && { status: result.status }) };
+      } catch (error) {
+        settle(event.uuid, false, position);
+        if (!(error instanceof DeliveryInterrupted))
+          log.error('a delivery that an upload waits for failed', { handler: handler.uuid, reason: error });
+        return { outcome: 'failed' };
+      }
+    },
+    abandon: (event) => settle(event.uuid, false),
+  };
+}
 
 /** How often a handler that is not this process's is asked for, and one that is, is kept. */
 const askEveryMs = 1000;
@@ -34,7 +78,7 @@ export interface PlaceDependencies {
 }
 
 /** One handler in this process: delivers while it owns the handler, waits to own it otherwise, and delivers while uploads wait. */
-export class HandlerPlace {
+export class LocalHandler {
   readonly options: EventHandlerOptions;
   readonly #uuid: string;
   readonly #dependencies: PlaceDependencies;
