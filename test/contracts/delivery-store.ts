@@ -96,6 +96,33 @@ export function deliveryStoreContract(
       }
     });
 
+  contract('uploads are delivered while the handler is handed over and taken over again', async (start, t) => {
+    const receiver = await startReceiver(t, { otherwise: { delayMs: 100 } });
+    const here = await start();
+    const { store } = here.ground;
+    let owners = 0;
+    const acquire = store.acquire.bind(store);
+    store.acquire = async (...asked) => {
+      const owned = await acquire(...asked);
+      if (!owned) return undefined;
+      owners++;
+      // Another node is to have it, as soon as it is asked.
+      const keep = owned.keep.bind(owned);
+      owned.keep = async (...told) => {
+        await keep(...told);
+        return true;
+      };
+      return owned;
+    };
+    await here.apply(receiver.url);
+    const outcomes: string[] = [];
+    for (let index = 0; owners < 3; index++) {
+      here.emit(index, index + 1);
+      outcomes.push((await here.events.emitAndWait(draft(index), 'crm')).delivery.outcome);
+    }
+    assert.deepEqual(new Set(outcomes), new Set(['delivered']));
+  });
+
   contract('events come in order, each once, and each is recorded', async (start, t) => {
     const receiver = await startReceiver(t);
     const here = await start();

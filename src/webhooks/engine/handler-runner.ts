@@ -46,10 +46,11 @@ export class HandlerRunner {
   #drainEnd: LogPosition | undefined;
   #freeSlot: (() => void) | undefined;
   #requests = 0;
+  #isOver = false;
   #ended: Promise<void> = Promise.resolve();
 
   /**
-   * @param status of the handler, which is closed when it ends
+   * @param status of the handler; uploads may wait for it beyond the end of this runner
    * @param from where to begin in the journal
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
@@ -59,6 +60,11 @@ export class HandlerRunner {
     this.#dependencies = dependencies;
     // Each request under way listens, and uploads come in any number.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
+  }
+
+  /** Whether it takes no more events, though the handler may go on. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   /** Everything before it is done with. */
@@ -88,13 +94,13 @@ export class HandlerRunner {
    * @param abort gives up what is under way
    */
   async end(abort: AbortSignal): Promise<void> {
-    this.status.end();
+    this.#isOver = true;
     await this.#finish(abort);
   }
 
   /** Gives up what is under way: it is another's to deliver now. */
   async abandon(): Promise<void> {
-    this.status.end();
+    this.#isOver = true;
     this.#over.abort();
     this.#draining.abort();
     await this.#ended;
@@ -132,8 +138,7 @@ export class HandlerRunner {
     } finally {
       await Promise.all(requests);
       reader.close();
-      this.handler.close();
-      this.status.end();
+      this.#isOver = true;
     }
   }
 
@@ -141,7 +146,7 @@ export class HandlerRunner {
   async #nextBatch(reader: EventReader): Promise<SentEvent[] | undefined> {
     const batch: SentEvent[] = [];
     while (batch.length < this.handler.batchSize) {
-      if (this.status.state !== 'running' || this.#over.signal.aborted) return undefined;
+      if (!this.#isRunning || this.#over.signal.aborted) return undefined;
       const logged = this.#block[this.#blockIndex];
       if (!logged) {
         if (await this.#readMore(reader)) continue;
@@ -216,7 +221,7 @@ export class HandlerRunner {
     void outcome.willBeMade.then((isMade) => {
       if (isMade) this.#land(flight);
       // Another runner may have taken over: it meets the event again, as the position waits for it.
-      else if (this.status.state === 'running') return this.#deliver([{ event, raw, position }], flight);
+      else if (this.#isRunning) return this.#deliver([{ event, raw, position }], flight);
       return undefined;
     });
     return true;
@@ -230,7 +235,7 @@ export class HandlerRunner {
     } catch (error) {
       if (error instanceof DeliveryInterrupted) {
         // Not done with: the flight holds the position, and nothing comes after it.
-        this.status.end();
+        this.#isOver = true;
         return;
       }
       this.#dependencies.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
@@ -241,7 +246,11 @@ export class HandlerRunner {
     this.#land(flight);
     this.#dependencies.record(this.handler.record(delivered, { resume: formatPosition(this.position) }));
     this.status.count(delivered);
-    if (isLast) this.status.end();
+    if (isLast) this.#isOver = true;
+  }
+
+  get #isRunning(): boolean {
+    return !this.#isOver && this.status.state === 'running';
   }
 
   #land(flight: Flight): void {

@@ -169,6 +169,7 @@ export class LocalHandler {
     if (!drains) this.#status.end();
     this.wake();
     await this.#ended;
+    this.#status.end();
     this.#status.handler.close();
   }
 
@@ -211,7 +212,8 @@ export class LocalHandler {
     owned.lost.removeEventListener('abort', giveUp);
     this.#runner = undefined;
     this.#isLeaving = false;
-    this.#renewEnded();
+    // Failures count anew once it is resumed.
+    if (this.#isPaused) this.#status.end();
     if (owned.lost.aborted) log.warn('event handler given up: its lease could not be kept', { handler: this.#uuid });
     await owned.release(runner.position);
   }
@@ -246,7 +248,7 @@ export class LocalHandler {
     const { store, share } = this.#dependencies;
     // The order in force while it still ran: it may be started again before orders are looked for the next time.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
-    const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || runner.status.state === 'ended';
+    const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {
       await this.#idle();
       try {
