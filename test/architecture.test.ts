@@ -289,8 +289,8 @@ test('what Node.js calls for a request or connection is guarded: a fault in it m
         // The server itself is no request; and what a route throws comes to `app.onError`.
         .filter(({ index }) => !/(this\.#server|\bapp)$/.test(text.slice(0, index)))
         .map(([, listener = '']) => listener)
-        .filter((listener) => !/^(exchange\.)?guarded\(|^\(\) => \{\}|^resolve\.bind\(/.test(listener))
-        .filter((listener) => !new RegExp(`const ${listener.replace(/\W/g, '')} = (exchange\\.)?guarded\\(`).test(text))
+        .filter((listener) => !/^(exchange\.guarded|catching)\(|^\(\) => \{\}|^resolve\.bind\(/.test(listener))
+        .filter((listener) => !new RegExp(`const ${listener.replace(/\W/g, '')} = (exchange\\.guarded|catching)\\(`).test(text))
         .map((listener) => `${path}: ${listener}`),
     );
   assert.deepEqual(unguarded, []);

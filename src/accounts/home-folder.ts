@@ -1,6 +1,6 @@
 import { lchownSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, sep } from 'node:path';
-import { makeFolders, syncNameOf } from '../lib/disk/durable-files.ts';
+import { makeFolders, syncParentFolder } from '../lib/disk/durable-files.ts';
 import { systemId } from '../lib/disk/system-id.ts';
 import { isServiceError, ServiceError, systemErrorCode } from '../lib/errors.ts';
 import { checkNewName } from '../lib/virtual-path.ts';
@@ -82,7 +82,7 @@ function makeFolder(path: string, onUnsynced: (fault: unknown) => void): boolean
     throw error;
   }
   try {
-    syncNameOf(path);
+    syncParentFolder(path);
   } catch (error) {
     onUnsynced(error);
   }

@@ -1,9 +1,9 @@
 import { hash as digest, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { type Clock, systemClock } from '../lib/clock.ts';
+import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
+import { FairQueue } from '../lib/concurrency/fair-queue.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
-import { FairTurns } from '../lib/turns/fair-turns.ts';
-import { rememberedForTurn } from '../lib/turns/remembered.ts';
 import { longestCredentialCharacters } from './user-names.ts';
 
 /** What a new password must be (`server.password_policy`). */
@@ -143,11 +143,11 @@ export interface VerificationTurn {
  */
 export class PasswordVerifier {
   readonly #key = randomBytes(32).toString('base64');
-  readonly #digest = rememberedForTurn((text) => digest('sha256', text, 'base64'));
+  readonly #digest = memoizeForTick((text) => digest('sha256', text, 'base64'));
   readonly #remembered = new Set<string>();
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #dummySalt = randomBytes(saltBytes);
-  readonly #turns = new FairTurns({ atOnce: maxAtOnce, waitingOfOne: maxWaiting.ofOne, waiting: maxWaiting.inAll });
+  readonly #turns = new FairQueue({ concurrency: maxAtOnce, maxWaitingPerParty: maxWaiting.ofOne, maxWaiting: maxWaiting.inAll });
   readonly #clock: Clock;
 
   constructor(clock: Clock = systemClock) {

@@ -1,5 +1,5 @@
+import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
-import { rememberedForTurn } from '../lib/turns/remembered.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { longestCredentialCharacters, userForPath, userVariable } from './user-names.ts';
 
@@ -182,7 +182,7 @@ export class Permissions {
   }
 
   // One path is asked for several rights, by each of the requests of a turn.
-  readonly #ofRules = rememberedForTurn((path) => this.#rules.find((rule) => rule.expression.matches(path))?.rights ?? this.#general);
+  readonly #ofRules = memoizeForTick((path) => this.#rules.find((rule) => rule.expression.matches(path))?.rights ?? this.#general);
 
   #rightsAt(path: VirtualPath): number {
     return this.#rules.length > 0 ? this.#ofRules(path) : this.#general;

@@ -4,11 +4,11 @@ import type { EventDispatcher } from '../events/dispatcher.ts';
 import { processAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
 import type { Clock } from '../lib/clock.ts';
+import { readCaCertificates } from '../lib/disk/named-file.ts';
 import { childTraceparent } from '../lib/headers/trace-context.ts';
 import type { Log } from '../lib/log.ts';
-import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
+import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint.ts';
-import { shownUrl } from '../lib/remote/shown-url.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { type AcceptedCredentials, CalloutCache } from './callout-cache.ts';
@@ -137,7 +137,7 @@ export class CalloutMethod implements AuthMethod {
       if (result.kind !== 'no-reply') return result;
       this.#dependencies.log.warn('authentication endpoint gave no reply', {
         method: this.uuid,
-        url: shownUrl(url),
+        url: redactedUrl(url),
         reason: result.message,
         request_id: credentials.request?.id,
       });

@@ -1,8 +1,8 @@
 import { isUserName } from '../accounts/user-names.ts';
 import type { Clock } from '../lib/clock.ts';
+import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
-import { rememberedForTurn } from '../lib/turns/remembered.ts';
 import {
   type AddressBans,
   type Admission,
@@ -67,7 +67,7 @@ export class LoginAttempts {
   constructor(bans: AddressBans, clock: Clock, log: Log) {
     this.#log = log;
     this.#bans = bans;
-    this.#keyOf = rememberedForTurn((text) => bans.keyFor(text));
+    this.#keyOf = memoizeForTick((text) => bans.keyFor(text));
     this.#clock = clock;
   }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import * as z from 'zod';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
-import { isHeaderName } from '../lib/headers/header-names.ts';
+import { isHeaderName } from '../lib/headers/header-fields.ts';
 import { integer, number, optionalText, readOrIssue, requestHeaderLines, textList, urlList, uuidText, yesNo } from '../lib/option-types.ts';
 
 /** Options of each service that listens and lets accounts in, whatever its protocol. */

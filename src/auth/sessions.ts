@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
-import { rememberedForTurn } from '../lib/turns/remembered.ts';
+import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import type { Identity } from './credentials.ts';
 
 /** Bits of a session ID: 256 (docs/spec/http.md#sessions). */
@@ -87,7 +87,7 @@ export interface SessionStore extends SessionOverview {
 }
 
 /** The hash under which a session is kept: whoever reads the store cannot use it. */
-export const sessionKey = rememberedForTurn((id) => hash('sha256', id, 'base64url'));
+export const sessionKey = memoizeForTick((id) => hash('sha256', id, 'base64url'));
 
 /** A fresh session ID. */
 export function newSessionId(): string {

@@ -1,4 +1,4 @@
-import type { Finding } from '../config/finding.ts';
+import type { Finding } from '../config/findings.ts';
 import { ConfigError } from '../config/findings.ts';
 import { maskedSource } from '../config/reading/masked-source.ts';
 import { isServiceError } from '../lib/errors.ts';

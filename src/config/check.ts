@@ -1,9 +1,211 @@
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { defaultGroupUuid } from '../accounts/account.ts';
+import { userVariable } from '../accounts/user-names.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
-import type { Finding } from './finding.ts';
-import { byPlace, ConfigError } from './findings.ts';
-import { type LintOptions, lintConfig } from './lint/lint.ts';
+import { didYouMean } from '../lib/nearest-name.ts';
+import { byPosition, ConfigError, type Finding, type FindingCode, pathText, type Report } from './findings.ts';
+import { lintAccounts, lintPermissions } from './lint/lint-accounts.ts';
+import { lintHandlers } from './lint/lint-handlers.ts';
+import { homeOptionsInForce, lintHomes } from './lint/lint-homes.ts';
+import { lintRemotes } from './lint/lint-remotes.ts';
+import { lintSecrets } from './lint/lint-secrets.ts';
+import { lintAddresses, lintConsoles, lintServices, lintSsh } from './lint/lint-services.ts';
+import { lintState } from './lint/lint-state.ts';
+import { lintTls } from './lint/lint-tls.ts';
 import { type Environment, examineConfig, findConfigFile, type LoadedConfig } from './reading/load.ts';
 import { readSource, type Source } from './reading/source.ts';
+import { type Config, isFileService, isHttpService } from './schema/schema.ts';
+
+/** What a check may be told besides the configuration. */
+interface LintOptions {
+  /** Paths that were left out because of errors; what would only follow from that is not reported. */
+  removed?: readonly (readonly PropertyKey[])[];
+  nowMs?: number;
+  /** Whether a service that runs is to take it over: what it has read it keeps, when it may not read it again. */
+  isRunning?: boolean;
+  /** Whether the nodes have one data folder in common, as those of `--workers` do, or may have. */
+  isFolderShared?: boolean;
+}
+
+/**
+ * Finds what the schema cannot see: references to what does not exist, files that cannot be used, addresses used twice, and
+ * what works but would hurt. Errors are what `svc serve` refuses to start with.
+ */
+export function lintConfig(
+  loaded: LoadedConfig,
+  { removed = [], nowMs = systemClock.nowMs(), isRunning = false, isFolderShared = false }: LintOptions = {},
+): Finding[] {
+  const findings: Finding[] = [];
+  const gaps = new Gaps(removed);
+  let hintsLeft = maxHints;
+  const report: Report = (severity, code, path, message, hint) => {
+    if (gaps.explain(code, path, message)) return;
+    const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
+    const told = typeof hint === 'function' ? (hintsLeft-- > 0 ? hint() : undefined) : hint;
+    findings.push({
+      severity,
+      code,
+      file: loaded.file,
+      ...place,
+      path: pathText(path),
+      message,
+      ...(told === undefined ? {} : { hint: told }),
+    });
+  };
+  const { config } = loaded;
+  if (!Object.values(config.services).some((service) => service.enabled))
+    report('error', 'no-service', ['services'], 'no service is enabled');
+  lintAddresses(config, report);
+  lintTls(config, report, nowMs);
+  lintSsh(config, report, { isRunning, isFolderShared });
+  lintState(config, report, isFolderShared);
+  checkReferences(config, report);
+  checkFolders(config, report);
+  lintServices(config, report);
+  lintConsoles(config, report);
+  lintRemotes(config, report);
+  lintHandlers(config, report);
+  lintAccounts(config, report);
+  lintHomes(config, report);
+  lintPermissions(config, report);
+  lintSecrets(loaded, report);
+  return findings.sort(byPosition);
+}
+
+/** So many problems get the name that was probably meant: each is compared with all there are. */
+const maxHints = 50;
+
+/** What would be blamed on others because an entry of a section was left out. */
+const followsFromGap: Partial<Record<FindingCode, string>> = {
+  'no-service': 'services',
+  'method-unused': 'services',
+  'data-filter-never': 'services',
+  'accounts-unused': 'authentications',
+};
+
+/** What was left out of a configuration, to be asked whether a finding only follows from that. */
+class Gaps {
+  readonly #paths: ReadonlySet<string>;
+  /** Sections of which whole entries are missing, and these entries. */
+  readonly #sections = new Set<PropertyKey | undefined>();
+  readonly #entries = new Set<string>();
+
+  constructor(removed: readonly (readonly PropertyKey[])[]) {
+    this.#paths = new Set(removed.map(textOf));
+    for (const [section, entry, ...deeper] of removed) {
+      if (deeper.length > 0) continue;
+      this.#sections.add(section);
+      this.#entries.add(String(entry));
+    }
+  }
+
+  explain(code: FindingCode, path: readonly PropertyKey[], message: string): boolean {
+    if (path.some((_, index) => this.#paths.has(textOf(path.slice(0, index + 1))))) return true;
+    const section = followsFromGap[code];
+    if (section !== undefined && this.#sections.has(section)) return true;
+    return code === 'unknown-reference' && this.#entries.has(message.slice(message.indexOf('"') + 1, -1));
+  }
+}
+
+function textOf(path: readonly PropertyKey[]): string {
+  return path.map(String).join('\0');
+}
+
+function checkReferences(config: Config, report: Report): void {
+  const groups = new Set([defaultGroupUuid, ...Object.keys(config.groups)]);
+  const methods = new Set(Object.keys(config.authentications));
+  const handlers = new Set(Object.keys(config.event_handlers));
+  const unknown = (kind: string, uuid: string, known: ReadonlySet<string>, path: PropertyKey[]) => {
+    report('error', 'unknown-reference', path, `there is no ${kind} "${uuid}"`, () => didYouMean(uuid, known));
+  };
+  const needGroup = (uuid: string, path: PropertyKey[]) => {
+    if (!groups.has(uuid)) unknown('group', uuid, groups, path);
+  };
+  for (const [name, account] of Object.entries(config.accounts)) needGroup(account.group, ['accounts', name, 'group']);
+  for (const [uuid, method] of Object.entries(config.authentications)) {
+    if (method.type === 'anonymous') needGroup(method.group, ['authentications', uuid, 'group']);
+  }
+  for (const [uuid, service] of Object.entries(config.services)) {
+    if (!isFileService(service)) continue;
+    for (const [index, method] of (service.authentications ?? []).entries()) {
+      if (!methods.has(method)) unknown('authentication method', method, methods, ['services', uuid, 'authentications', index]);
+    }
+    if (!isHttpService(service)) continue;
+    const backend = service.api_backend_uuid;
+    if (backend && !handlers.has(backend)) unknown('event handler', backend, handlers, ['services', uuid, 'api_backend_uuid']);
+    else if (backend && !config.event_handlers[backend]?.enabled) {
+      report(
+        'warning',
+        'backend-disabled',
+        ['services', uuid, 'api_backend_uuid'],
+        `the event handler "${backend}" is disabled; uploads get the partial-success headers`,
+      );
+    }
+    for (const [index, trigger] of service.triggers.entries())
+      for (const group of trigger.groups) needGroup(group, ['services', uuid, 'triggers', index]);
+  }
+}
+
+function checkFolders(config: Config, report: Report): void {
+  const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const holders = [
+    ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], holder: group, group: uuid })),
+    ...Object.entries(config.accounts).map(([name, account]) => ({ path: ['accounts', name], holder: account, group: account.group })),
+  ];
+  for (const { path, holder, group } of holders) {
+    const home = holder.home_folder_path;
+    if (home && !homeOptionsInForce(config, holder, group).create_home_folder) {
+      const needed = home.includes(userVariable) ? dirname(home.slice(0, home.indexOf(userVariable)) + userVariable) : home;
+      if (!isFolder(needed))
+        report(
+          'warning',
+          'folder-missing',
+          [...path, 'home_folder_path'],
+          `the folder ${needed} does not exist and create_home_folder is off`,
+        );
+    }
+    for (const [index, [, realPath]] of (holder.virtual_folders ?? []).entries()) {
+      if (!realPath.includes(userVariable) && !isFolder(realPath))
+        report('warning', 'folder-missing', [...path, 'virtual_folders', index], `the folder ${realPath} does not exist`);
+    }
+  }
+}
+
+/** A check holds for so long while the file stays as it is: it may take long, and whoever asks may ask again and again. */
+const holdsForMs = 2000;
+
+/** Checks the file of a running service as it stands. */
+export class FileChecker {
+  readonly #path: string;
+  readonly #env: Environment;
+  readonly #clock: Clock;
+  readonly #options: CheckOptions;
+  #last: { checked: Checked; version: string; atMs: number } | undefined;
+
+  constructor(path: string, env: Environment, clock: Clock, options: CheckOptions) {
+    this.#path = path;
+    this.#env = env;
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  /** @throws ServiceError `bad-request` when the file cannot be read */
+  checked(): Checked {
+    const version = versionOf(this.#path);
+    const atMs = this.#clock.monotonicMs();
+    if (this.#last?.version === version && atMs - this.#last.atMs < holdsForMs) return this.#last.checked;
+    const checked = checkConfigFile(this.#path, this.#env, this.#options);
+    this.#last = { checked, version, atMs };
+    return checked;
+  }
+}
+
+function versionOf(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats ? `${stats.dev}-${stats.ino}-${stats.size}-${stats.mtimeNs}-${stats.ctimeNs}` : '';
+}
 
 /** What is wrong with a configuration file, and the configuration when nothing hinders its use. */
 export interface Checked {
@@ -41,7 +243,7 @@ export function checkSource(source: Source, env: Environment, options: CheckOpti
   const { config, findings, removed } = examineConfig(source, env);
   const loaded = config && { config, file: source.file, source };
   const linted = loaded ? lintConfig(loaded, { removed, ...options }) : [];
-  const all = [...findings, ...linted].sort(byPlace);
+  const all = [...findings, ...linted].sort(byPosition);
   const hasErrors = all.some(({ severity }) => severity === 'error');
   return { loaded: hasErrors ? undefined : loaded, file: source.file, text: source.text, findings: all };
 }

@@ -1,5 +1,89 @@
-import type { Finding } from './finding.ts';
-import type { FindingCode } from './finding-codes.ts';
+import * as z from 'zod';
+import { eventIds } from '../events/event-ids.ts';
+
+/**
+ * Every kind of problem that `svc validate` reports: its stable code and what it means. Scripts rely on the codes; one that
+ * is gone is a breaking change.
+ */
+
+export const findingCodes = {
+  'not-utf8': 'The file is not valid UTF-8.',
+  syntax: 'The file does not parse as YAML or JSON.',
+  'duplicate-key': 'A key stands twice in one map.',
+  aliases: 'YAML anchors and aliases that expand without bounds, or that do not exist.',
+  shape: 'The file nests too deep, or has a key that is not allowed anywhere.',
+  interpolation: 'A variable `${env:…}` is not set, or a file of `${file:…}` cannot be read.',
+  'unknown-option': 'There is no such option; the nearest known name is shown.',
+  'missing-option': 'A required option is not there.',
+  'bad-value': 'The value is none that the option takes.',
+  'bad-key': 'The key of an entry is no UUID or no account name.',
+  'unknown-reference': 'A group, authentication method or event handler that is referred to does not exist.',
+  'no-service': 'No service is enabled.',
+  'address-in-use': 'Two services listen on the same address and port.',
+  'state-url': 'The URL of the shared state is not that of a Redis server.',
+  'workers-state': 'Several nodes (`--workers`) need a state that they share.',
+  'accounts-file-own':
+    'With Redis, an accounts file that each node (with `--workers` each machine) has for itself: changes of passwords would hold there alone.',
+  'state-secret': 'With Redis, no `state.secret`: nodes share no remembered credentials, and each counts a wrong password anew.',
+  'state-retention': 'With Redis, events stay in its memory for as long as files keep them.',
+  'shutdown-delay': 'With Redis, a node that ends refuses connections before the load balancer has noticed.',
+  'file-unreadable': 'A file that the configuration names cannot be read.',
+  'folder-missing': 'A folder that nothing creates does not exist.',
+  'logo-unusable': 'A logo that cannot be read, is too large, or is no image that pages may show.',
+  'tls-unused': 'A TLS option that has no effect.',
+  'tls-mismatch': 'The private key does not belong to the certificate.',
+  'tls-unusable': 'A certificate, key or CA file that cannot be used.',
+  'tls-expired': 'A certificate is not valid any more, or not yet.',
+  'tls-expires-soon': 'A certificate ends within 30 days.',
+  'tls-weak': 'A key or signature that clients refuse or that can be broken.',
+  'tls-chain': 'The certificates of a chain are not in the order in which one certifies the other.',
+  'host-key-unusable': 'A host key of an ssh service that cannot be used.',
+  'host-key-own': 'With Redis, an ssh service whose nodes make host keys of their own (those of one machine share theirs).',
+  'ssh-weak': 'An ssh service offers algorithms that are not as safe as those of `secure`.',
+  'secret-readable': 'A file with secrets can be read by every user of the machine.',
+  'plain-http': 'Passwords or secrets go over plain http to another host.',
+  'administrators-missing': 'A console that nobody can log in to.',
+  'backend-disabled': 'The event handler that uploads wait for is disabled.',
+  'backend-never': `The event handler that uploads wait for does not take the event ${eventIds.fileUploaded} of those uploads.`,
+  'backend-missing': 'An option of the upload back-end has no effect without `api_backend_uuid`.',
+  'refused-header': 'A header that a reply must not carry: it belongs to the connection, to the body, or is Set-Cookie.',
+  'handler-never': 'No event can pass all filters of the event handler.',
+  'data-filter-never': 'A rule of `data_filter` asks for a member that none of the wanted events carries.',
+  'unknown-variable': 'A template names a variable that no event has.',
+  'variable-never': 'A template names a variable that none of the wanted events has.',
+  'no-effect': 'An option that another one makes meaningless.',
+  'method-unused': 'An authentication method that no enabled service asks.',
+  'method-disabled': 'A service names an authentication method that is disabled; it is skipped.',
+  'accounts-unused': 'There are accounts, but no enabled method of type application asks for them.',
+  'account-unusable': 'An account that cannot log in.',
+  'home-collision': 'Two accounts that are meant to be apart share a folder, or one is inside the other.',
+  'home-in-data-folder': 'A folder of accounts lies in the data folder, which no account can reach.',
+  'virtual-folder-overlap': 'Two virtual folders with one path, or that show the same real folder.',
+  'permissions-empty': 'A group whose `permissions` is `[]`, which is not nothing but the default.',
+  'rule-unreachable': 'A permission rule that an earlier one always precedes.',
+  online: 'An endpoint does not answer as it must (`--online`).',
+} as const;
+
+/** A stable code of a problem. */
+export type FindingCode = keyof typeof findingCodes;
+
+/** One problem of a configuration; names are those of `--json`. */
+export const finding = z
+  .strictObject({
+    severity: z.enum(['error', 'warning']),
+    code: z
+      .enum(Object.keys(findingCodes) as [FindingCode, ...FindingCode[]])
+      .describe('Stable; docs/reference/findings.md says what each means.'),
+    file: z.string(),
+    line: z.int().describe('From 1; 0 when the problem has no place.'),
+    column: z.int().describe('From 1; 0 when the problem has no place.'),
+    path: z.string().describe('Path of the option, for example services.web.port.'),
+    message: z.string(),
+    hint: z.string().exactOptional(),
+  })
+  .describe('One problem of a configuration.');
+
+export type Finding = z.infer<typeof finding>;
 
 /** A configuration with errors: nothing is started with it. */
 export class ConfigError extends Error {
@@ -29,6 +113,25 @@ export function pathText(path: readonly PropertyKey[]): string {
 }
 
 /** Puts findings in the order of the file. */
-export function byPlace(a: Finding, b: Finding): number {
+export function byPosition(a: Finding, b: Finding): number {
   return a.line - b.line || a.column - b.column;
 }
+
+/** What came of a reload; the running service leaves it in its data folder for `svc reload`. Names are those of `--json`. */
+export const reloadReport = z.strictObject({
+  number: z.int().describe('Counts the reloads of the process, from 1.'),
+  pid: z.int(),
+  time: z.string().describe('When it began.'),
+  reloaded: z.boolean(),
+  changes: z.array(z.string()).describe('Paths of the options that changed.'),
+  ended: z
+    .strictObject({ sessions: z.int(), connections: z.int(), transfers: z.int() })
+    // Nodes before do not tell.
+    .default({ sessions: 0, connections: 0, transfers: 0 })
+    .describe('What ended of those whose account or credential is none any more: sessions, SSH connections, transfers.'),
+  /** Why the new configuration was refused; null when it is in force. */
+  reason: z.string().nullable(),
+  findings: z.array(finding),
+});
+
+export type ReloadReport = z.infer<typeof reloadReport>;

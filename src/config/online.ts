@@ -1,9 +1,9 @@
 import { createCalloutEndpoint, testCredentials, testFailure } from '../auth/callout.ts';
 import { credentialsContentType, credentialsRequestBody } from '../auth/credentials.ts';
 import { systemClock } from '../lib/clock.ts';
-import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
+import { readCaCertificates } from '../lib/disk/named-file.ts';
 import { RemoteEndpoint } from '../lib/remote/remote-endpoint.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from './findings.ts';
 import { pathText } from './findings.ts';
 import type { LoadedConfig } from './reading/load.ts';
 

@@ -2,7 +2,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { reportInternalError } from '../events/internal-error.ts';
 import { faultHeaders, faultOf, statusOf } from '../http/reply/error-reply.ts';
 import { clientGone } from '../http/reply/outgoing.ts';
-import { guarded } from '../lib/guarded.ts';
+import { catching } from '../lib/catching.ts';
 import { type ConsoleContext, type ConsoleExchange, eventContext, requireAdministrator } from './environment.ts';
 import type { EventStream } from './event-stream.ts';
 
@@ -12,7 +12,7 @@ export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
   const abort = () => gone.abort(clientGone());
   // Who left while the password was checked is not told of again.
   if (outgoing.destroyed) abort();
-  else outgoing.once('close', guarded(abort, abort));
+  else outgoing.once('close', catching(abort, abort));
   return gone.signal;
 }
 

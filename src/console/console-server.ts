@@ -12,11 +12,10 @@ import { garbageReply, headerLimitBytes } from '../http/connection/refusals.ts';
 import { hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext, TlsWatch } from '../http/connection/tls-context.ts';
 import { isClientGone } from '../http/reply/outgoing.ts';
 import { requestTrace } from '../http/request/request-trace.ts';
-import { acceptAnyHead, isFaultilyFramed } from '../lib/adapter-request.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
+import { catching } from '../lib/catching.ts';
 import { systemErrorCode } from '../lib/errors.ts';
-import { guarded } from '../lib/guarded.ts';
-import { authority, listen } from '../lib/listen.ts';
+import { acceptAnyHead, authority, isFaultilyFramed, listen } from '../lib/listen.ts';
 import { createConsoleApp } from './console-app.ts';
 import type { ConsoleExchange, ConsoleService } from './environment.ts';
 import { EventStreams } from './event-stream.ts';
@@ -78,7 +77,7 @@ export class ConsoleServer {
     const cut = (_: unknown, __: unknown, socket: Socket) => socket.destroy();
     this.#server.on(
       'clientError',
-      guarded((error: Error, socket: Socket) => this.#refuseGarbage(error, socket), cut),
+      catching((error: Error, socket: Socket) => this.#refuseGarbage(error, socket), cut),
     );
     this.#server.on('connection', (socket: Socket) => {
       // Not by `maxConnections`: node:cluster would hand the connection to this process again, for ever.

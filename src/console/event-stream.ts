@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { catching } from '../lib/catching.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
-import { guarded } from '../lib/guarded.ts';
 import type { Administrator } from './login/administrators.ts';
 import type { AdministratorSession } from './login/sessions.ts';
 
@@ -50,10 +50,10 @@ export class EventStream {
     this.#outgoing = reader.outgoing;
     this.#clock = clock;
     const cut = () => this.end();
-    this.#outgoing.once('close', guarded(cut, cut));
+    this.#outgoing.once('close', catching(cut, cut));
     this.#outgoing.on(
       'drain',
-      guarded(() => this.#caughtUp(), cut),
+      catching(() => this.#caughtUp(), cut),
     );
     this.#outgoing.writeHead(200, head);
     this.#outgoing.flushHeaders();

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod';
 import { clientGone } from '../http/reply/outgoing.ts';
+import { catching } from '../lib/catching.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { GatheredBytes } from '../lib/gathered-bytes.ts';
-import { guarded } from '../lib/guarded.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import type { ConsoleContext } from './environment.ts';
 
@@ -56,12 +56,12 @@ function readBody(incoming: IncomingMessage, limitBytes: number): Promise<Buffer
       incoming.pause();
       throw new ServiceError('too-large', `The request body must not be larger than ${limitBytes} bytes.`);
     };
-    incoming.on('data', guarded(onData, reject));
+    incoming.on('data', catching(onData, reject));
     incoming.once(
       'end',
-      guarded(() => resolve(bytes.whole()), reject),
+      catching(() => resolve(bytes.whole()), reject),
     );
-    const onGone = guarded(() => reject(clientGone()), reject);
+    const onGone = catching(() => reject(clientGone()), reject);
     incoming.once('close', onGone);
     incoming.once('error', onGone);
   });

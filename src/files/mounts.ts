@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts';
 import type { Log } from '../lib/log.ts';
-import { isWithin, segmentsOf, type VirtualPath } from '../lib/virtual-path.ts';
+import { isWithin, pathSegments, type VirtualPath } from '../lib/virtual-path.ts';
 import { RealRoots } from './disk/real-roots.ts';
 
 /** Says in the log which virtual folders have no real folder behind them: once, and again after it was there. */
@@ -62,7 +62,7 @@ export class Mounts {
 
   #isBelowVirtualParent(path: VirtualPath): boolean {
     if (this.#virtualFolders.length === 0) return false;
-    const firstFolder = `/${segmentsOf(path)[0]}`;
+    const firstFolder = `/${pathSegments(path)[0]}`;
     return this.#virtualFolders.some((folder) => isWithin(folder.path, firstFolder));
   }
 
@@ -73,10 +73,10 @@ export class Mounts {
 
   /** Names of the virtual folders, or of their parents, that stand directly in folder `path`; they hide real entries. */
   virtualMembers(path: VirtualPath): string[] {
-    const depth = segmentsOf(path).length;
+    const depth = pathSegments(path).length;
     const names = this.virtualFoldersBelow(path)
       .filter((folder) => folder.path !== path)
-      .map((folder) => segmentsOf(folder.path)[depth] as string);
+      .map((folder) => pathSegments(folder.path)[depth] as string);
     return [...new Set(names)];
   }
 }

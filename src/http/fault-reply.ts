@@ -5,7 +5,7 @@ import { eventIds } from '../events/event-ids.ts';
 import { reportInternalError } from '../events/internal-error.ts';
 import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { namesType } from '../lib/headers/accept-header.ts';
-import { cookieValue } from '../lib/headers/cookies.ts';
+import { cookieValue } from '../lib/headers/header-fields.ts';
 import type { HttpContext } from './environment.ts';
 import { loginMessageLine } from './html/page-cookies.ts';
 import { loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';

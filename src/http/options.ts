@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { forwardedHeader, loginServiceOptions, proxyRanges, servicePort } from '../auth/options.ts';
 import { compileExpression } from '../lib/expression.ts';
-import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-names.ts';
+import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-fields.ts';
 import { parseList } from '../lib/list-values.ts';
 import {
   headerLines,

@@ -1,5 +1,10 @@
 import { ServiceError } from './errors.ts';
 
+/** Writes a list of `key=value` items as `parseKeyValueList` reads it; each item is quoted. */
+export function writeKeyValueList(items: readonly { key: string; value: string }[]): string {
+  return items.map(({ key, value }) => `"${`${key}=${value}`.replaceAll('"', '""')}"`).join(', ');
+}
+
 /**
  * Splits a comma-separated list with the quoting of RFC 4180: an item in double quotes may hold commas, and quotes
  * doubled. Blanks around items are dropped; empty items stay (the caller decides).

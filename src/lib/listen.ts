@@ -1,5 +1,25 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { ServiceError, systemErrorCode } from './errors.ts';
+
+/**
+ * Whether a request of HTTP/1.0 has a Transfer-Encoding, which HTTP/1.0 does not know: whoever stands in front may see its end elsewhere
+ * (RFC 9112 §6.1).
+ */
+export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string; headers: IncomingHttpHeaders }): boolean {
+  return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
+}
+
+/**
+ * Has Hono's adapter take a request whatever its head says. Of target, host and scheme it makes a URL, which nothing reads; what it cannot
+ * make one of it would answer by itself, with an empty 400.
+ *
+ * @param incoming loses its target and its host: what is needed of them has been read
+ */
+export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
+  incoming.url = '/';
+  incoming.headers.host = '';
+}
 
 /** Connections that may wait to be accepted, where the system allows so many. */
 const backlog = 4096;
@@ -30,7 +50,7 @@ export function listen(
 }
 
 /** The URL of what listens, with the port that the system chose for port 0; without a path. */
-export function urlOf(scheme: string, server: Server): string {
+export function serverUrl(scheme: string, server: Server): string {
   const { address, port } = server.address() as AddressInfo;
   return `${scheme}://${authority(address, port)}`;
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ServiceError } from './errors.ts';
 import { compileExpression } from './expression.ts';
-import { isHeaderName, isHeaderValue } from './headers/header-names.ts';
+import { isHeaderName, isHeaderValue } from './headers/header-fields.ts';
 import { parseList } from './list-values.ts';
 
 /**

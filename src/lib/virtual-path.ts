@@ -42,7 +42,7 @@ export function checkNewName(name: string): void {
  *
  * @throws ServiceError `name-invalid` when a segment is no member name
  */
-export function virtualPathOf(segments: readonly string[]): VirtualPath {
+export function pathFromSegments(segments: readonly string[]): VirtualPath {
   for (const segment of segments) checkMemberName(segment);
   return `/${segments.join('/')}` as VirtualPath;
 }
@@ -54,11 +54,11 @@ export function virtualPathOf(segments: readonly string[]): VirtualPath {
  */
 export function parseVirtualPath(text: string): VirtualPath {
   if (!text.startsWith('/')) throw new ServiceError('name-invalid', `"${text}" must begin with "/".`);
-  return virtualPathOf(text.split('/').filter((segment) => segment !== ''));
+  return pathFromSegments(text.split('/').filter((segment) => segment !== ''));
 }
 
 /** The segments of a path; empty for `/`. */
-export function segmentsOf(path: VirtualPath): string[] {
+export function pathSegments(path: VirtualPath): string[] {
   return path === '/' ? [] : path.slice(1).split('/');
 }
 

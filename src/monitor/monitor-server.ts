@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';
-import { acceptAnyHead, isFaultilyFramed } from '../lib/adapter-request.ts';
-import { listen, urlOf } from '../lib/listen.ts';
+import { acceptAnyHead, isFaultilyFramed, listen, serverUrl } from '../lib/listen.ts';
 import type { Log } from '../lib/log.ts';
 import type { Metrics } from './metrics.ts';
 import type { MonitorOptions } from './options.ts';
@@ -95,7 +94,7 @@ export class MonitorServer {
   }
 
   get url(): string {
-    return urlOf('http', this.#server);
+    return serverUrl('http', this.#server);
   }
 
   async close(): Promise<void> {

@@ -7,7 +7,7 @@ import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
 import { cancelUpload, endsAtOnce } from '../files/uploads/end-upload.ts';
 import type { UploadRecord } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
-import { severalAtOnce } from '../lib/turns/several-at-once.ts';
+import { forEachConcurrently } from '../lib/concurrency/event-loop.ts';
 
 /** Where the things are that the control socket shows. */
 export interface ControlledStores {
@@ -92,7 +92,7 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
 function uploadCollection(files: ControlledStores['files']): Collection {
   return {
     list: async () => (await files.uploads.within('/')).map((record) => ({ handle: record.id, shown: shownUpload(record) })),
-    remove: (items) => severalAtOnce(items, endsAtOnce, ({ handle }) => cancelUpload(files, handle)),
+    remove: (items) => forEachConcurrently(items, endsAtOnce, ({ handle }) => cancelUpload(files, handle)),
   };
 }
 

@@ -1,5 +1,5 @@
 import { CalloutMethod } from '../auth/callout.ts';
-import { configHash } from '../config/config-hash.ts';
+import { configHash } from '../config/changes.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { Clock } from '../lib/clock.ts';

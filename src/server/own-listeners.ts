@@ -7,8 +7,8 @@ import { HttpServer } from '../http/connection/http-server.ts';
 import { ticketSecretLastsMs } from '../http/connection/ticket-keys.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { Timer } from '../lib/clock.ts';
+import { PendingWork } from '../lib/concurrency/pending-work.ts';
 import { maxDescriptors } from '../lib/disk/descriptors.ts';
-import { UnderWay } from '../lib/turns/under-way.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
@@ -34,7 +34,7 @@ export class OwnListeners {
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(maxDescriptors() * shareOfHandles));
   /** Listeners that a reload took out of force, as long as something is under way on them. */
-  readonly #retiring = new UnderWay();
+  readonly #retiring = new PendingWork();
   /** Aborted when transfers get no more time. */
   readonly #hurry = new AbortController();
   #ticketRenewal: Timer | undefined;

@@ -5,7 +5,7 @@ import { createAuthMethod, type MethodDependencies } from '../auth/create-method
 import { LocalPasswords } from '../auth/local-passwords.ts';
 import { methodsInForce } from '../auth/options.ts';
 import type { Config } from '../config/schema/schema.ts';
-import { isFileService } from '../config/schema/services.ts';
+import { isFileService } from '../config/schema/schema.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 

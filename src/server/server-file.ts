@@ -1,11 +1,9 @@
-import { type Checked, type CheckOptions, loadConfigFile } from '../config/check.ts';
-import { FileChecker } from '../config/file-checker.ts';
-import type { Finding } from '../config/finding.ts';
+import { type Checked, type CheckOptions, FileChecker, loadConfigFile } from '../config/check.ts';
+import type { Finding, ReloadReport } from '../config/findings.ts';
 import { ConfigError } from '../config/findings.ts';
 import type { Environment, LoadedConfig } from '../config/reading/load.ts';
 import { stdinName } from '../config/reading/source.ts';
 import { writeReloadReport } from '../config/reload-report.ts';
-import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { nothingEnded } from './listeners.ts';

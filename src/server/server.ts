@@ -1,10 +1,10 @@
 import { PasswordVerifier } from '../accounts/passwords.ts';
 import { ApplicationMethod } from '../auth/application.ts';
 import { changesBetween, needsRestart } from '../config/changes.ts';
+import type { ReloadReport } from '../config/findings.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
-import type { ReloadReport } from '../config/reload-report-schema.ts';
 import type { Config } from '../config/schema/schema.ts';
-import { takesLocks } from '../config/schema/services.ts';
+import { takesLocks } from '../config/schema/schema.ts';
 import type { Collections } from '../control/collection.ts';
 import { ControlServer } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';

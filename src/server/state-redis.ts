@@ -3,10 +3,10 @@ import type { SecurityPolicy } from '../auth/ban-list.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
+import { Slots } from '../lib/concurrency/slots.ts';
+import { readCaCertificates } from '../lib/disk/named-file.ts';
 import type { Log } from '../lib/log.ts';
 import { RedisLink } from '../lib/redis/redis-link.ts';
-import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
-import { Places } from '../lib/turns/places.ts';
 import { MemoryAcceptedCredentials } from '../state/memory/callout-cache.ts';
 import { RedisBans } from '../state/redis/bans.ts';
 import { RedisAcceptedCredentials } from '../state/redis/callout-cache.ts';
@@ -49,7 +49,7 @@ export async function openRedisState(
   const state: State = {
     bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock, dependencies.areLocksTaken),
-    places: new Places(),
+    places: new Slots(),
     uploads: new RedisUploadStore(link, clock, dependencies.uploadLimits),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),

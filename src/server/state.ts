@@ -8,8 +8,8 @@ import type { LogPosition } from '../events/journal/position.ts';
 import type { LockStore } from '../files/locks/lock-store.ts';
 import type { SharedUploadStore } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
+import { Slots } from '../lib/concurrency/slots.ts';
 import { MemoryUrlHealth, type UrlSuspensions } from '../lib/remote/url-health.ts';
-import { Places } from '../lib/turns/places.ts';
 import type { SharedFigures } from '../monitor/sources.ts';
 import { MemoryBans } from '../state/memory/bans.ts';
 import { MemoryAcceptedCredentials } from '../state/memory/callout-cache.ts';
@@ -35,7 +35,7 @@ export interface State {
   readonly bans: AddressBans;
   readonly locks: LockStore;
   /** Those of the connections of this server, whatever other nodes have. */
-  readonly places: Places;
+  readonly places: Slots;
   /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
   readonly uploads?: SharedUploadStore;
   /** @param onTimeout told of each session that timed out */
@@ -64,7 +64,7 @@ export function memoryState(clock: Clock, policy: () => SecurityPolicy, areLocks
   return {
     bans: new MemoryBans(clock, policy),
     locks: new MemoryLocks(clock, areLocksTaken),
-    places: new Places(),
+    places: new Slots(),
     sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ identity }) => onTimeout(identity)),
     urlHealth: () => new MemoryUrlHealth(clock),
     accepted: (_, lifetimeMs) => new MemoryAcceptedCredentials(clock, lifetimeMs),

@@ -2,10 +2,10 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import Server from 'ssh2/lib/server.js';
 import type { RequestTrace } from '../events/event.ts';
 import type { Timer } from '../lib/clock.ts';
+import { drainConnections, PendingWork } from '../lib/concurrency/pending-work.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { listen, urlOf } from '../lib/listen.ts';
-import { Sparing } from '../lib/sparing.ts';
-import { drained, UnderWay } from '../lib/turns/under-way.ts';
+import { listen, serverUrl } from '../lib/listen.ts';
+import { ThrottledCount } from '../lib/rate-meter.ts';
 import { algorithmsOf, fitsAlgorithms } from './algorithms.ts';
 import { SshConnection } from './connection/connection.ts';
 import type { SshService } from './ssh-service.ts';
@@ -26,17 +26,17 @@ export class SshServer {
   readonly #server: NetServer;
   readonly #connections = new Map<Socket, SshConnection>();
   /** What connections that are gone still have to tell. */
-  readonly #settling = new UnderWay();
+  readonly #settling = new PendingWork();
   /** Of connections that ended. */
   readonly #ended = { receivedBytes: 0, sentBytes: 0, requests: 0 };
   readonly #looker: Timer;
-  readonly #refusals: Sparing;
+  readonly #refusals: ThrottledCount;
 
   /** @throws ServiceError `unavailable` when no host key fits the algorithms */
   constructor(service: SshService) {
     this.#service = service;
     this.#protocol = this.#makeProtocol(service);
-    this.#refusals = new Sparing(service.clock, refusalsEveryMs);
+    this.#refusals = new ThrottledCount(service.clock, refusalsEveryMs);
     this.#server = createServer({ pauseOnConnect: false, noDelay: true }, (socket) => this.#accept(socket));
     this.#looker = service.clock.every(lookMs, () => {
       const nowMs = this.#service.clock.monotonicMs();
@@ -61,7 +61,7 @@ export class SshServer {
 
   /** The address that clients use, with the port that the system chose for port 0. */
   get url(): string {
-    return urlOf('sftp', this.#server);
+    return serverUrl('sftp', this.#server);
   }
 
   /** Connections at present, bytes on the wire and requests of SFTP so far. */
@@ -116,7 +116,7 @@ export class SshServer {
     const cut = () => {
       for (const connection of this.#connections.values()) connection.cut('The service stops.');
     };
-    const inTime = await drained(this.#service.clock, { closed, settled, timeoutMs, hurry, cut });
+    const inTime = await drainConnections(this.#service.clock, { closed, settled, timeoutMs, hurry, cut });
     this.#looker.cancel();
     return inTime;
   }

@@ -8,7 +8,7 @@ import { LockGuard, noTokens } from '../files/locks/lock-guard.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
-import { Sparing } from '../lib/sparing.ts';
+import { ThrottledCount } from '../lib/rate-meter.ts';
 import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
 import type { SshServiceOptions } from './options.ts';
 import type { SshObserver } from './ssh-observer.ts';
@@ -51,7 +51,7 @@ export interface SshClient {
   /** Places for what the account opens. */
   readonly handles: HandleShares;
   /** Requests that cannot be read. */
-  readonly badRequests: Sparing;
+  readonly badRequests: ThrottledCount;
   /** Aborted once the connection is gone, or the channel that is served: nothing can be sent any more. */
   readonly ended: AbortSignal;
   /** Aborted when the service is about to stop: a channel ends as soon as no file is open in it. */
@@ -141,7 +141,7 @@ export function clientOf(
     clock,
     log,
     handles,
-    badRequests: new Sparing(clock, badRequestsEveryMs),
+    badRequests: new ThrottledCount(clock, badRequestsEveryMs),
     ...ofConnection,
   };
 }

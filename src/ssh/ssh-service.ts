@@ -8,8 +8,8 @@ import type { EventComponent } from '../events/event.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Slots } from '../lib/concurrency/slots.ts';
 import type { Log } from '../lib/log.ts';
-import type { Places } from '../lib/turns/places.ts';
 import type { HostKey } from './host-keys.ts';
 import type { SshServiceOptions } from './options.ts';
 import type { SshObserver } from './ssh-observer.ts';
@@ -39,5 +39,5 @@ export interface SshService {
   readonly clock: Clock;
   readonly log: Log;
   /** Those of the connections of all processes. */
-  readonly places: Places;
+  readonly places: Slots;
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../lib/clock.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
-import { isSecretHeader } from '../lib/headers/header-names.ts';
+import { isSecretHeader } from '../lib/headers/header-fields.ts';
 import { childTraceparent } from '../lib/headers/trace-context.ts';
+import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint.ts';
-import { shownUrl } from '../lib/remote/shown-url.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from './options.ts';
 import type { Attempt, DeliveryOutcome, RecordedReply } from './records/delivery-record.ts';
@@ -108,7 +108,7 @@ export class Delivery {
       if (result.outcome !== 'failed') return result;
       if (urls.length > 1) {
         await this.#health.suspend(url);
-        result.suspended.push({ url: shownUrl(url), details: result.details });
+        result.suspended.push({ url: redactedUrl(url), details: result.details });
       }
     }
     return result;
@@ -144,7 +144,7 @@ export class Delivery {
     const reply = await this.#request(url, message, nowMs, signals.abort);
     const verdict = this.#judge(reply);
     const attempt: Attempt = {
-      url: shownUrl(url),
+      url: redactedUrl(url),
       time: new Date(nowMs).toISOString(),
       duration_ms: Math.round(reply.durationMs * 10) / 10,
     };

@@ -1,8 +1,8 @@
 import type { EventComponent, EventServer } from '../events/event.ts';
 import { formatPosition, type LogPosition } from '../events/journal/position.ts';
 import type { Clock } from '../lib/clock.ts';
+import { readCaCertificates } from '../lib/disk/named-file.ts';
 import { parseTraceparent } from '../lib/headers/trace-context.ts';
-import { readCaCertificates } from '../lib/remote/ca-certificates.ts';
 import type { UrlSuspensions } from '../lib/remote/url-health.ts';
 import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
 import type { EventHandlerOptions } from './options.ts';

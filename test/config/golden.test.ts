@@ -1,6 +1,6 @@
 import { Excerpts, findingText } from '../../src/cli/output.ts';
 import { checkSource } from '../../src/config/check.ts';
-import type { Finding } from '../../src/config/finding.ts';
+import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 import { goldenTests } from '../support/golden.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { shownChanges } from '../../src/config/changes.ts';
-import { maskedConfig } from '../../src/config/masked-config.ts';
+import { maskedChanges, maskedConfig } from '../../src/config/changes.ts';
 import { type LoadedConfig, parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 import { readPlainYaml } from '../../src/lib/yaml-document.ts';
@@ -201,7 +200,7 @@ test('a change of a secret is told, the secret is not', () => {
     },
     { H: 'six' },
   );
-  const changes = shownChanges(before, after);
+  const changes = maskedChanges(before, after);
   assert.deepEqual(
     changes.filter(({ path }) => path !== 'services.more'),
     [

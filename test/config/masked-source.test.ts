@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { sarifLog } from '../../src/cli/config/sarif.ts';
 import { Excerpts, findingText } from '../../src/cli/output.ts';
 import { checkSource } from '../../src/config/check.ts';
-import type { Finding } from '../../src/config/finding.ts';
+import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { maskedSource } from '../../src/config/reading/masked-source.ts';
 import { parseSource } from '../../src/config/reading/source.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Finding } from '../../src/config/finding.ts';
+import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';

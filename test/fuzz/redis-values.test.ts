@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keyTypes, setForeignKeysAside } from '../../src/lib/redis/redis-key-types.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
+import { keyTypes, setForeignKeysAside } from '../../src/lib/redis/redis-values.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import { Client, type TestReply } from '../support/client.ts';
 import { asOperator, ConsoleClient, consoleService } from '../support/console.ts';

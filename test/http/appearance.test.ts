@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lintConfig } from '../../src/config/lint/lint.ts';
-import { contrastRatio } from '../../src/lib/color-contrast.ts';
+import { lintConfig } from '../../src/config/check.ts';
+import { contrastRatio } from '../../src/http/appearance-options.ts';
 import { startServer, testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fileLook } from '../../src/lib/file-looks.ts';
+import { fileIconClasses } from '../../src/lib/media-types.ts';
 
 test('icons tell kinds apart; what has a preview keeps its kind', () => {
   const cases = [
@@ -31,5 +31,5 @@ test('icons tell kinds apart; what has a preview keeps its kind', () => {
     ['unknown.xyz', 'file'],
     ['starzip', 'file'],
   ] as const;
-  for (const [name, look] of cases) assert.equal(fileLook(name), look, name);
+  for (const [name, look] of cases) assert.equal(fileIconClasses(name), look, name);
 });

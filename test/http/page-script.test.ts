@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { preferredLanguage } from '../../src/lib/headers/accept-language.ts';
+import { preferredLanguage } from '../../src/lib/headers/accept-header.ts';
 import { fillText, type Text } from '../../src/lib/translated-text.ts';
 import { Speed } from '../../src/web/files/uploads/speed.ts';
 import { nextName } from '../../src/web/files/uploads/upload.ts';

@@ -5,15 +5,13 @@ import { compileAddressRanges } from '../../src/lib/address-ranges.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { namesType, preferredType } from '../../src/lib/headers/accept-header.ts';
 import { parseRange } from '../../src/lib/headers/byte-ranges.ts';
-import { evaluateConditions } from '../../src/lib/headers/conditional-request.ts';
+import { evaluateConditions, parseEntityTags } from '../../src/lib/headers/conditional-request.ts';
 import { parseExpectedDigests } from '../../src/lib/headers/digest-fields.ts';
-import { parseEntityTags } from '../../src/lib/headers/entity-tags.ts';
 import { clientBehindProxies, normaliseAddress } from '../../src/lib/headers/forwarded-header.ts';
-import { contentDisposition, isHeaderValue } from '../../src/lib/headers/header-names.ts';
+import { contentDisposition, isHeaderValue } from '../../src/lib/headers/header-fields.ts';
 import { formatHttpDate, parseHttpDate } from '../../src/lib/headers/http-dates.ts';
-import { parseKeyValueList, parseList } from '../../src/lib/list-values.ts';
+import { parseKeyValueList, parseList, writeKeyValueList } from '../../src/lib/list-values.ts';
 import { nearestName } from '../../src/lib/nearest-name.ts';
-import { writeKeyValueList } from '../../src/lib/write-list.ts';
 
 const seed = 11;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRedisUrl, shownRedisAddress } from '../../src/lib/redis/redis-url.ts';
+import { describeRedisAddress, parseRedisUrl } from '../../src/lib/redis/redis-url.ts';
 
 test('URLs of one server, of Sentinel and of a cluster', () => {
   assert.deepEqual(parseRedisUrl('redis://localhost'), {
@@ -31,7 +31,7 @@ test('URLs of one server, of Sentinel and of a cluster', () => {
       2,
     ],
   );
-  assert.equal(shownRedisAddress(sentinel), 'primary at a:1, b:26379');
+  assert.equal(describeRedisAddress(sentinel), 'primary at a:1, b:26379');
   assert.equal(parseRedisUrl('rediss+cluster://a,b,c').hosts.length, 3);
 });
 

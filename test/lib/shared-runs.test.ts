@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SharedRuns } from '../../src/lib/turns/shared-runs.ts';
+import { SharedRuns } from '../../src/lib/concurrency/shared-runs.ts';
 
 test('who comes while a run is under way shares the next one, which begins after they came', async () => {
   const begun: string[] = [];

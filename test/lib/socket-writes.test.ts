@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { shapeWrites } from '../../src/lib/socket-writes.ts';
+import { shapeWrites } from '../../src/ssh/connection/connection.ts';
 import { until } from '../support/receiver.ts';
 
 const reply = Buffer.alloc(1024);

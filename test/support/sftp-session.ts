@@ -18,7 +18,7 @@ import { Quotas } from '../../src/files/quota.ts';
 import { Transfers } from '../../src/files/transfers.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
-import { Sparing } from '../../src/lib/sparing.ts';
+import { ThrottledCount } from '../../src/lib/rate-meter.ts';
 import { type SshServiceOptions, sshOptions } from '../../src/ssh/options.ts';
 import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import type { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
@@ -135,7 +135,7 @@ export function testSession(
     log,
     handles,
     observe: undefined,
-    badRequests: new Sparing(systemClock, 1000),
+    badRequests: new ThrottledCount(systemClock, 1000),
     ended: gone.signal,
     leaving: new AbortController().signal,
     heldBytes: () => 0,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Credentials, parseKeyBlob } from '../../auth/credentials.ts';
-import { commonNameOf } from '../../config/probe/presented.ts';
+import { certificateCommonName } from '../../config/probe/probe-report.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -77,7 +77,7 @@ function keyBlob(line: string): string {
 function commonName(pem: string): string {
   let name: string | undefined;
   try {
-    name = commonNameOf(pem);
+    name = certificateCommonName(pem);
   } catch (error) {
     throw new ServiceError('bad-request', `--certificate: ${(error as Error).message}`, { cause: error });
   }

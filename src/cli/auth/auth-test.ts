@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import type { LoginReport } from '../../config/cases/login-course.ts';
 import { loadConfig } from '../../config/check.ts';
+import type { MethodReport } from '../../config/probe/method-probe.ts';
 import { configTarget, type Target, urlTarget } from '../../config/probe/method-probe.ts';
-import type { MethodReport } from '../../config/probe/method-report.ts';
-import { type AuthTestReport, type MaskedRequest, maskedRequestOf } from '../../config/probe/probe-report.ts';
-import { type ProbedLogin, probeLogin } from '../../config/probe/probed-login.ts';
+import { type AuthTestReport, type MaskedRequest, maskRequest, type ProbedLogin, probeLogin } from '../../config/probe/probe-report.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { count, paint, print, visible } from '../output.ts';
@@ -35,7 +34,7 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
   const target = targetOf(creatorTypeOf(options));
   if (presented.length > 1 && target.sshService === undefined)
     throw new ServiceError('bad-request', 'Only an ssh service of a configuration takes a password and a key together.');
-  const requests = options.showRequest ? presented.map((credentials) => maskedRequestOf(target, credentials)) : [];
+  const requests = options.showRequest ? presented.map((credentials) => maskRequest(target, credentials)) : [];
   if (!options.json) for (const request of requests) print(requestText(request));
   const probed = await probeLogin(target, presented);
   const { outcome, methods, login } = probed;

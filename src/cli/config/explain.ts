@@ -1,6 +1,5 @@
-import { decide } from '../../config/cases/decision.ts';
+import { checkQuestion, decide } from '../../config/cases/decision.ts';
 import type { Decision } from '../../config/cases/decision-steps.ts';
-import { questionOf } from '../../config/cases/question.ts';
 import { requireConfigFile } from '../../config/check.ts';
 import { parseConfig } from '../../config/reading/load.ts';
 import { readSource } from '../../config/reading/source.ts';
@@ -24,7 +23,7 @@ export interface ExplainOptions {
 export async function explain(method: string, path: string | undefined, options: ExplainOptions): Promise<number> {
   if (options.user === undefined) throw new ServiceError('bad-request', '--user is missing; name the account.');
   const { user, group, destination, service, credentials } = options;
-  const question = questionOf({ user, group, method, path, destination, service, credentials });
+  const question = checkQuestion({ user, group, method, path, destination, service, credentials });
   const config = parseConfig(
     readSource(await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env })),
     process.env,

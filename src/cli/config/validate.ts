@@ -1,8 +1,7 @@
 import { checkConfigFile, requireConfigFile } from '../../config/check.ts';
-import { servicesWithoutHostKeys } from '../../config/host-key-list.ts';
-import { workersFindings } from '../../config/lint/lint-workers.ts';
+import { workersFindings } from '../../config/lint/lint-state.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
-import { validationOf } from '../../config/validation.ts';
+import { servicesWithoutHostKeys, toValidation } from '../../config/validation.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { complainFindings, count, print } from '../output.ts';
@@ -29,7 +28,7 @@ export async function validate(named: string | undefined, options: ValidateOptio
     const { onlineFindings } = await import('../../config/online.ts');
     findings.push(...(await onlineFindings(checked.loaded)));
   }
-  const result = validationOf(checked, { findings, strict: options.strict });
+  const result = toValidation(checked, { findings, strict: options.strict });
   const { valid, host_keys: hostKeys = [] } = result;
   if (options.sarif) {
     const { sarifLog } = await import('./sarif.ts');

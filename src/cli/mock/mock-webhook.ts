@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { eventProblem } from '../../events/journal/reader.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { isHeaderName, isHeaderValue } from '../../lib/headers/header-names.ts';
+import { isHeaderName, isHeaderValue } from '../../lib/headers/header-fields.ts';
 import { parseJson } from '../../lib/json.ts';
 import { signingKey } from '../../webhooks/signing.ts';
 import { writeFault } from '../file-fault.ts';

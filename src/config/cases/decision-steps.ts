@@ -1,5 +1,13 @@
 import * as z from 'zod';
+import { type Account, AccountError, effectiveAccount } from '../../accounts/account.ts';
+import { AccountsFile } from '../../accounts/accounts-file.ts';
+import { withDefaultGroup } from '../../accounts/options.ts';
+import { isUserName } from '../../accounts/user-names.ts';
+import { accountsFilePath, methodsInForce } from '../../auth/options.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { ErrorCode } from '../../lib/errors.ts';
+import { silentLog } from '../../lib/log.ts';
+import type { Config } from '../schema/schema.ts';
 import { loginReport } from './login-course.ts';
 
 /** Whether the configuration lets a request through, and why. Names are those of `--json`. */
@@ -26,7 +34,7 @@ export const decision = z.strictObject({
 export type Decision = z.infer<typeof decision>;
 
 /** Where in a decision something was found. */
-export type StepName = Decision['steps'][number]['step'];
+type StepName = Decision['steps'][number]['step'];
 
 /** Ends a decision with a refusal. */
 export class Refused extends Error {
@@ -41,4 +49,47 @@ export class Refused extends Error {
 }
 
 /** Takes one step of a decision that holds. */
-export type Note = (step: StepName, text: string) => void;
+export type AddStep = (step: StepName, text: string) => void;
+
+/**
+ * The account as it would be in force after a login.
+ *
+ * @throws Refused when nobody could log in with it
+ */
+export function accountInForce(config: Config, question: { user: string; group?: string | undefined }, note: AddStep): Account {
+  const groups = withDefaultGroup(config.groups);
+  if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no method is asked about such an account name');
+  const known = localAccount(config, question.user);
+  const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];
+  if (known && !known.account.enabled) throw new Refused('account', 'unauthorized', `the account "${question.user}" is disabled`);
+  if (known) note('account', `account "${question.user}" of ${known.where}`);
+  else if (question.user === 'anonymous' && anonymous) note('account', 'requests without credentials');
+  else if (Object.values(config.authentications).some((method) => method.type === 'http' && method.enabled))
+    note('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
+  else throw new Refused('account', 'unauthorized', `nobody knows the account "${question.user}"`);
+  const ofMethod = anonymous?.type === 'anonymous' && question.user === 'anonymous' && !known ? { group: anonymous.group } : {};
+  const configuration = {
+    ...known?.account.configuration,
+    ...ofMethod,
+    ...(question.group === undefined ? {} : { group: question.group }),
+  };
+  try {
+    const account = effectiveAccount(question.user, configuration, groups, { uuid: 'svc-explain', type: 'application' });
+    note('group', `group "${account.groupUuid}"${configuration.group ? '' : ', the default'}`);
+    return account;
+  } catch (error) {
+    if (!(error instanceof AccountError)) throw error;
+    throw new Refused(error.problem.startsWith('group') ? 'group' : 'home', 'unauthorized', error.message);
+  }
+}
+
+/** An account of the configuration or of an accounts file. */
+export function localAccount(config: Config, name: string) {
+  for (const [uuid, method] of methodsInForce(config.authentications)) {
+    if (method.type !== 'application' || !method.enabled) continue;
+    const file = accountsFilePath(method, config.server.data_folder_path);
+    const account = new AccountsFile(file, config.accounts, systemClock, silentLog).find(name);
+    if (account) return { account, method: uuid, where: Object.hasOwn(config.accounts, name) ? 'the configuration' : file };
+  }
+  return undefined;
+}

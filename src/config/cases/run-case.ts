@@ -12,10 +12,10 @@ import { withQuery } from '../../webhooks/delivery.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { createSubscription } from '../../webhooks/subscription.ts';
 import type { Config } from '../schema/schema.ts';
-import { localAccount } from './account-in-force.ts';
-import { readingOf } from './auth-reading.ts';
+import { describeAnswer } from './auth-answer.ts';
 import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './case-file.ts';
 import { decide } from './decision.ts';
+import { localAccount } from './decision-steps.ts';
 
 /** What came of a case. */
 export interface CaseOutcome {
@@ -102,7 +102,7 @@ function runReply(config: Config, item: ReplyCase): CaseOutcome {
   const { status, body } = item.reply;
   const bytes = Buffer.from(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body));
   const verdict = judgeReply({ status, body: bytes }, new Set(groups.keys()));
-  const actual = readingOf(groups, item.account, verdict, { uuid: 'callout', type: 'http' });
+  const actual = describeAnswer(groups, item.account, verdict, { uuid: 'callout', type: 'http' });
   const problems = [
     ...(item.expect !== undefined && item.expect !== actual.outcome
       ? [`expected ${item.expect}, got ${actual.outcome} (${actual.reason})`]

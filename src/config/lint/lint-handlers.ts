@@ -10,7 +10,7 @@ import { secretMember } from '../../webhooks/payload/payload-extra-data.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
-import { isHttpService } from '../schema/services.ts';
+import { isHttpService } from '../schema/schema.ts';
 
 /** Handlers that can never fire, filters and templates that ask for what no wanted event has, options without effect. */
 export function lintHandlers(config: Config, report: Report): void {

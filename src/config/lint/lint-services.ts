@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { eventIds } from '../../events/event-ids.ts';
 import { readLogo } from '../../http/appearance-options.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
-import { refusedPassthroughHeaders } from '../../lib/headers/header-names.ts';
+import { refusedPassthroughHeaders } from '../../lib/headers/header-fields.ts';
 import { authority } from '../../lib/listen.ts';
 import { algorithmsBeyondSecure, algorithmsOf, fitsAlgorithms } from '../../ssh/algorithms.ts';
 import { type HostKey, readHostKey } from '../../ssh/host-keys.ts';
@@ -10,7 +10,7 @@ import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
 import { usesTls } from '../schema/console-options.ts';
 import type { Config } from '../schema/schema.ts';
-import { isFileService, isHttpService } from '../schema/services.ts';
+import { isFileService, isHttpService } from '../schema/schema.ts';
 
 interface Taken {
   uuid: string;

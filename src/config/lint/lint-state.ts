@@ -1,8 +1,21 @@
 import { resolve, sep } from 'node:path';
 import { isServiceError } from '../../lib/errors.ts';
 import { parseRedisUrl } from '../../lib/redis/redis-url.ts';
-import type { Report } from '../findings.ts';
+import type { Finding, Report } from '../findings.ts';
+import type { LoadedConfig } from '../reading/load.ts';
 import type { Config } from '../schema/schema.ts';
+
+/** Says what to write so that several nodes can be started. @param workers how many */
+export function needsRedis(workers: number): string {
+  return `--workers ${workers} starts nodes that share Redis; write under "server":  state: {type: redis, url: 'redis://127.0.0.1:6379'}`;
+}
+
+/** What keeps a configuration from being served by several nodes. @param workers how many */
+export function workersFindings({ config, file, source }: LoadedConfig, workers: number): Finding[] {
+  if (workers === 1 || config.server.state.type === 'redis') return [];
+  const place = source?.locate(['server', 'state'], 'value') ?? { line: 0, column: 0 };
+  return [{ severity: 'error', code: 'workers-state', file, ...place, path: 'server.state', message: needsRedis(workers) }];
+}
 
 /** As many days of events as files hold well are a lot of memory. */
 const longDays = 30;

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { systemErrorCode } from '../../lib/errors.ts';
-import { faultsOfAuthorities, faultsOfPairs } from '../../lib/tls-check.ts';
+import { checkAuthorities, checkTlsPairs } from '../../lib/tls-files.ts';
 import type { Report } from '../findings.ts';
 import { usesTls } from '../schema/console-options.ts';
 import type { Config } from '../schema/schema.ts';
-import { isHttpService } from '../schema/services.ts';
+import { isHttpService } from '../schema/schema.ts';
 
 /** Files of TLS: readable, what they should be, belonging together, valid now, strong enough. */
 export function lintTls(config: Config, report: Report, nowMs: number): void {
@@ -19,7 +19,7 @@ export function lintTls(config: Config, report: Report, nowMs: number): void {
     }
     const certificate = readNeeded(service.tls_certificate_path, at('tls_certificate_path'), service.type, report);
     const key = readNeeded(service.tls_key_path, at('tls_key_path'), service.type, report);
-    const faults = certificate === undefined ? [] : faultsOfPairs(certificate, key, nowMs);
+    const faults = certificate === undefined ? [] : checkTlsPairs(certificate, key, nowMs);
     for (const { severity, code, file, message, hint } of faults)
       report(severity, code, at(file === 'key' ? 'tls_key_path' : 'tls_certificate_path'), message, hint);
     if (service.tls_client_ca_path) lintAuthorities(service.tls_client_ca_path, at('tls_client_ca_path'), report, nowMs);
@@ -65,5 +65,5 @@ function readText(file: string, path: PropertyKey[], report: Report): string | u
 function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowMs: number): void {
   const pem = readText(file, path, report);
   if (pem === undefined) return;
-  for (const { severity, code, message } of faultsOfAuthorities(pem, nowMs)) report(severity, code, path, message);
+  for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report(severity, code, path, message);
 }

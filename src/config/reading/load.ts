@@ -1,11 +1,10 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { cosmiconfig } from 'cosmiconfig';
 import type { z } from 'zod';
-import type { Finding } from '../finding.ts';
-import { byPlace, ConfigError } from '../findings.ts';
-import { type Config, configSchema } from '../schema/schema.ts';
-import { findingAt, findingsOf, valueAt } from '../schema/schema-findings.ts';
-import { isHttpService } from '../schema/services.ts';
+import type { Finding } from '../findings.ts';
+import { byPosition, ConfigError } from '../findings.ts';
+import { type Config, configSchema, isHttpService } from '../schema/schema.ts';
+import { findingAt, issueFindings, valueAt } from '../schema/schema-findings.ts';
 import { interpolate } from './interpolate.ts';
 import { type Source, stdinName } from './source.ts';
 
@@ -132,10 +131,10 @@ export function examineConfig(source: Source, env: Environment): Examined {
   // A text that could not be filled in is reported as such, not as a bad value besides.
   const filled = new Set(problems.map(({ path }) => path.join('\0')));
   const issues = result.error?.issues.filter((issue) => !filled.has(issue.path.join('\0'))) ?? [];
-  findings.push(...issues.flatMap((issue) => findingsOf(source, value, issue, [], secretPaths)));
+  findings.push(...issues.flatMap((issue) => issueFindings(source, value, issue, [], secretPaths)));
   const salvaged = result.success ? { config: result.data, removed: problems.map(({ path }) => path) } : salvage(value);
   if (salvaged.config) resolvePaths(salvaged.config, folder);
-  return { ...salvaged, findings: findings.sort(byPlace) };
+  return { ...salvaged, findings: findings.sort(byPosition) };
 }
 
 /** A configuration made in memory, as `svc serve` without a file does. Relative paths are relative to `folder`. */

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Scalar } from 'yaml';
 import { parseYaml } from '../../lib/yaml-document.ts';
-import { isHeaderList, isReference, isSecret, looksSecret, maskedText } from '../mask-secrets.ts';
+import { isHeaderList, isReference, isSecret, maskedText, resemblesSecret } from '../masking.ts';
 import { configJsonSchema } from '../schema/json-schema.ts';
 
 type Range = readonly [start: number, end: number];
@@ -86,7 +86,7 @@ class Walk {
         const inner = path.length === 0 && name === 'svc' ? [] : [...path, name];
         // What follows a comma in a secret without quotes looks like one more key.
         const isRest = node.flow === true && isAfterSecret && isScalar(key) && key.type === 'PLAIN';
-        if (isScalar(key)) this.#note(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || looksSecret(name)));
+        if (isScalar(key)) this.#note(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || resemblesSecret(name)));
         this.node(value, inner);
         isAfterSecret ||= hasSecretName(inner) || isAlias(value) || (isScalar(value) && !isShown(value, inner));
       }

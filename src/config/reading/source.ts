@@ -3,8 +3,7 @@ import { basename, resolve } from 'node:path';
 import { type Document, isMap, isNode, type LineCounter } from 'yaml';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { deepestNesting, KeyIndex, parseYaml, plainValue } from '../../lib/yaml-document.ts';
-import type { Finding } from '../finding.ts';
-import type { FindingCode } from '../finding-codes.ts';
+import type { Finding, FindingCode } from '../findings.ts';
 import { ConfigError } from '../findings.ts';
 
 /** Larger files are no configurations. */

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { nearestName } from '../../lib/nearest-name.ts';
-import type { Finding } from '../finding.ts';
-import type { FindingCode } from '../finding-codes.ts';
+import type { Finding, FindingCode } from '../findings.ts';
 import { pathText } from '../findings.ts';
 import { isHidden } from '../reading/masked-source.ts';
 import type { Source } from '../reading/source.ts';
@@ -24,7 +23,7 @@ export function findingAt(
  * @param prefix path of the value that the issue is about
  * @param secretPaths paths whose values come from variables and are not shown
  */
-export function findingsOf(
+export function issueFindings(
   source: Source,
   value: unknown,
   issue: z.core.$ZodIssue,
@@ -37,7 +36,7 @@ export function findingsOf(
     const nested = bestBranch(issue.errors);
     // Several spellings are one option: the branch that got furthest says what is wrong, unless the union has its own words.
     if (nested.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys')) {
-      return nested.flatMap((inner) => findingsOf(source, value, inner, path, secretPaths));
+      return nested.flatMap((inner) => issueFindings(source, value, inner, path, secretPaths));
     }
   }
   if (issue.code === 'invalid_key') {

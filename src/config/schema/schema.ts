@@ -4,13 +4,30 @@ import { isUserName } from '../../accounts/user-names.ts';
 import { authenticationOptions } from '../../auth/options.ts';
 import { journalOptions } from '../../events/options.ts';
 import { uploadOptions } from '../../files/uploads/options.ts';
-import { httpOptions, httpsOptions } from '../../http/options.ts';
+import { type HttpServiceOptions, httpOptions, httpsOptions } from '../../http/options.ts';
 import { logLevels } from '../../lib/log.ts';
 import { integer, number, optionalText, textList, uuidText } from '../../lib/option-types.ts';
 import { monitorOptions } from '../../monitor/options.ts';
-import { sshOptions } from '../../ssh/options.ts';
+import { type SshServiceOptions, sshOptions } from '../../ssh/options.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
 import { consoleOptions } from './console-options.ts';
+
+type Service = Config['services'][string];
+
+/** Whether a service gives files over HTTP or HTTPS. */
+export function isHttpService(service: Service): service is HttpServiceOptions {
+  return service.type === 'http' || service.type === 'https';
+}
+
+/** Whether a service of the configuration takes WebDAV locks, which then bind every service. */
+export function takesLocks({ services }: Config): boolean {
+  return Object.values(services).some((service) => isHttpService(service) && service.webdav_compatibility);
+}
+
+/** Whether a service gives files, by whatever protocol. */
+export function isFileService(service: Service): service is HttpServiceOptions | SshServiceOptions {
+  return service.type !== 'monitor' && service.type !== 'console';
+}
 
 const stateOptions = z
   .strictObject({

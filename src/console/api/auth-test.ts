@@ -1,16 +1,42 @@
 import * as z from 'zod';
 import { type Credentials, parseKeyBlob } from '../../auth/credentials.ts';
 import { configTarget } from '../../config/probe/method-probe.ts';
-import { commonNameOf } from '../../config/probe/presented.ts';
-import { probeLogin } from '../../config/probe/probed-login.ts';
-import { withoutSecrets } from '../../config/probe/without-secrets.ts';
+import { certificateCommonName, probeLogin } from '../../config/probe/probe-report.ts';
 import { peerAt } from '../../events/event-factory.ts';
+import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
-import { FairTurns } from '../../lib/turns/fair-turns.ts';
+import { isObject } from '../../lib/json.ts';
+import { mask } from '../../webhooks/payload/payload-extra-data.ts';
 import { answerJson, goneSignal } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readRequest } from '../request-body.ts';
+
+/** A shorter text may stand anywhere by chance. */
+const shortestSearched = 4;
+
+/** A value without the secrets that an endpoint may have put into its reply, wherever they stand in a text; short ones where they are all of it. */
+function withoutSecrets<T>(value: T, secrets: readonly string[]): T {
+  const hidden = secrets.filter((secret) => secret !== '');
+  const clean = (part: unknown): unknown => {
+    if (typeof part === 'string') return cleanText(part, hidden);
+    if (Array.isArray(part)) return part.map(clean);
+    if (!isObject(part)) return part;
+    return Object.fromEntries(Object.entries(part).map(([name, member]) => [cleanText(name, hidden), clean(member)]));
+  };
+  return clean(value) as T;
+}
+
+function cleanText(text: string, secrets: readonly string[]): string {
+  let cleaned = text;
+  for (const secret of secrets) {
+    if (cleaned === secret) return mask;
+    if (secret.length < shortestSearched) continue;
+    // A body that is JSON in a text has it with escapes.
+    for (const form of new Set([secret, JSON.stringify(secret).slice(1, -1)])) cleaned = cleaned.replaceAll(form, mask);
+  }
+  return cleaned;
+}
 
 /** Tests at once, of all administrators together. */
 export const testsAtOnce = 4;
@@ -32,7 +58,7 @@ export const authTestRequest = z.strictObject({
 });
 type AuthTestRequest = z.infer<typeof authTestRequest>;
 
-const turns = new FairTurns({ atOnce: testsAtOnce, waitingOfOne: 4, waiting: 16 });
+const turns = new FairQueue({ concurrency: testsAtOnce, maxWaitingPerParty: 4, maxWaiting: 16 });
 
 /**
  * `POST /api/auth-test`: asks the methods of the configuration in force about credentials, which are kept nowhere. Event `administratorAction` with the account's
@@ -98,7 +124,7 @@ function blobOf(line: string): string {
 function nameIn(certificate: string): string {
   let name: string | undefined;
   try {
-    name = commonNameOf(certificate);
+    name = certificateCommonName(certificate);
   } catch (error) {
     throw new ServiceError('bad-request', '"certificate" is no certificate in PEM.', { cause: error });
   }

@@ -1,6 +1,5 @@
-import { changesBetween, needsRestart, shownChanges } from '../../config/changes.ts';
-import { maskedConfig } from '../../config/masked-config.ts';
-import { validationOf } from '../../config/validation.ts';
+import { changesBetween, maskedChanges, maskedConfig, needsRestart } from '../../config/changes.ts';
+import { toValidation } from '../../config/validation.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction } from '../environment.ts';
 
@@ -13,7 +12,7 @@ export function showConfiguration(c: ConsoleContext): Response {
 /** `GET /api/configuration/findings`: what `svc validate` says of the file as it stands now. Without a file nothing is wrong with it. */
 export function showFindings(c: ConsoleContext): Response {
   const checked = c.env.service.sources.configuration.checked();
-  return answerJson(c, checked ? validationOf(checked) : { valid: true, file: null, findings: [] });
+  return answerJson(c, checked ? toValidation(checked) : { valid: true, file: null, findings: [] });
 }
 
 /** `GET /api/configuration/changes`: what a reload would change, or why it would be refused. */
@@ -27,7 +26,7 @@ export function showChanges(c: ConsoleContext): Response {
   if (!loaded) return answerJson(c, { would_reload: false, reason: 'The file has errors.', changes: [], findings: errors });
   const running = configuration.running();
   const reason = needsRestart(changesBetween(running.config, loaded.config)) ?? null;
-  return answerJson(c, { would_reload: reason === null, reason, changes: shownChanges(running, loaded), findings: errors });
+  return answerJson(c, { would_reload: reason === null, reason, changes: maskedChanges(running, loaded), findings: errors });
 }
 
 /** `POST /api/configuration/reload`: as `svc reload`, at all nodes. Event `administratorAction`. */

@@ -8,8 +8,8 @@ import { type EventSelection, eventTimeMs } from '../../events/journal/search/ev
 import { type LiveBatch, LiveEvents } from '../../events/journal/search/live-events.ts';
 import { type FoundEvent, newestEvents, searchPage } from '../../events/journal/search/search.ts';
 import { clientGone } from '../../http/reply/outgoing.ts';
+import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import { newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
 import { answerEvents, answerJson, goneSignal, replyHeaders } from '../answer.ts';
 import { type ConsoleContext, type ConsoleService, requireAdministrator } from '../environment.ts';
@@ -115,8 +115,8 @@ const atSpanMs = 60_000;
 const maxDeliveries = 100;
 
 /** Searches at once, and how many may wait; streams of all that matches have places of their own, for they last. */
-const searches = new FairTurns({ atOnce: 2, waitingOfOne: 20, waiting: 100 });
-const streams = new FairTurns({ atOnce: 4, waitingOfOne: 0, waiting: 0 });
+const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 20, maxWaiting: 100 });
+const streams = new FairQueue({ concurrency: 4, maxWaitingPerParty: 0, maxWaiting: 0 });
 
 /** Bytes of events that are written to a stream at once. */
 const pieceBytes = 64 * 1024;

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { decide } from '../../config/cases/decision.ts';
-import { questionOf } from '../../config/cases/question.ts';
+import { checkQuestion, decide } from '../../config/cases/decision.ts';
 import { credentialKinds } from '../../ssh/required-credentials.ts';
 import { answerJson } from '../answer.ts';
 import type { ConsoleContext } from '../environment.ts';
@@ -21,7 +20,7 @@ export const explainRequest = z.strictObject({
 
 /** `POST /api/explain`: what the configuration in force makes of a request. Nothing is changed and nobody else is asked. */
 export async function explainDecision(c: ConsoleContext): Promise<Response> {
-  const question = questionOf(await readRequest(c, explainRequest));
+  const question = checkQuestion(await readRequest(c, explainRequest));
   const { config } = c.env.service.sources.configuration.running();
   return answerJson(c, decide(config, question));
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import { shownUrl } from '../../lib/remote/shown-url.ts';
+import { redactedUrl } from '../../lib/remote/redacted-url.ts';
 import { answerEvents, answerJson, answerNothing } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { sampleIntervalS } from '../live-feed.ts';
@@ -41,7 +41,7 @@ export async function liftSuspension(c: ConsoleContext): Promise<Response> {
   const url = new Parameters(await readJsonObject(c), ['url']).text('url');
   const control = c.env.service.sources.deliveries.control();
   // A URL is named as it is shown: without what may be a secret.
-  const meant = (await control.suspendedUrls(uuid)).filter((suspended) => shownUrl(suspended.url) === url);
+  const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
   if (meant.length === 0) throw new ServiceError('not-found', 'No such URL of this event handler is suspended.');
   for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);
   await recordAction(c, 'handler-lift-suspension', `${uuid} ${url}`);

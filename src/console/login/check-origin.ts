@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { header } from '../../http/request/exchange.ts';
 import { isOwnOrigin } from '../../http/request/own-origin.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/cookies.ts';
+import { cookieValue } from '../../lib/headers/header-fields.ts';
 import type { ConsoleExchange, ConsoleMiddleware } from '../environment.ts';
 
 /** Name of the session cookie. */

@@ -3,7 +3,7 @@ import { usesTls } from '../../config/schema/console-options.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { header } from '../../http/request/exchange.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/cookies.ts';
+import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { answerJson, answerNothing } from '../answer.ts';
 import { type ConsoleContext, type ConsoleExchange, type ConsoleMiddleware, eventContext, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync } from 'node:fs';
 import { openIfThere, readAsync } from '../../lib/disk/descriptors.ts';
-import { longestLineBytes, type PlacedLine } from '../../lib/disk/lines-backwards.ts';
+import { type LineWithOffset, longestLineBytes } from '../../lib/disk/lines-backwards.ts';
 import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
 import { listSegments, type Segment, type SegmentKind } from './segments.ts';
@@ -28,9 +28,9 @@ export class LineBlock {
   }
 
   /** Each without its newline. */
-  get lines(): PlacedLine[] {
+  get lines(): LineWithOffset[] {
     const { text } = this;
-    const lines: PlacedLine[] = [];
+    const lines: LineWithOffset[] = [];
     for (let start = 0; start < text.length; ) {
       const end = text.indexOf(newline, start);
       lines.push({ line: text.subarray(start, end), offset: this.position.offset + start });

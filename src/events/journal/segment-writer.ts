@@ -1,9 +1,9 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { SharedRuns } from '../../lib/turns/shared-runs.ts';
 import type { EventMarks } from './event-log.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';

@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs';
+import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { fsyncAsync } from '../../lib/disk/descriptors.ts';
-import { SharedRuns } from '../../lib/turns/shared-runs.ts';
 
 /** Folders that are being synced, by their number. */
 const syncs = new Map<string, SharedRuns<number>>();

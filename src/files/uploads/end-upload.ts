@@ -3,8 +3,8 @@ import { lstatSync, unlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { EventContext } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
+import { forEachConcurrently } from '../../lib/concurrency/event-loop.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import { severalAtOnce } from '../../lib/turns/several-at-once.ts';
 import { baseName } from '../../lib/virtual-path.ts';
 import { type AccountPaths, pathData } from '../account-paths.ts';
 import { freeInBackground } from '../disk/freeing.ts';
@@ -31,7 +31,7 @@ export async function endUploadsBelow({ environment, context }: AccountPaths, re
     if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };
-  await severalAtOnce(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
+  await forEachConcurrently(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
 }
 
 /**

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
 import { eventIds } from '../../events/event-ids.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { forEachConcurrently } from '../../lib/concurrency/event-loop.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { severalAtOnce } from '../../lib/turns/several-at-once.ts';
 import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
 import { inodeAt } from '../disk/temporaries.ts';
@@ -63,7 +63,7 @@ export class UploadUpkeep {
     const faults: unknown[] = [];
     // What was seen before may have changed until it is ours. A fault of one upload keeps no other from its end.
     const lookAfter = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
-      severalAtOnce(records, endsAtOnce, async ({ id }) => {
+      forEachConcurrently(records, endsAtOnce, async ({ id }) => {
         // No content goes whose end cannot be told.
         events.assertWritable();
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));

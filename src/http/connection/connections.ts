@@ -1,7 +1,7 @@
 import { constants as http2Constants, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { guarded } from '../../lib/guarded.ts';
+import { catching } from '../../lib/catching.ts';
 
 /** The connections of a listener, and what went over them. */
 export class Connections {
@@ -40,7 +40,7 @@ export class Connections {
     };
     socket.once(
       'close',
-      guarded(onClose, (error) => this.#onFault(error, socket)),
+      catching(onClose, (error) => this.#onFault(error, socket)),
     );
   }
 
@@ -50,7 +50,7 @@ export class Connections {
     this.#authorized.add(socket);
     socket.once(
       'close',
-      guarded(
+      catching(
         () => void this.#authorized.delete(socket),
         (error) => this.#onFault(error, socket),
       ),
@@ -68,7 +68,7 @@ export class Connections {
     this.#http2Sessions.add(session);
     session.once(
       'close',
-      guarded(
+      catching(
         () => void this.#http2Sessions.delete(session),
         (error) => this.#onFault(error, session),
       ),

@@ -5,10 +5,10 @@ import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import type { RequestTrace } from '../../events/event.ts';
 import { processAccount } from '../../events/event-factory.ts';
 import { reportInternalError } from '../../events/internal-error.ts';
+import { catching } from '../../lib/catching.ts';
+import { drainConnections, PendingWork } from '../../lib/concurrency/pending-work.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
-import { guarded } from '../../lib/guarded.ts';
-import { listen, urlOf } from '../../lib/listen.ts';
-import { drained, UnderWay } from '../../lib/turns/under-way.ts';
+import { listen, serverUrl } from '../../lib/listen.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import { type Outgoing, requestIdOf } from '../reply/outgoing.ts';
 import type { HttpService } from '../request/exchange.ts';
@@ -47,7 +47,7 @@ export class HttpServer {
   #isLeaving = false;
   #requests = 0;
   /** Requests: an upload that is cut tells of its end after its connection is gone. */
-  readonly #answering = new UnderWay();
+  readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
@@ -106,7 +106,7 @@ export class HttpServer {
 
   /** The address that clients use, with the port that the system chose for port 0. */
   get url(): string {
-    return urlOf(this.#service.options.type, this.#server);
+    return serverUrl(this.#service.options.type, this.#server);
   }
 
   /** Connections at present, bytes on the wire and requests so far. */
@@ -138,7 +138,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Goes on until it is drained, with who may be in by another configuration. */
+  /** Goes on until it is drainConnections, with who may be in by another configuration. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
@@ -171,7 +171,7 @@ export class HttpServer {
     closeIdle();
     const stepper = clock.every(drainStepMs, closeIdle);
     const settled = () => this.#answering.ended();
-    const inTime = await drained(clock, { closed, settled, timeoutMs, hurry, cut: () => this.#connections.destroy() });
+    const inTime = await drainConnections(clock, { closed, settled, timeoutMs, hurry, cut: () => this.#connections.destroy() });
     stepper.cancel();
     // No more looking after times, where it did not listen itself.
     this.#http1.close();
@@ -245,7 +245,7 @@ export class HttpServer {
     this.#streams.add(stream);
     stream.once(
       'close',
-      guarded(
+      catching(
         () => void this.#streams.delete(stream),
         (error) => this.#cut(error, stream),
       ),
@@ -264,7 +264,7 @@ export class HttpServer {
     victim: (...args: Args) => { destroy(): void },
   ): void {
     const onFault = (error: unknown, ...args: Args) => this.#cut(error, victim(...args));
-    server.on(event, guarded(listener, onFault) as (...args: unknown[]) => void);
+    server.on(event, catching(listener, onFault) as (...args: unknown[]) => void);
   }
 
   // What is no request yet cannot be answered.

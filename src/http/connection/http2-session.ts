@@ -1,8 +1,8 @@
 import { constants, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { catching } from '../../lib/catching.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
-import { guarded } from '../../lib/guarded.ts';
 import type { StreamRequest } from '../request/incoming.ts';
 import { maxPending } from './pending-replies.ts';
 import { headerLimitBytes } from './refusals.ts';
@@ -59,7 +59,7 @@ export function endFloods(
     onFlood(what);
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     // Not from within the frame that was one too many: the GOAWAY would not be sent.
-    setImmediate(guarded(() => session.destroy(), onFault));
+    setImmediate(catching(() => session.destroy(), onFault));
   };
   // Node.js ends the session itself for frames that it refuses, and for more than it counts.
   const onError = (error: unknown) => {
@@ -67,18 +67,18 @@ export function endFloods(
     isOver = true;
     onFlood('The frames are not valid HTTP/2, or too many.');
   };
-  session.on('error', guarded(onError, onFault));
+  session.on('error', catching(onError, onFault));
   const onStream = (stream: ServerHttp2Stream) => {
     const onClose = () => {
       if (stream.rstCode !== constants.NGHTTP2_NO_ERROR && !resets.take()) end('Too many streams were reset.');
     };
-    stream.once('close', guarded(onClose, onFault));
+    stream.once('close', catching(onClose, onFault));
   };
-  session.on('stream', guarded(onStream, onFault));
+  session.on('stream', catching(onStream, onFault));
   const onControl = () => {
     if (!controls.take()) end('Too many SETTINGS or PING frames.');
   };
-  for (const frame of ['remoteSettings', 'ping'] as const) session.on(frame, guarded(onControl, onFault));
+  for (const frame of ['remoteSettings', 'ping'] as const) session.on(frame, catching(onControl, onFault));
 }
 
 const options = {
@@ -116,11 +116,11 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
       if (!stream.destroyed) onRequest(request);
     };
     // By the next turn a stream that was reset in the packet that brought it is gone, and costs nothing (CVE-2023-44487).
-    setImmediate(guarded(begin, (error) => onFault(error, stream)));
+    setImmediate(catching(begin, (error) => onFault(error, stream)));
   };
   session.on(
     'stream',
-    guarded(onStream, (error, stream) => onFault(error, stream)),
+    catching(onStream, (error, stream) => onFault(error, stream)),
   );
   return session;
 }
@@ -132,7 +132,7 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   stream.once(
     'aborted',
-    guarded(() => stream.destroy(), onFault),
+    catching(() => stream.destroy(), onFault),
   );
   // What the client broke off is no fault of ours; whoever writes to the stream hears of it by its end.
   stream.on('error', () => {});

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { acceptAnyHead } from '../../lib/adapter-request.ts';
-import type { UnderWay } from '../../lib/turns/under-way.ts';
+import type { PendingWork } from '../../lib/concurrency/pending-work.ts';
+import { acceptAnyHead } from '../../lib/listen.ts';
 import { knownMethods } from '../method-names.ts';
 import { isClientGone, type Outgoing } from '../reply/outgoing.ts';
 import { failRequest } from '../reply/respond.ts';
@@ -51,7 +51,7 @@ interface NodeServer {
  * @param service asked at each request, so that a reload takes effect at once
  * @param answering counts the requests whose handlers have not come to their ends
  */
-export function createNodeServer(service: () => HttpService, answering: UnderWay): NodeServer {
+export function createNodeServer(service: () => HttpService, answering: PendingWork): NodeServer {
   const app = createApp();
   let listener: AdapterListener | undefined;
   const server = createAdaptorServer({

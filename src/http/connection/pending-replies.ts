@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { guarded } from '../../lib/guarded.ts';
+import { catching } from '../../lib/catching.ts';
 
 /** Requests that one connection may have under way at once: pipelined ones, or streams of HTTP/2. */
 export const maxPending = 128;
@@ -54,7 +54,7 @@ export class PendingReplies {
       this.#start(socket, pending);
     };
     const onFault = (error: unknown) => this.#onFault(error, outgoing);
-    outgoing.on('close', guarded(next, onFault));
+    outgoing.on('close', catching(next, onFault));
     try {
       run();
     } catch (error) {
@@ -72,7 +72,7 @@ export class PendingReplies {
     this.#bySocket.set(socket, pending);
     socket.once(
       'close',
-      guarded(
+      catching(
         () => void this.#bySocket.delete(socket),
         () => {},
       ),

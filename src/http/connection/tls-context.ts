@@ -9,8 +9,7 @@ import type { Clock, Timer } from '../../lib/clock.ts';
 import { readNamedFile } from '../../lib/disk/named-file.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { faultsOfAuthorities, faultsOfPairs, type TlsFault } from '../../lib/tls-check.ts';
-import { tlsPairs } from '../../lib/tls-pairs.ts';
+import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../../lib/tls-files.ts';
 import type { HttpServiceOptions } from '../options.ts';
 import type { HttpService } from '../request/exchange.ts';
 
@@ -182,8 +181,8 @@ export function nextTlsContext(before: TlsOptions, options: TlsOptions, inUse: T
 
 function faultsOf({ cert, key, ca }: TlsContext, nowMs: number): TlsFault[] {
   return [
-    ...cert.flatMap((certificate, index) => faultsOfPairs(certificate, key[index], nowMs)),
-    ...(ca ? faultsOfAuthorities(ca.toString('latin1'), nowMs) : []),
+    ...cert.flatMap((certificate, index) => checkTlsPairs(certificate, key[index], nowMs)),
+    ...(ca ? checkAuthorities(ca.toString('latin1'), nowMs) : []),
   ];
 }
 

@@ -1,9 +1,9 @@
 import type { FileUpload, UploadResult } from '../../files/operations/file-upload.ts';
+import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { fileLook } from '../../lib/file-looks.ts';
-import { inTurns } from '../../lib/turns/in-turns.ts';
+import { writeKeyValueList } from '../../lib/list-values.ts';
+import { fileIconClasses } from '../../lib/media-types.ts';
 import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import { writeKeyValueList } from '../../lib/write-list.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -71,7 +71,7 @@ function memberLine({ language }: PageContext, folder: VirtualPath, { name, entr
   if (!entry) return html`<li><span class="name i">${shown}</span> <span class="hint">${language.text('missing')}</span></li>`;
   const about = entry.isFolder ? language.text('withContent') : entry.sizeBytes === undefined ? '' : language.size(entry.sizeBytes);
   const url = urlPathOf(memberPath(folder, name), entry.isFolder);
-  return html`<li><a class="name i ${entry.isFolder ? 'folder' : fileLook(name)}" href="${url}">${shown}</a> <span class="hint">${about}</span></li>`;
+  return html`<li><a class="name i ${entry.isFolder ? 'folder' : fileIconClasses(name)}" href="${url}">${shown}</a> <span class="hint">${about}</span></li>`;
 }
 
 const uploadAction = 'upload-file';
@@ -115,7 +115,7 @@ export async function handleFormPost(c: HttpContext): Promise<Response> {
 
 async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<readonly string[]> {
   const members = new Set<string>();
-  for await (const name of inTurns(fields.all('selected-members'))) members.add(nameAsStored(exchange, folder, name));
+  for await (const name of cooperatively(fields.all('selected-members'))) members.add(nameAsStored(exchange, folder, name));
   if (members.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
   return [...members];
 }
@@ -132,7 +132,7 @@ function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): st
 async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
   const { files } = clientOf(exchange);
   const members: MemberToDelete[] = [];
-  for await (const name of inTurns(await selectedMembers(exchange, folder, fields))) {
+  for await (const name of cooperatively(await selectedMembers(exchange, folder, fields))) {
     const path = targetPath(folder, name);
     const entry = files.inspect(path, 'confirmDeletion');
     members.push({ name, entry: entry && { isFolder: entry.isFolder, sizeBytes: files.isVisible(path) ? entry.sizeBytes : undefined } });

@@ -2,8 +2,8 @@ import type { ListedEntry } from '../../files/entry.ts';
 import type { EntryBatches } from '../../files/operations/account-listing.ts';
 import { type Compare, SortedListing } from '../../files/operations/sorted-listing.ts';
 import { isServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/cookies.ts';
-import { segmentsOf } from '../../lib/virtual-path.ts';
+import { cookieValue } from '../../lib/headers/header-fields.ts';
+import { pathSegments } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -74,7 +74,7 @@ ${tools(context, model)}
 <div class="empty">${icon('upload')}<p class="lead">${language.text('dropBox')}</p><p class="hint">${language.text('dropBoxHint')}</p></div>
 </div>
 </main>`;
-  const title = segmentsOf(model.path).at(-1) ?? language.text('files');
+  const title = pathSegments(model.path).at(-1) ?? language.text('files');
   return layout(context, { title, body, account: model.account, hasScript: true });
 }
 

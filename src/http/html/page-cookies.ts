@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/cookies.ts';
+import { cookieValue } from '../../lib/headers/header-fields.ts';
 import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';

@@ -1,9 +1,9 @@
 import type { ChangeKind, RecentChange } from '../../events/recent-changes.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
+import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { fileLook } from '../../lib/file-looks.ts';
-import { inTurns } from '../../lib/turns/in-turns.ts';
+import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath, parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
@@ -63,7 +63,7 @@ ${changes.map((change) => changeItem(context, change))}
 
 function changeItem({ language }: PageContext, change: ShownChange) {
   const { path, atMs, isFolder, isThere } = change;
-  const look = isFolder ? 'folder' : fileLook(baseName(path));
+  const look = isFolder ? 'folder' : fileIconClasses(baseName(path));
   const isGone = !isThere && change.kind !== 'deleted';
   return html`<li>
 ${named(path, look, isFolder, change.isLinked)}
@@ -106,7 +106,7 @@ export async function showRecent(c: HttpContext): Promise<Response> {
   if (!account.maySeeRecent) throw new ServiceError('never-allowed', 'Recent changes are not shown to this account.');
   const client = clientOf(exchange);
   const changes: ShownChange[] = [];
-  for await (const change of inTurns(await exchange.service.recentChanges(client.account.uuid))) {
+  for await (const change of cooperatively(await exchange.service.recentChanges(client.account.uuid))) {
     const shown = shownChange(client.files, change);
     if (shown) changes.push(shown);
   }

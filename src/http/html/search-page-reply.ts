@@ -1,6 +1,6 @@
 import type { FoundEntry, Search } from '../../files/operations/search.ts';
-import { fileLook } from '../../lib/file-looks.ts';
-import { parentPath, segmentsOf, type VirtualPath } from '../../lib/virtual-path.ts';
+import { fileIconClasses } from '../../lib/media-types.ts';
+import { parentPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
@@ -65,9 +65,9 @@ function searchEnd({ language }: PageContext, count: number, isTruncated: boolea
 
 function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modifiedMs }: FoundEntry): Html {
   const folder = parentPath(path);
-  const place = segmentsOf(folder).length === 0 ? language.text('files') : folder;
+  const place = pathSegments(folder).length === 0 ? language.text('files') : folder;
   const about = isFolder ? language.text('folder') : language.size(sizeBytes);
-  return html`<li><a class="i ${isFolder ? 'folder' : fileLook(name)}" href="${urlPathOf(path, isFolder)}">${new Html(`<bdi>${nameHtml(name)}</bdi>`)}</a>
+  return html`<li><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${urlPathOf(path, isFolder)}">${new Html(`<bdi>${nameHtml(name)}</bdi>`)}</a>
 <span class="hint"><a href="${urlPathOf(folder, true)}"><bdi>${new Html(nameHtml(place))}</bdi></a> &middot; ${about} &middot; <span data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</span></span></li>
 `;
 }

@@ -9,7 +9,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import { AccountFiles } from '../../files/account-files.ts';
 import { LockGuard, noTokens } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/cookies.ts';
+import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
 import type { HttpMiddleware } from '../environment.ts';
 import { type Exchange, header } from '../request/exchange.ts';

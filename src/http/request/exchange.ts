@@ -13,8 +13,8 @@ import { peerAccount } from '../../events/event-factory.ts';
 import type { RecentChange } from '../../events/recent-changes.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { FilesEnvironment } from '../../files/files-environment.ts';
+import { catching } from '../../lib/catching.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { guarded } from '../../lib/guarded.ts';
 import type { Log } from '../../lib/log.ts';
 import { clientPeer, type ForwardedTrust } from '../connection/client-peer.ts';
 import type { TicketKeys } from '../connection/ticket-keys.ts';
@@ -148,7 +148,7 @@ export class Exchange {
    * request, logged with its ID, and nothing else.
    */
   guarded<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
-    return guarded(action, (error, ..._: Args) => this.#onFault(this, error));
+    return catching(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 
   /** The account of who logged in, by the configuration in force now; undefined for who may be in no more. */

@@ -1,6 +1,6 @@
 import { Busboy, type BusboyFileStream } from '@fastify/busboy';
+import { catching } from '../../lib/catching.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { guarded } from '../../lib/guarded.ts';
 import type { Exchange } from './exchange.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
 import { listenToBody, readSmallBody } from './request-body.ts';
@@ -85,7 +85,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     let current: BusboyFileStream | undefined;
     let stopListening = () => {};
     const on = <Args extends unknown[]>(event: string, listener: (...args: Args) => void) =>
-      (parser as NodeJS.EventEmitter).on(event, guarded(listener, (error, ..._: Args) => stop(error)) as (...args: unknown[]) => void);
+      (parser as NodeJS.EventEmitter).on(event, catching(listener, (error, ..._: Args) => stop(error)) as (...args: unknown[]) => void);
     for (const [event, what] of tooMany)
       on(event, () => {
         throw new ServiceError('too-large', `The form has too many ${what}.`);

@@ -1,8 +1,7 @@
 import { eventIds } from '../../events/event-ids.ts';
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { type ConditionHeaders, evaluateConditions } from '../../lib/headers/conditional-request.ts';
-import { fileEntityTag, matchesStrongly } from '../../lib/headers/entity-tags.ts';
+import { type ConditionHeaders, evaluateConditions, fileEntityTag, matchesStrongly } from '../../lib/headers/conditional-request.ts';
 import { type IfCondition, parseIfHeader } from '../../lib/headers/if-header.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { clientOf, type Exchange, header } from './exchange.ts';

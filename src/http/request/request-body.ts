@@ -1,8 +1,8 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { catching } from '../../lib/catching.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
-import { guarded } from '../../lib/guarded.ts';
 import { JsonLimitError, parseJson } from '../../lib/json.ts';
 import { clientGone, isClientGone, isHttp2 } from '../reply/outgoing.ts';
 import { type Exchange, header } from './exchange.ts';
@@ -85,9 +85,9 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
     stop();
     listener.onFault(error);
   };
-  const onData = guarded((chunk: Buffer) => listener.onData(chunk), fail);
+  const onData = catching((chunk: Buffer) => listener.onData(chunk), fail);
   const onGone = exchange.guarded(() => fail(clientGone()));
-  const onEnd = guarded(() => {
+  const onEnd = catching(() => {
     // A stream that is reset without an error code ends like a whole one.
     if (body.aborted) return fail(clientGone());
     stop();

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import { checkMemberName, memberPath, type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
+import { checkMemberName, memberPath, pathFromSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 
 /** The reserved name of the service's own URLs (docs/spec/http.md#urls). */
 export const reservedName = '__svc__';
@@ -29,7 +29,7 @@ export function targetOf(method: string, raw: string): RequestTarget {
     // PROPFIND of a folder without its final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders); the home
     // folder is no exception.
     if (target.kind !== 'home' || method !== 'PROPFIND') return target;
-    return { kind: 'member', path: virtualPathOf([]), isFolder: false, query: target.query };
+    return { kind: 'member', path: pathFromSegments([]), isFolder: false, query: target.query };
   } catch (fault) {
     return { kind: 'refused', fault, query: '' };
   }
@@ -70,9 +70,9 @@ export function parseRequestTarget(raw: string): RequestTarget {
   if (first === undefined) return { kind: 'root', query };
   if (first === reservedName) return { kind: 'service', name: segments.slice(1).join('/'), query };
   if (first !== 'home') return { kind: 'unknown', query };
-  if (second === undefined) return isFolder ? { kind: 'member', path: virtualPathOf([]), isFolder, query } : { kind: 'home', query };
+  if (second === undefined) return isFolder ? { kind: 'member', path: pathFromSegments([]), isFolder, query } : { kind: 'home', query };
   if (second === reservedName) return { kind: 'account-service', name: segments.slice(2).join('/'), query };
-  return { kind: 'member', path: virtualPathOf(segments.slice(1)), isFolder, query };
+  return { kind: 'member', path: pathFromSegments(segments.slice(1)), isFolder, query };
 }
 
 // Most files: nothing to decode, no query, no segment that is empty or begins with a dot.

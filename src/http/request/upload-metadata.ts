@@ -1,6 +1,6 @@
 import { ServiceError } from '../../lib/errors.ts';
 import { compileExpression } from '../../lib/expression.ts';
-import { utf8OfLatin1 } from '../../lib/headers/header-bytes.ts';
+import { latin1ToUtf8 } from '../../lib/headers/header-fields.ts';
 import { parseKeyValueList } from '../../lib/list-values.ts';
 import type { MetadataFields } from '../options.ts';
 import { type Exchange, header } from './exchange.ts';
@@ -29,7 +29,7 @@ export function uploadMetadata(exchange: Exchange, formValue?: string): Record<s
   const fields = exchange.service.options.metadata_fields;
   if (!fields) return undefined;
   const value = header(exchange, fields.header.toLowerCase());
-  const text = value === undefined ? formValue : utf8OfLatin1(value);
+  const text = value === undefined ? formValue : latin1ToUtf8(value);
   if (value !== undefined && text === undefined) throw new ServiceError('metadata-invalid', 'The metadata header is not valid UTF-8.');
   return parseMetadata(fields, text);
 }

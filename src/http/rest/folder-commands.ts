@@ -1,8 +1,8 @@
 import type { AccountFiles } from '../../files/account-files.ts';
+import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
 import { namesType } from '../../lib/headers/accept-header.ts';
 import { isObject } from '../../lib/json.ts';
-import { inTurns } from '../../lib/turns/in-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { problemItem } from '../html/problem-message.ts';
@@ -101,7 +101,7 @@ async function* runAll(
   commands: readonly FolderCommand[],
   stop?: AbortSignal,
 ): AsyncGenerator<MemberResult> {
-  for await (const command of inTurns(commands)) yield* runCommand(exchange, folder, command, stop);
+  for await (const command of cooperatively(commands)) yield* runCommand(exchange, folder, command, stop);
 }
 
 /**

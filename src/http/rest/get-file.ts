@@ -6,9 +6,9 @@ import { ServiceError } from '../../lib/errors.ts';
 import { type ByteRange, parseRange } from '../../lib/headers/byte-ranges.ts';
 import { evaluateConditions, rangeApplies } from '../../lib/headers/conditional-request.ts';
 import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fields.ts';
-import { contentDisposition } from '../../lib/headers/header-names.ts';
+import { contentDisposition } from '../../lib/headers/header-fields.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
-import { inlineKind, mediaTypeOf } from '../../lib/media-types.ts';
+import { inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
 import { type HttpContext, pathOf } from '../environment.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
@@ -23,7 +23,7 @@ type FileHeaders = ReplyHeaders & { etag: string };
 /** Headers that describe a file, for GET, HEAD and the like. */
 function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   const { etag, lastModifiedMs } = validatorsOf(entry);
-  const mediaType = mediaTypeOf(entry.name);
+  const mediaType = mediaTypeByName(entry.name);
   const { query } = exchange.target;
   const isInline = query !== '' && new URLSearchParams(query).has('inline') && inlineKind(mediaType) !== undefined;
   return {

@@ -1,7 +1,7 @@
 import { eventAccount } from '../../auth/auth-chain.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/cookies.ts';
+import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { isObject } from '../../lib/json.ts';
 import type { HttpContext } from '../environment.ts';
 import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';

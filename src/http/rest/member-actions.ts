@@ -1,7 +1,7 @@
 import type { AccountFiles } from '../../files/account-files.ts';
+import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
-import { inTurns } from '../../lib/turns/in-turns.ts';
-import { baseName, memberPath, segmentsOf, type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
+import { baseName, memberPath, pathFromSegments, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { problemItem } from '../html/problem-message.ts';
 import type { CustomTrigger } from '../options.ts';
 import { errorsReply, statusOf } from '../reply/error-reply.ts';
@@ -37,8 +37,8 @@ export function destinationFolder(folder: VirtualPath, text: string): VirtualPat
   const isAbsolute = text.startsWith('/');
   if (names.length === 0) throw new ServiceError('bad-request', 'The destination must be a folder.');
   if (isAbsolute && names.shift() !== 'home') throw new ServiceError('bad-request', 'The destination is outside /home/.');
-  const path = virtualPathOf(isAbsolute ? names : [...segmentsOf(folder), ...names]);
-  if (segmentsOf(path)[0] === reservedName) throw new ServiceError('bad-request', 'This name is reserved.');
+  const path = pathFromSegments(isAbsolute ? names : [...pathSegments(folder), ...names]);
+  if (pathSegments(path)[0] === reservedName) throw new ServiceError('bad-request', 'This name is reserved.');
   return path;
 }
 
@@ -92,7 +92,7 @@ type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
  * their turn.
  */
 export async function* eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
-  for await (const name of inTurns(names)) {
+  for await (const name of cooperatively(names)) {
     try {
       const problems = await action(targetPath(folder, name));
       if (problems.length === 0) yield { target: name, problem: undefined, status: 200 };

@@ -4,10 +4,10 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import { closeFile } from '../../files/disk/freeing.ts';
 import type { OpenedFolder } from '../../files/disk/opened.ts';
 import type { ListedEntry } from '../../files/entry.ts';
+import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { contentDisposition } from '../../lib/headers/header-names.ts';
-import { inTurns } from '../../lib/turns/in-turns.ts';
+import { contentDisposition } from '../../lib/headers/header-fields.ts';
 import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import {
   archiveNames,
@@ -54,7 +54,7 @@ async function gatherMembers(
   }
   const chosen = new Set(names);
   const changed = archiveNames([...chosen]);
-  for await (const name of inTurns(chosen)) {
+  for await (const name of cooperatively(chosen)) {
     checkClient();
     const path = selectedPath(folder, name);
     const nameInArchive = changed.get(name) ?? name;

@@ -2,8 +2,8 @@ import type { ResumableOptions } from '../../files/uploads/open-upload.ts';
 import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { type ExpectedDigest, parseExpectedDigests } from '../../lib/headers/digest-fields.ts';
-import { utf8OfLatin1 } from '../../lib/headers/header-bytes.ts';
-import { memberPath, segmentsOf, type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
+import { latin1ToUtf8 } from '../../lib/headers/header-fields.ts';
+import { memberPath, pathFromSegments, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { type Preconditions, preconditions } from '../request/preconditions.ts';
 import { reservedName } from '../request/request-target.ts';
@@ -58,7 +58,7 @@ export function postTarget(exchange: Exchange): PostTarget {
   const field = exchange.service.options.metadata_fields?.header.toLowerCase();
   const metadataValue = [...metadata].find(([key]) => key.toLowerCase() === field)?.[1];
   const path = pathOf(exchange, metadata);
-  if (segmentsOf(path)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
+  if (pathSegments(path)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
   return { path, metadataValue };
 }
 
@@ -69,13 +69,13 @@ function pathOf(exchange: Exchange, metadata: ReadonlyMap<string, string>): Virt
   if (name === undefined)
     throw new ServiceError('bad-request', 'Upload-Metadata must name the path of the file, or Content-Disposition its filename.');
   const folder = metadata.get('folder') ?? new URLSearchParams(exchange.target.query).get('folder') ?? '/';
-  const [last, ...others] = segmentsOf(checkedPath(name)).toReversed();
+  const [last, ...others] = pathSegments(checkedPath(name)).toReversed();
   if (last === undefined || others.length > 0) throw new ServiceError('name-invalid', 'A filename must not contain a path separator.');
   return memberPath(checkedPath(folder), last);
 }
 
 function checkedPath(text: string): VirtualPath {
-  return virtualPathOf(text.split('/').filter((segment) => segment !== ''));
+  return pathFromSegments(text.split('/').filter((segment) => segment !== ''));
 }
 
 /** The file name of a `Content-Disposition` (RFC 6266); `filename*` counts before `filename`. */
@@ -84,7 +84,7 @@ function dispositionFileName(text: string): string | undefined {
   if (extended !== undefined) return decoded(extended);
   const match = /;\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]+))/i.exec(text);
   const name = match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2];
-  return name === undefined ? undefined : utf8OfLatin1(name);
+  return name === undefined ? undefined : latin1ToUtf8(name);
 }
 
 function decoded(text: string): string {

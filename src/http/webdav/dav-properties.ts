@@ -1,7 +1,7 @@
 import type { Entry } from '../../files/entry.ts';
-import { fileEntityTag } from '../../lib/headers/entity-tags.ts';
+import { fileEntityTag } from '../../lib/headers/conditional-request.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
-import { mediaTypeOf } from '../../lib/media-types.ts';
+import { mediaTypeByName } from '../../lib/media-types.ts';
 import { escapeXml } from '../../lib/xml/escape-xml.ts';
 import { xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import { statusTitle } from '../reply/error-reply.ts';
@@ -76,7 +76,7 @@ const supportedLock = '<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:
 export const properties: readonly Property[] = [
   ...shared(davNamespace, 'D:'),
   { namespace: davNamespace, name: 'getetag', value: (entry) => (entry.isFolder ? undefined : fileEntityTag(entry)) },
-  { namespace: davNamespace, name: 'getcontenttype', value: (entry) => (entry.isFolder ? undefined : mediaTypeOf(entry.name)) },
+  { namespace: davNamespace, name: 'getcontenttype', value: (entry) => (entry.isFolder ? undefined : mediaTypeByName(entry.name)) },
   { namespace: davNamespace, name: 'creationdate', value: (entry) => formatCreation(entry.createdMs) },
   ...shared(extraNamespace, 'A:'),
   { namespace: davNamespace, name: 'supportedlock', value: (_, { lockDiscovery }) => (lockDiscovery ? supportedLock : undefined) },

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
-import { open, rename, unlink } from 'node:fs/promises';
+import { open, rename, statfs, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
 import { closeAsync, fsyncAsync, openAsync } from './descriptors.ts';
@@ -25,12 +25,12 @@ export function syncFolder(folder: string): void {
 export function makeFolders(path: string, options: { mode?: number } = {}): boolean {
   const first = mkdirSync(path, { ...options, recursive: true });
   if (first === undefined) return false;
-  for (let made = path; made.length >= first.length; made = dirname(made)) syncNameOf(made);
+  for (let made = path; made.length >= first.length; made = dirname(made)) syncParentFolder(made);
   return true;
 }
 
 /** Makes the name of a new folder durable. Who may write to its parent but not read it has no way to do so. */
-export function syncNameOf(path: string): void {
+export function syncParentFolder(path: string): void {
   try {
     syncFolder(dirname(path));
   } catch (error) {
@@ -91,4 +91,10 @@ async function syncFolderOf(path: string): Promise<void> {
   } catch (error) {
     throw new UnsyncedChange(error);
   }
+}
+
+/** Bytes that are free on the disk of a folder for those without special rights. */
+export async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
 }

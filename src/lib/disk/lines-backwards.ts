@@ -11,7 +11,7 @@ const newline = 0x0a;
 const maxBytes = longestLineBytes + 2;
 
 /** A line without its end, with the place where it begins, in bytes from the start of its file. */
-export interface PlacedLine {
+export interface LineWithOffset {
   line: Buffer;
   offset: number;
 }
@@ -19,7 +19,7 @@ export interface PlacedLine {
 /** Lines in a row. */
 export interface BackwardBlock {
   /** The last one first. */
-  lines: PlacedLine[];
+  lines: LineWithOffset[];
   /** Where they begin, together with those that are left out, in bytes from the start of the file. */
   start: number;
   readBytes: number;
@@ -63,9 +63,9 @@ export function hasNeedles(line: Buffer, needles: readonly Buffer[][]): boolean 
 }
 
 /** The whole lines of a block that have one needle of each list in them, the last one first. */
-function linesWith(block: Buffer, offset: number, needles: readonly Buffer[][]): PlacedLine[] {
+function linesWith(block: Buffer, offset: number, needles: readonly Buffer[][]): LineWithOffset[] {
   const [rarest, ...others] = needles;
-  const lines: PlacedLine[] = [];
+  const lines: LineWithOffset[] = [];
   for (const start of rarest ? startsOfLinesWith(block, rarest) : startsOfLines(block)) {
     const end = block.indexOf(newline, start);
     if (end < 0) continue;

@@ -1,6 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 
+/**
+ * Reads certificate authorities that are trusted beside the system's.
+ *
+ * @param path PEM file; without one there are none
+ * @param option what names the file, for the error
+ * @throws ServiceError `unavailable` when it cannot be read
+ */
+export function readCaCertificates(path: string, option: string): string | undefined {
+  return path === '' ? undefined : readNamedFile(path, option).toString('utf8');
+}
+
 /** Files that were read as root, by their paths: who is root no more, and comes later, takes them as they were. */
 export const readAsRoot = new Map<string, Buffer>();
 

@@ -4,10 +4,9 @@ import { ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { RedisConnection } from './redis-connection.ts';
 import { type RedisArguments, within } from './redis-connector.ts';
-import { setForeignKeysAside } from './redis-key-types.ts';
 import { dataRemoved, type RedisScript, redisScript } from './redis-script.ts';
-import { parseRedisUrl, type RedisAddress, shownRedisAddress } from './redis-url.ts';
-import { RedisValues } from './redis-values.ts';
+import { describeRedisAddress, parseRedisUrl, type RedisAddress } from './redis-url.ts';
+import { RedisValues, setForeignKeysAside } from './redis-values.ts';
 
 /** How often Redis is asked for a sign of life. */
 const heartbeatMs = 500;
@@ -101,7 +100,7 @@ export class RedisLink implements RedisCaller {
     }
     if (!this.#isReady)
       this.#options.log.error('Redis is away; the server is up, but not ready until it answers', {
-        redis: shownRedisAddress(this.#address),
+        redis: describeRedisAddress(this.#address),
         reason: this.#lastError,
       });
   }
@@ -123,7 +122,7 @@ export class RedisLink implements RedisCaller {
 
   /** Whether Redis can be asked, or why not. */
   check(): true | string {
-    return this.#isReady || `Redis (${shownRedisAddress(this.#address)}) is away: ${this.#lastError}`;
+    return this.#isReady || `Redis (${describeRedisAddress(this.#address)}) is away: ${this.#lastError}`;
   }
 
   /** A key; the hash tag keeps all keys of an installation in one slot of a cluster, so that scripts may use several. */
@@ -143,7 +142,7 @@ export class RedisLink implements RedisCaller {
 
   async run(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown> {
     if (!this.#isReady) throw this.#away();
-    if (!script.isGuarded) return this.#eval(script, keys, args);
+    if (!script.checksMarker) return this.#eval(script, keys, args);
     return this.#eval(script, [...keys, this.key('marker')], [...args, this.#marker ?? '']);
   }
 
@@ -235,7 +234,7 @@ export class RedisLink implements RedisCaller {
     this.#losses++;
     if (!this.#isReady) return;
     this.#isReady = false;
-    this.#options.log.error('Redis is away', { redis: shownRedisAddress(this.#address), reason });
+    this.#options.log.error('Redis is away', { redis: describeRedisAddress(this.#address), reason });
   }
 
   async #beat(): Promise<void> {
@@ -291,7 +290,7 @@ export class RedisLink implements RedisCaller {
     this.#marker = marker;
     this.#isReady = true;
     this.#options.log.info(isFirst ? 'Redis is there' : 'Redis is back', {
-      redis: shownRedisAddress(this.#address),
+      redis: describeRedisAddress(this.#address),
       ...(isOther ? { lost: 'it was restarted, failed over or emptied; what must not be forgotten was repeated' } : {}),
     });
   }

@@ -14,16 +14,16 @@ export interface RedisScript {
   readonly text: string;
   readonly sha: string;
   /** It does nothing on data that is not what this process knows: a Redis that was emptied would say that there is nothing. */
-  readonly isGuarded: boolean;
+  readonly checksMarker: boolean;
 }
 
 /** Makes a script. */
 export function redisScript(text: string, isGuarded = false): RedisScript {
-  return { text, sha: createHash('sha1').update(text).digest('hex'), isGuarded };
+  return { text, sha: createHash('sha1').update(text).digest('hex'), checksMarker: isGuarded };
 }
 
 /** Makes a script that fails (`unavailable`) from the moment that the data is gone, not only once that was noticed. */
-export function guardedScript(text: string): RedisScript {
+export function markerScript(text: string): RedisScript {
   return redisScript(
     `if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('LOST ${dataRemoved}') end\n${text}`,
     true,

@@ -56,7 +56,7 @@ export function parseRedisUrl(text: string): RedisAddress {
 }
 
 /** The address for people: without credentials. */
-export function shownRedisAddress({ kind, hosts, primaryName }: RedisAddress): string {
+export function describeRedisAddress({ kind, hosts, primaryName }: RedisAddress): string {
   const list = hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
   return kind === 'sentinel' ? `${primaryName} at ${list}` : list;
 }

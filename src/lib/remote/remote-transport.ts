@@ -2,7 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type In
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import tls from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
-import { utf8OfLatin1 } from '../headers/header-bytes.ts';
+import { latin1ToUtf8 } from '../headers/header-fields.ts';
 
 /** Connections kept to one endpoint while idle. */
 const maxIdleConnections = 64;
@@ -134,5 +134,5 @@ function responseOf(incoming: IncomingMessage): TransportResponse {
   if (hasNoBody) incoming.resume();
   const reason = incoming.statusMessage ?? '';
   // A reason in UTF-8 is shown as such.
-  return { status, statusText: utf8OfLatin1(reason) ?? reason, headerLines, incoming: hasNoBody ? undefined : incoming };
+  return { status, statusText: latin1ToUtf8(reason) ?? reason, headerLines, incoming: hasNoBody ? undefined : incoming };
 }

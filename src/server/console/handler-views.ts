@@ -1,7 +1,7 @@
 import type { HandlerView } from '../../console/api/schemas/overview.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isServiceError } from '../../lib/errors.ts';
-import { shownUrl } from '../../lib/remote/shown-url.ts';
+import { redactedUrl } from '../../lib/remote/redacted-url.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Others } from '../nodes/installation.ts';
 
@@ -71,7 +71,7 @@ export class HandlerViews {
           waiting_events: waiting?.events ?? 0,
           oldest_waiting_seconds: waiting?.oldestMs === undefined ? 0 : Math.max(nowMs - waiting.oldestMs, 0) / 1000,
           rate_per_minute: state?.deliveriesPerMinute ?? 0,
-          suspended_urls: suspended.map(({ url, untilMs }) => ({ url: shownUrl(url), until: new Date(untilMs).toISOString() })),
+          suspended_urls: suspended.map(({ url, untilMs }) => ({ url: redactedUrl(url), until: new Date(untilMs).toISOString() })),
           node: state?.hasLease === false ? nameOf(state.node) : ownName,
         };
       }),

@@ -3,7 +3,7 @@ import type { NodeView, Overview } from '../../console/api/schemas/overview.ts';
 import type { ConfigurationSource, ConsoleSources, DeliverySources } from '../../console/sources.ts';
 import { maxShown as maxTransfers } from '../../files/transfers.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { freeBytes } from '../../lib/disk/free-space.ts';
+import { freeBytes } from '../../lib/disk/durable-files.ts';
 import type { Log } from '../../lib/log.ts';
 import { nothingEnded } from '../listeners.ts';
 import type { ServerView } from '../monitor-sources.ts';

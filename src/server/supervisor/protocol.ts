@@ -1,6 +1,6 @@
+import type { ReloadReport } from '../../config/findings.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import { parseSource, type Source } from '../../config/reading/source.ts';
-import type { ReloadReport } from '../../config/reload-report-schema.ts';
 import type { LogFormat, LogLevel } from '../../lib/log.ts';
 import type { MetricFigures, NodeFigures } from '../../monitor/sources.ts';
 import type { Ended } from '../listeners.ts';

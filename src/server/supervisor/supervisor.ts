@@ -1,13 +1,13 @@
 import { changesBetween, needsRestart } from '../../config/changes.ts';
+import type { ReloadReport } from '../../config/findings.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
-import type { ReloadReport } from '../../config/reload-report-schema.ts';
 import { shareControlSocket } from '../../control/control-server.ts';
 import { newTicketSecret, ticketSecretLastsMs } from '../../http/connection/ticket-keys.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import { type DataFolder, openDataFolder, peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { FairTurns } from '../../lib/turns/fair-turns.ts';
 import { countedFigures } from '../../monitor/metrics.ts';
 import type { MetricFigures } from '../../monitor/sources.ts';
 import { type Ended, nothingEnded, sumOfEnded } from '../listeners.ts';
@@ -53,7 +53,7 @@ export class Supervisor {
   readonly #members = new Set<Member>();
   readonly #file: ServerFile;
   /** Starts and reloads come one after the other. */
-  readonly #turns = new FairTurns({ atOnce: 1, waitingOfOne: Number.POSITIVE_INFINITY, waiting: Number.POSITIVE_INFINITY });
+  readonly #turns = new FairQueue({ concurrency: 1, maxWaitingPerParty: Number.POSITIVE_INFINITY, maxWaiting: Number.POSITIVE_INFINITY });
   #loaded: LoadedConfig;
   #dataFolder: DataFolder | undefined;
   #closeControl: (() => Promise<void>) | undefined;

@@ -5,7 +5,7 @@ import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError } from '../../lib/errors.ts';
-import type { Sparing } from '../../lib/sparing.ts';
+import type { ThrottledCount } from '../../lib/rate-meter.ts';
 import { type ConnectionOrigin, contextOf } from './connection-context.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
@@ -16,7 +16,7 @@ export interface NewConnection extends ConnectionOrigin {
   peer: EventPeer;
   readonly places: ConnectionPlaces;
   /** Connections of the service that were refused: told of sparingly. */
-  readonly refusals: Sparing;
+  readonly refusals: ThrottledCount;
 }
 
 /** Decides whether a client is spoken to: there is a place for it, its proxy says who it is, and its address is not banned. */
@@ -30,7 +30,7 @@ export async function isAdmitted(connection: NewConnection, socket: Socket): Pro
 
 /** Tells that a client is refused as there are too many: event `sshConnectionRefused`. */
 export function noteTooMany(connection: NewConnection, details: string, account?: Account): void {
-  const refused = connection.refusals.note();
+  const refused = connection.refusals.record();
   if (refused === undefined) return;
   connection.service.events.emit({
     id: eventIds.sshConnectionRefused,

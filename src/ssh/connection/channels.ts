@@ -1,8 +1,8 @@
 import type { EventEmitter } from 'node:events';
 import type Server from 'ssh2/lib/server.js';
 import { eventIds } from '../../events/event-ids.ts';
-import { guarded } from '../../lib/guarded.ts';
-import { UnderWay } from '../../lib/turns/under-way.ts';
+import { catching } from '../../lib/catching.ts';
+import { PendingWork } from '../../lib/concurrency/pending-work.ts';
 import { answerCommand } from '../exec.ts';
 import { serveSftp } from '../sftp/session.ts';
 import type { SshClient } from '../ssh-client.ts';
@@ -19,7 +19,7 @@ export class Channels {
   /** Channels that are open, served or not. */
   count = 0;
   /** What is served on them, until the ends of all transfers are told. */
-  readonly underWay = new UnderWay();
+  readonly underWay = new PendingWork();
   /** Told when the last one has ended. */
   onEmpty: () => void = () => {};
 
@@ -99,7 +99,7 @@ export class Channels {
   #on<Args extends unknown[]>(emitter: EventEmitter, event: string, listener: (...args: Args) => void): void {
     emitter.on(
       event,
-      guarded(listener as (...args: unknown[]) => void, (error) => this.#onFault(error)),
+      catching(listener as (...args: unknown[]) => void, (error) => this.#onFault(error)),
     );
   }
 }

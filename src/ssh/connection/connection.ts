@@ -8,9 +8,8 @@ import type { EventContext, EventPeer, RequestTrace } from '../../events/event.t
 import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { reportInternalError } from '../../events/internal-error.ts';
-import { guarded } from '../../lib/guarded.ts';
-import { shapeWrites } from '../../lib/socket-writes.ts';
-import type { Sparing } from '../../lib/sparing.ts';
+import { catching } from '../../lib/catching.ts';
+import type { ThrottledCount } from '../../lib/rate-meter.ts';
 import { Login, type LoginConnection } from '../authenticate.ts';
 import { clientOf, type NegotiatedAlgorithms } from '../ssh-client.ts';
 import type { SshService } from '../ssh-service.ts';
@@ -21,6 +20,35 @@ import { ConnectionPlaces } from './connection-places.ts';
 import { ConnectionSession } from './connection-session.ts';
 import { KeyExchanges } from './key-exchanges.ts';
 import { Traffic } from './traffic.ts';
+
+/** With so much unsent, nothing more is read. Channels stop far below; what a library answers by itself does not. */
+const maxUnsentBytes = 8 * 1024 * 1024;
+
+/**
+ * Sends what is written in one turn of the event loop together, as a library may write a message in pieces, and reads nothing
+ * more from a client that does not take its replies.
+ */
+export function shapeWrites(socket: Socket): void {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  let isCorked = false;
+  const uncork = () => {
+    isCorked = false;
+    socket.uncork();
+  };
+  socket.write = ((...args: unknown[]) => {
+    if (!isCorked) {
+      isCorked = true;
+      socket.cork();
+      process.nextTick(uncork);
+    }
+    const hasRoom = write(...args);
+    if (socket.writableLength > maxUnsentBytes && !socket.isPaused()) {
+      socket.pause();
+      socket.once('drain', () => socket.resume());
+    }
+    return hasRoom;
+  }) as Socket['write'];
+}
 
 /** A connection that is to end has so long to send what it holds. */
 const farewellMs = 1000;
@@ -34,7 +62,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   readonly service: SshService;
   readonly trace: RequestTrace = { id: randomUUID() };
   readonly places: ConnectionPlaces;
-  readonly refusals: Sparing;
+  readonly refusals: ThrottledCount;
   peer: EventPeer;
   readonly #socket: Socket;
   readonly #current: () => SshService;
@@ -52,7 +80,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   #reason: string | undefined;
 
   /** @param current the service as it is at the moment */
-  constructor(socket: Socket, current: () => SshService, refusals: Sparing) {
+  constructor(socket: Socket, current: () => SshService, refusals: ThrottledCount) {
     const service = current();
     this.#socket = socket;
     this.#current = current;
@@ -108,7 +136,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#on(client, 'authentication', (context: Server.AuthContext) => this.#login.handle(context, (error) => this.#fault(error)));
     this.#on(client, 'service again', () => this.#login.askedAgain());
     this.#on(client, 'ready', () => this.#ready());
-    guarded(
+    catching(
       () => this.#emit(eventIds.sshClientConnected, {}),
       (error) => this.#fault(error),
     )();
@@ -282,7 +310,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   #on<Args extends unknown[]>(emitter: EventEmitter, event: string, listener: (...args: Args) => void): void {
     emitter.on(
       event,
-      guarded(listener as (...args: unknown[]) => void, (error) => this.#fault(error)),
+      catching(listener as (...args: unknown[]) => void, (error) => this.#fault(error)),
     );
   }
 

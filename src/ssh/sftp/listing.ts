@@ -1,8 +1,8 @@
 import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
+import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { attributesOf, longNameOf } from './attributes.ts';
 import type { OpenHandle } from './open-handle.ts';
@@ -15,7 +15,7 @@ const maxReplyBytes = 32_000;
 export class Listing implements OpenHandle {
   readonly kind = 'folder';
   readonly path: VirtualPath;
-  readonly turns = new OrderedTurns();
+  readonly turns = new ReadWriteLock();
   readonly #files: AccountFiles;
   readonly #batches: AsyncIterator<Entry[]>;
   #entries: Entry[] = [];

@@ -4,9 +4,9 @@ import { asServiceError } from '../../files/disk/system-errors.ts';
 import { type Entry, toEntry } from '../../files/entry.ts';
 import type { OpenDownload } from '../../files/operations/file-download.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
+import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { readvAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { OpenHandle } from './open-handle.ts';
 
@@ -88,7 +88,7 @@ const smallFileBytes = 128 * 1024;
 export class OpenFile implements OpenHandle {
   readonly kind = 'file';
   readonly path: VirtualPath;
-  readonly turns = new OrderedTurns();
+  readonly turns = new ReadWriteLock();
   readonly #files: AccountFiles;
   readonly #download: OpenDownload;
   readonly #isSmall: boolean;

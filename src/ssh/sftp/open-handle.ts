@@ -1,6 +1,6 @@
 import type { Entry } from '../../files/entry.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
-import type { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
+import type { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 
 /** What a client has open. Methods reject with `ServiceError`. */
@@ -9,7 +9,7 @@ export interface OpenHandle {
   /** Where it was opened; of an upload, where it will be. */
   readonly path: VirtualPath;
   /** Those of the requests about it; the handles of one upload share them. */
-  readonly turns: OrderedTurns;
+  readonly turns: ReadWriteLock;
   /**
    * Reads at a place.
    *

@@ -1,5 +1,5 @@
+import { type ReadWriteLock, withExclusiveLocks } from '../../lib/concurrency/read-write-lock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { type OrderedTurns, withTurns } from '../../lib/turns/ordered-turns.ts';
 import type { SshClient } from '../ssh-client.ts';
 import type { OpenHandle } from './open-handle.ts';
 import type { Handle } from './packets/packets.ts';
@@ -52,11 +52,11 @@ export class OpenHandles {
     action: (...opened: { [Index in keyof Handles]: OpenHandle }) => T | Promise<T>,
   ): Promise<T> {
     const found = () => handles.map((handle) => this.#find(handle).opened) as { [Index in keyof Handles]: OpenHandle };
-    return withTurns(new Set(found().map(({ turns }) => turns)), async () => action(...found()));
+    return withExclusiveLocks(new Set(found().map(({ turns }) => turns)), async () => action(...found()));
   }
 
   /** The turns at all that a request about paths concerns. */
-  turnsOf(request: RequestPaths): OrderedTurns[] {
+  turnsOf(request: RequestPaths): ReadWriteLock[] {
     return [...this.#kept.values()].filter(({ opened }) => concerns(request, opened.path)).map(({ opened }) => opened.turns);
   }
 

@@ -2,15 +2,15 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import type { RandomUpload, RandomUploadOptions } from '../../files/operations/random-upload.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
+import type { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
 import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { OpenHandle } from './open-handle.ts';
 
 interface SharedUpload {
   upload: RandomUpload;
   /** Those of the requests about it, by whichever handle or path. */
-  turns: OrderedTurns;
+  turns: ReadWriteLock;
   /** Handles that it has. */
   handles: number;
 }
@@ -44,7 +44,7 @@ export class Uploads {
    *
    * @param turns of the upload, when it is a new one
    */
-  async open(files: AccountFiles, path: VirtualPath, options: OpenOptions, turns: OrderedTurns): Promise<UploadHandle> {
+  async open(files: AccountFiles, path: VirtualPath, options: OpenOptions, turns: ReadWriteLock): Promise<UploadHandle> {
     let shared = this.#sharedAt(path);
     if (!shared) {
       shared = { upload: await files.openRandomUpload(path, options), turns, handles: 0 };
@@ -106,10 +106,10 @@ interface HandleOptions {
 export class UploadHandle implements OpenHandle {
   readonly kind = 'file';
   readonly upload: RandomUpload;
-  readonly turns: OrderedTurns;
+  readonly turns: ReadWriteLock;
   readonly #options: HandleOptions;
 
-  constructor(upload: RandomUpload, turns: OrderedTurns, options: HandleOptions) {
+  constructor(upload: RandomUpload, turns: ReadWriteLock, options: HandleOptions) {
     this.upload = upload;
     this.turns = turns;
     this.#options = options;

@@ -1,4 +1,4 @@
-import { type OrderedTurns, withTurns } from '../../lib/turns/ordered-turns.ts';
+import { type ReadWriteLock, withExclusiveLocks } from '../../lib/concurrency/read-write-lock.ts';
 import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 
 /** The paths of a request; with `isDeep` it is about what lies below them, too. */
@@ -8,7 +8,7 @@ export interface RequestPaths {
 }
 
 interface PathRequest extends RequestPaths {
-  turns: ReadonlySet<OrderedTurns>;
+  turns: ReadonlySet<ReadWriteLock>;
 }
 
 /** Whether a request about paths is about this one. */
@@ -31,14 +31,14 @@ export class RequestOrder {
    * @param own turns of what the request opens, if it does: later requests for its path wait there
    * @param open turns at the open files that the request is about
    */
-  onPath<T>(request: RequestPaths, own: OrderedTurns, open: readonly OrderedTurns[], action: () => Promise<T>): Promise<T> {
+  onPath<T>(request: RequestPaths, own: ReadWriteLock, open: readonly ReadWriteLock[], action: () => Promise<T>): Promise<T> {
     const turns = new Set([own, ...open]);
     // One that waits may open a file at this path, or move it there.
     for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const each of before.turns) turns.add(each);
     const current = { ...request, turns };
     this.#onPaths.add(current);
     const before = this.#lastOnPath;
-    const result = withTurns(turns, async () => {
+    const result = withExclusiveLocks(turns, async () => {
       await before;
       return action();
     }).finally(() => this.#onPaths.delete(current));

@@ -1,4 +1,4 @@
-import { type VirtualPath, virtualPathOf } from '../../lib/virtual-path.ts';
+import { pathFromSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 
 /**
  * The path that a client means: relative ones begin at the root, which is where a client is; `..` stops there.
@@ -11,5 +11,5 @@ export function requestedPath(text: string): VirtualPath {
     if (segment === '..') segments.pop();
     else if (segment !== '' && segment !== '.') segments.push(segment);
   }
-  return virtualPathOf(segments);
+  return pathFromSegments(segments);
 }

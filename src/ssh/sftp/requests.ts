@@ -1,6 +1,6 @@
 import type { AccountFiles } from '../../files/account-files.ts';
+import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { OrderedTurns } from '../../lib/turns/ordered-turns.ts';
 import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshClient } from '../ssh-client.ts';
 import { AttributeRequests } from './attribute-requests.ts';
@@ -89,12 +89,12 @@ export class SftpRequests {
     return this.#inOrder({ paths, isDeep }, (own) => this.#onPath(request, path, own));
   }
 
-  #inOrder<T>(request: RequestPaths, action: (own: OrderedTurns) => Promise<T>): Promise<T> {
-    const own = new OrderedTurns();
+  #inOrder<T>(request: RequestPaths, action: (own: ReadWriteLock) => Promise<T>): Promise<T> {
+    const own = new ReadWriteLock();
     return this.#order.onPath(request, own, this.#handles.turnsOf(request), () => action(own));
   }
 
-  async #onPath(request: Exclude<PathRequest, { kind: 'readlink' | 'symlink' }>, path: VirtualPath, own: OrderedTurns): Promise<Buffer> {
+  async #onPath(request: Exclude<PathRequest, { kind: 'readlink' | 'symlink' }>, path: VirtualPath, own: ReadWriteLock): Promise<Buffer> {
     const { id } = request;
     const files = this.#files.forRequest({ requested_path: request.path });
     switch (request.kind) {
@@ -192,7 +192,7 @@ export class SftpRequests {
     }
   }
 
-  async #open(path: VirtualPath, { path: requested, flags, attributes }: RequestOf<'open'>, own: OrderedTurns): Promise<Handle> {
+  async #open(path: VirtualPath, { path: requested, flags, attributes }: RequestOf<'open'>, own: ReadWriteLock): Promise<Handle> {
     const { read, write, append, create, truncate, exclusive } = openFlags;
     const isWriting = (flags & (write | append | create | truncate)) !== 0;
     const mode = isWriting ? (flags & read ? 'read-write' : flags & append ? 'append' : 'write') : 'read';

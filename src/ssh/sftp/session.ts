@@ -40,7 +40,7 @@ class Workload {
 
 /** Tells that a request of a client cannot be read; event `sshRequestUnreadable`, not for each when there are many. */
 function noteBadRequest({ events, context, badRequests }: SshClient, details: string): void {
-  const requests = badRequests.note();
+  const requests = badRequests.record();
   if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
 }
 

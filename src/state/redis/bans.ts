@@ -19,7 +19,7 @@ import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest } from '../../lib/expiring-map.ts';
 import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
-import { guardedScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
+import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
  * `ban:<source>` ends with the ban, `limited-name:<hash of the folded name>`, which has the folded name, a minute after its last failure. All others are sorted sets whose scores say when a member ends (ms): of a source the credentials
@@ -51,7 +51,7 @@ end
 `;
 
 /** ARGV source, name, credential, limit, lease ms, whether it may take a slot. Returns what comes of it, and for how many ms. */
-const beginScript = guardedScript(`${prepare}
+const beginScript = markerScript(`${prepare}
 local banned = redis.call('PTTL', ban)
 if banned > 0 then return {'banned', banned} end
 if has(accepted, credential) then return {'known', 0} end
@@ -69,7 +69,7 @@ if not isCountedForName then add(nameUnderWay, credential, ARGV[5]) end
 return {'admitted', 0}`);
 
 /** ARGV source, name, credential, outcome, limit, ban ms, window ms, folded name. Returns whether the source is banned now. */
-const endScript = guardedScript(`${prepare}
+const endScript = markerScript(`${prepare}
 local member = name .. ':' .. credential
 redis.call('ZREM', underWay, member)
 redis.call('ZREM', nameUnderWay, credential)
@@ -95,7 +95,7 @@ end
 return 0`);
 
 /** KEYS ban. Returns for how many ms it holds. */
-const banScript = guardedScript(`return redis.call('PTTL', KEYS[1])`);
+const banScript = markerScript(`return redis.call('PTTL', KEYS[1])`);
 
 /** KEYS bans. Returns for how many ms each holds. */
 const timesScript = redisScript(`

@@ -2,7 +2,7 @@ import type { LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
-import { guardedScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
+import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import { recordStream } from './delivery-records.ts';
 import { idBefore } from './journal/reader.ts';
@@ -43,7 +43,7 @@ redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
  * of the same server is that of a process before this one, or one that this one gave up. Returns a token that no owner before or after has:
  * its last argument, the marker, changes when Redis is emptied and the epoch begins anew. A lease without an end is none of ours.
  */
-const acquireScript = guardedScript(`${shareText}
+const acquireScript = markerScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
 if held and redis.call('PTTL', KEYS[1]) < 0 then held = false end
 if held and string.sub(held, 1, #ARGV[3]) ~= ARGV[3] then return false end
@@ -59,7 +59,7 @@ redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return token`);
 
 /** KEYS lease, nodes; ARGV token, ms, handlers that there are. Returns the node's share of them. */
-const renewScript = guardedScript(`${shareText}
+const renewScript = markerScript(`${shareText}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return share(KEYS[2], ARGV[3])`);

@@ -19,7 +19,7 @@ import {
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { guardedScript, redisScript } from '../../lib/redis/redis-script.ts';
+import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
 import { RedisUploadHolds } from './upload-holds.ts';
 
 /*
@@ -74,7 +74,7 @@ redis.call('SREM', KEYS[5], ARGV[1])
 return 'done'`);
 
 /** KEYS records. Returns 1 for each that is there, else 0. */
-const existScript = guardedScript(`
+const existScript = markerScript(`
 local found = {}
 for index = 1, #KEYS - 1 do found[index] = redis.call('EXISTS', KEYS[index]) end
 return found`);
@@ -83,7 +83,7 @@ return found`);
 const missingAtOnce = 500;
 
 /** KEYS record, all, completing; ARGV ID, record, expiry, life in ms. */
-const restoreScript = guardedScript(`
+const restoreScript = markerScript(`
 if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[4]) then return end
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 redis.call('SADD', KEYS[3], ARGV[1])

@@ -1,4 +1,4 @@
-import { clearName, visibleControls } from '../../lib/clear-name.ts';
+import { escapeInvisible, visibleControls } from '../../lib/display-name.ts';
 import { make } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
 
@@ -7,7 +7,7 @@ const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle:
 
 /** A text of somebody else for people: what would change how the rest reads, or the terminal it is copied to, is made visible. */
 export function clear(text: string): string {
-  return clearName(visibleControls(text));
+  return escapeInvisible(visibleControls(text));
 }
 
 /** A text of several lines of somebody else, likewise. */

@@ -1,4 +1,4 @@
-import { writeKeyValueList } from '../../lib/write-list.ts';
+import { writeKeyValueList } from '../../lib/list-values.ts';
 import { ask, cancelButton } from '../shared/dialogs.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { text } from './language.ts';

@@ -1,4 +1,4 @@
-import { shownName } from '../../lib/clear-name.ts';
+import { displayName } from '../../lib/display-name.ts';
 import { type Child, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
@@ -132,7 +132,7 @@ const charactersInSight = 100;
 /** A list of names in a dialog; long ones are cut. */
 export function nameList(names: readonly string[]): HTMLElement {
   const shown = names.slice(0, 50);
-  const items = shown.map((name) => make('li', {}, make('bdi', {}, shownName(name))));
+  const items = shown.map((name) => make('li', {}, make('bdi', {}, displayName(name))));
   if (names.length > shown.length) items.push(make('li', {}, `… +${names.length - shown.length}`));
   // What has the focus looks like a field; what is scrolled has to have it.
   const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;

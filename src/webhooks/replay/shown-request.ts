@@ -1,5 +1,5 @@
-import { isSecretHeader } from '../../lib/headers/header-names.ts';
-import { shownUrl } from '../../lib/remote/shown-url.ts';
+import { isSecretHeader } from '../../lib/headers/header-fields.ts';
+import { redactedUrl } from '../../lib/remote/redacted-url.ts';
 import { withQuery } from '../delivery.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { OutgoingEvent, RenderedPayload } from '../payload/payload.ts';
@@ -24,7 +24,7 @@ export function describeRequest(
   return {
     handler: uuid,
     method: options.request_method.toUpperCase(),
-    url: query.length > 0 ? withQuery(url.split('?')[0] as string, query) : shownUrl(url),
+    url: query.length > 0 ? withQuery(url.split('?')[0] as string, query) : redactedUrl(url),
     headers: shownHeaders(
       options,
       events.map(({ event }) => event.uuid),

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { finding } from '../../../config/finding.ts';
-import { reloadReport } from '../../../config/reload-report-schema.ts';
+import { finding, reloadReport } from '../../../config/findings.ts';
 import { text } from '../../../control/shown-node.ts';
 import { incomplete } from './overview.ts';
 

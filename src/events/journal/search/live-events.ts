@@ -1,6 +1,6 @@
 import type { Clock } from '../../../lib/clock.ts';
+import { FairQueue } from '../../../lib/concurrency/fair-queue.ts';
 import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
-import { FairTurns } from '../../../lib/turns/fair-turns.ts';
 import type { ServiceEvent } from '../../event.ts';
 import type { EventLog, RawBlock, RawEvent } from '../event-log.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
@@ -146,7 +146,11 @@ interface Reading {
 export class LiveEvents {
   readonly #journal: Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
   readonly #clock: Clock;
-  readonly #turnsBack = new FairTurns({ atOnce: readersBack, waitingOfOne: Number.POSITIVE_INFINITY, waiting: Number.POSITIVE_INFINITY });
+  readonly #turnsBack = new FairQueue({
+    concurrency: readersBack,
+    maxWaitingPerParty: Number.POSITIVE_INFINITY,
+    maxWaiting: Number.POSITIVE_INFINITY,
+  });
   /** What all who follow share: who is further behind is told that there were more. */
   readonly #kept = new KeptEvents();
   #end: LogPosition;

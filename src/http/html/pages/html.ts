@@ -1,4 +1,4 @@
-import { clearName, visibleControls } from '../../../lib/clear-name.ts';
+import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
 import { type IconName, iconShapes } from '../../../lib/icon-shapes.ts';
 
 /** An icon as inline SVG in the colour of the text; hidden from readers, which get the label beside it. */
@@ -33,9 +33,9 @@ export function escapeFormValue(text: string): string {
     .replace(/[\u0000-\u001f\u007f]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** A name for people (`clearName`), as HTML. */
+/** A name for people (`escapeInvisible`), as HTML. */
 export function nameHtml(name: string): string {
-  return clearName(escapeHtml(name));
+  return escapeInvisible(escapeHtml(name));
 }
 
 type Part = Html | string | number | undefined | false | readonly Html[];

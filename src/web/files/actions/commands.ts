@@ -1,4 +1,4 @@
-import { nameInText } from '../../../lib/clear-name.ts';
+import { nameInText } from '../../../lib/display-name.ts';
 import { ask, progressBar } from '../../shared/dialogs.ts';
 import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';

@@ -1,4 +1,4 @@
-import { shownName } from '../../../lib/clear-name.ts';
+import { displayName } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
@@ -41,7 +41,7 @@ function beginDrag(row: Row, transfer: DataTransfer): void {
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
-  const badge = make('div', { className: 'badge' }, count === 1 ? shownName(nameOf(row)) : text('selected', { count }));
+  const badge = make('div', { className: 'badge' }, count === 1 ? displayName(nameOf(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
   // The browser has painted it by then.

@@ -1,4 +1,4 @@
-import { nameInText, shownName } from '../../../lib/clear-name.ts';
+import { displayName, nameInText } from '../../../lib/display-name.ts';
 import { ask, cancelButton, progressBar } from '../../shared/dialogs.ts';
 import { make, makeButton } from '../../shared/dom.ts';
 import { formatTag } from '../../shared/locale.ts';
@@ -100,7 +100,7 @@ async function browse(browser: Browser, url: string): Promise<void> {
     .map(({ name }) => name)
     .sort(naturally)
     .filter((name) => url !== folderUrl() || !browser.moved.has(name))
-    .map((name) => makeButton(shownName(name), 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
+    .map((name) => makeButton(displayName(name), 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
   const parent = url === '/home/' ? undefined : url.replace(/[^/]+\/$/, '');
   if (parent !== undefined)
     items.unshift(makeButton(text('folderUp', { name: titleOf(parent) }), 'up', () => void browse(browser, parent), 'quiet'));

@@ -1,4 +1,4 @@
-import { nameInText } from '../../../lib/clear-name.ts';
+import { nameInText } from '../../../lib/display-name.ts';
 import { ask, cancelButton } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';

@@ -1,4 +1,4 @@
-import { nameInText } from '../../../lib/clear-name.ts';
+import { nameInText } from '../../../lib/display-name.ts';
 import { type NoticeAction, notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';

@@ -1,4 +1,4 @@
-import { shownName } from '../../../lib/clear-name.ts';
+import { displayName } from '../../../lib/display-name.ts';
 import { icon, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { addStyle } from '../../shared/parts.ts';
@@ -91,7 +91,7 @@ class Player {
     if (!track) return;
     this.#index = index;
     this.#audio.pause();
-    this.#name.textContent = shownName(track.name);
+    this.#name.textContent = displayName(track.name);
     this.#place.textContent = text('running', { done: index + 1, total: this.#tracks.length });
     this.#before.disabled = index === 0;
     this.#after.disabled = index === this.#tracks.length - 1;

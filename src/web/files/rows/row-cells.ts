@@ -1,4 +1,4 @@
-import { clearName, visibleControls } from '../../../lib/clear-name.ts';
+import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
 import { make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
@@ -77,7 +77,7 @@ export function writeCells(row: Row): void {
   const link = nameCell.firstChild as HTMLAnchorElement;
   link.className = `i ${look}`;
   link.setAttribute('href', `./${encodeURIComponent(name)}${isFolder ? '/' : ''}`);
-  link.append(/^[ -~]+$/.test(name) ? name : make('bdi', {}, clearName(shown)));
+  link.append(/^[ -~]+$/.test(name) ? name : make('bdi', {}, escapeInvisible(shown)));
   sizeCell.append(isFolder ? make('span', { className: 'hidden' }, text('folder')) : sizeText(sizeBytes));
   timeCell.dataset.time = String(modified);
 }

@@ -1,5 +1,5 @@
-import { clearName } from '../../../lib/clear-name.ts';
-import { fileLook } from '../../../lib/file-looks.ts';
+import { escapeInvisible } from '../../../lib/display-name.ts';
+import { fileIconClasses } from '../../../lib/media-types.ts';
 import { fillText, type Text, type TextValues } from '../../../lib/translated-text.ts';
 import { icon, make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
@@ -64,10 +64,10 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
 
 function item({ path, name, is_directory: isFolder, size, modified }: ListedMember & { path: string }): HTMLElement {
   const parent = path.slice(0, path.length - name.length);
-  const link = make('a', { className: `i ${isFolder ? 'folder' : fileLook(name)}`, href: urlOf(isFolder ? `${path}/` : path) });
-  link.append(make('bdi', {}, clearName(name)));
+  const link = make('a', { className: `i ${isFolder ? 'folder' : fileIconClasses(name)}`, href: urlOf(isFolder ? `${path}/` : path) });
+  link.append(make('bdi', {}, escapeInvisible(name)));
   leadToPreview(link);
-  const place = make('bdi', {}, parent === '/' ? text('files') : clearName(parent.slice(0, -1)));
+  const place = make('bdi', {}, parent === '/' ? text('files') : escapeInvisible(parent.slice(0, -1)));
   const time = make('span');
   time.dataset.time = String(Math.floor(modified));
   showDate(time);

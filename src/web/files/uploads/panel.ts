@@ -1,4 +1,4 @@
-import { shownName } from '../../../lib/clear-name.ts';
+import { displayName } from '../../../lib/display-name.ts';
 import { icon, make, makeButton } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { type ScriptTextName, text } from '../language.ts';
@@ -166,7 +166,7 @@ export class UploadPanel {
     const state = make('span', { className: 'hint' });
     const halt = makeButton('', undefined, () => (upload.state === 'paused' ? queue.resume(upload) : queue.pause(upload)), 'quiet');
     const end = makeButton('', undefined, () => (isOver(upload) ? queue.retry(upload) : queue.cancel(upload)), 'quiet');
-    const title = make('span', { className: 'title', title: shownName(path) }, make('bdi', {}, shownName(path)));
+    const title = make('span', { className: 'title', title: displayName(path) }, make('bdi', {}, displayName(path)));
     const element = make('li', {}, title, make('span', { className: 'buttons' }, halt, end), state, progress);
     const line = { element, progress, state, halt, end, shownState: undefined };
     this.#lines.set(upload, line);

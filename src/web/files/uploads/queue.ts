@@ -1,4 +1,4 @@
-import { nameInText } from '../../../lib/clear-name.ts';
+import { nameInText } from '../../../lib/display-name.ts';
 import { ask } from '../../shared/dialogs.ts';
 import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';

@@ -1,4 +1,4 @@
-import { nameInText, shownName } from '../../../lib/clear-name.ts';
+import { displayName, nameInText } from '../../../lib/display-name.ts';
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
@@ -56,7 +56,7 @@ export class Unfinished {
     const resume = makeButton(text('resume'), undefined, () => field.click());
     const discard = makeButton(text('discard'), undefined, () => void this.#discard(kept), 'quiet');
     for (const button of [resume, discard]) button.setAttribute('aria-label', `${button.textContent}: ${path}`);
-    const title = make('span', { className: 'title', title: shownName(path) }, make('bdi', {}, shownName(path)));
+    const title = make('span', { className: 'title', title: displayName(path) }, make('bdi', {}, displayName(path)));
     const line = make('li', {}, title, make('span', { className: 'hint' }, done), resume, discard, field);
     this.#lines.set(location, line);
     this.#list.append(line);

@@ -1,4 +1,4 @@
-import { nameInText, shownName } from '../../../lib/clear-name.ts';
+import { displayName, nameInText } from '../../../lib/display-name.ts';
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { addStyle } from '../../shared/parts.ts';
 import { deleteRows } from '../actions/members.ts';
@@ -155,7 +155,7 @@ class Viewer {
     const total = this.#rows.length;
     this.#shown.clean?.();
     this.#shown = { nodes: [] };
-    this.#title.replaceChildren(make('bdi', {}, shownName(name)));
+    this.#title.replaceChildren(make('bdi', {}, displayName(name)));
     this.#place.textContent = total > 1 ? text('running', { done: this.#rows.indexOf(row) + 1, total }) : '';
     this.#download.href = linkOf(row).href;
     for (const button of this.#steps) button.hidden = total < 2;

@@ -1,4 +1,4 @@
-import { memberPath, segmentsOf, type VirtualPath } from '../../../../lib/virtual-path.ts';
+import { memberPath, pathSegments, type VirtualPath } from '../../../../lib/virtual-path.ts';
 import { urlPathOf } from '../../../request/request-target.ts';
 import { Html, html, icon, nameHtml } from '../html.ts';
 import { layout } from '../layout.ts';
@@ -48,7 +48,7 @@ export async function* listingPage(context: PageContext, model: ListingModel): A
     const first = await batches.next();
     const isShort = !model.isWhole && model.entries.count > longFolder;
     const marker = '<!--rows-->';
-    const name = segmentsOf(model.path).at(-1);
+    const name = pathSegments(model.path).at(-1);
     const page = layout(context, {
       title: name ?? (context.appearance.title || context.language.text('files')),
       body: pageBody(context, model, isShort, new Html(marker)),
@@ -88,7 +88,7 @@ ${memberActions(context, model)}
 /** What stands above the tools of any folder: its name, the way to it, and messages. */
 export function folderHead(context: PageContext, { path, flash }: Pick<FolderModel, 'path' | 'flash'>): Html {
   const { language } = context;
-  return html`<h1 class="hidden">${new Html(nameHtml(segmentsOf(path).at(-1) ?? language.text('files')))}</h1>
+  return html`<h1 class="hidden">${new Html(nameHtml(pathSegments(path).at(-1) ?? language.text('files')))}</h1>
 <nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, path)}</ol></nav>
 <div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
 }
@@ -110,7 +110,7 @@ function rightsOf(model: ListingModel): string {
 }
 
 function breadcrumb({ language }: PageContext, path: VirtualPath) {
-  const segments = segmentsOf(path);
+  const segments = pathSegments(path);
   let folder = '/' as VirtualPath;
   const current = (depth: number) => depth === segments.length && html` aria-current="page"`;
   const links = [html`<li><a href="${urlPathOf(folder, true)}"${current(0)}>${language.text('files')}</a></li>`];

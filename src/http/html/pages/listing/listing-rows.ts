@@ -1,5 +1,5 @@
 import type { ListedEntry } from '../../../../files/entry.ts';
-import { fileLook } from '../../../../lib/file-looks.ts';
+import { fileIconClasses } from '../../../../lib/media-types.ts';
 import { escapeFormValue, escapeHtml, html, icon, nameHtml } from '../html.ts';
 import type { Language } from '../locales/language.ts';
 import type { PageContext } from '../page.ts';
@@ -77,7 +77,7 @@ async function* inRange(batches: AsyncIterable<ListedEntry[]>, { from, to }: Sho
 }
 
 function lookOf({ isFolder, name }: ListedEntry): string {
-  return isFolder ? 'folder' : fileLook(name);
+  return isFolder ? 'folder' : fileIconClasses(name);
 }
 
 function secondsOf({ modifiedMs }: ListedEntry): number {

@@ -1,4 +1,4 @@
-import { preferredLanguage } from '../../../../lib/headers/accept-language.ts';
+import { preferredLanguage } from '../../../../lib/headers/accept-header.ts';
 import { fillText, type Text, type TextValues } from '../../../../lib/translated-text.ts';
 import deFound from '../../../../web/texts/found/de.json' with { type: 'json' };
 import enFound from '../../../../web/texts/found/en.json' with { type: 'json' };

@@ -1,5 +1,5 @@
-import { clearName } from '../../../../lib/clear-name.ts';
-import { fileLook } from '../../../../lib/file-looks.ts';
+import { escapeInvisible } from '../../../../lib/display-name.ts';
+import { fileIconClasses } from '../../../../lib/media-types.ts';
 import { icon, make, makeButton } from '../../../shared/dom.ts';
 import { formatTag, sizeText } from '../../../shared/locale.ts';
 import { text } from '../../language.ts';
@@ -122,8 +122,8 @@ class ArchiveView {
   }
 
   #item(member: ZipMember): HTMLElement {
-    const look = member.isFolder ? 'folder' : fileLook(member.name);
-    const name = make('bdi', {}, clearName(member.name));
+    const look = member.isFolder ? 'folder' : fileIconClasses(member.name);
+    const name = make('bdi', {}, escapeInvisible(member.name));
     const isText = !member.isFolder && look.split(' ').includes('text');
     const shown = isText ? this.#opener(member, look, name) : make('span', { className: `i ${look}` }, name);
     const changed = member.modifiedMs === undefined ? [] : [time.format(member.modifiedMs)];
@@ -147,7 +147,7 @@ class ArchiveView {
       stage?.scrollTo({ top });
       opener.focus({ preventScroll: true });
     });
-    const heading = make('h3', {}, make('bdi', {}, clearName(member.name)));
+    const heading = make('h3', {}, make('bdi', {}, escapeInvisible(member.name)));
     const shown = make('div', { className: 'member' });
     this.#content.replaceChildren(make('div', { className: 'member-head' }, back, heading, this.#saver(member)), shown);
     back.focus();
@@ -156,7 +156,7 @@ class ArchiveView {
   }
 
   #saver(member: ZipMember): HTMLElement {
-    const label = previewText('downloadName', { name: clearName(member.name) });
+    const label = previewText('downloadName', { name: escapeInvisible(member.name) });
     const attributes = { 'aria-label': label };
     const button = make('button', { type: 'button', className: 'save', title: text('download'), attributes }, icon('download'));
     button.addEventListener('click', async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Places } from '../../src/lib/turns/places.ts';
+import { Slots } from '../../src/lib/concurrency/slots.ts';
 
 test('places are taken under all names or under none, and are free once they are given back', () => {
-  const places = new Places();
+  const places = new Slots();
   const both = [
     ['all', 3],
     ['of one', 2],

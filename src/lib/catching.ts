@@ -4,7 +4,7 @@
  *
  * @param onFault told of what the action threw, with the arguments that it had; must not throw
  */
-export function guarded<Args extends unknown[]>(
+export function catching<Args extends unknown[]>(
   action: (...args: Args) => void,
   onFault: (error: unknown, ...args: Args) => void,
 ): (...args: Args) => void {

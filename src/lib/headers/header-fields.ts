@@ -1,3 +1,26 @@
+/** The value of one cookie in a `Cookie` header (RFC 6265 §5.4). */
+export function cookieValue(cookies: string | undefined, name: string): string | undefined {
+  for (const pair of cookies?.split(';') ?? []) {
+    const equals = pair.indexOf('=');
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+  }
+  return undefined;
+}
+
+/**
+ * The text of bytes of a header or status line, which Node.js delivers as latin1: UTF-8 where they are that.
+ *
+ * @returns undefined where they are not
+ */
+export function latin1ToUtf8(bytes: string): string | undefined {
+  if (!/[\u0080-\u00ff]/.test(bytes)) return bytes;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(bytes, 'latin1'));
+  } catch {
+    return undefined;
+  }
+}
+
 /** Headers that belong to one connection, never to what is passed on (RFC 9110 §7.6.1). */
 export const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rememberedForTurn } from '../../src/lib/turns/remembered.ts';
+import { memoizeForTick } from '../../src/lib/concurrency/event-loop.ts';
 
 test('what a function made is remembered for the turn, and no longer', async () => {
   const asked: string[] = [];
-  const lengthOf = rememberedForTurn((text) => {
+  const lengthOf = memoizeForTick((text) => {
     asked.push(text);
     return text.length;
   });

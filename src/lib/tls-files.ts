@@ -1,6 +1,48 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { certificateBlocks, type TlsPair, tlsPairs } from './tls-pairs.ts';
+
+/** A certificate chain and its private key, as PEM. */
+interface TlsPair {
+  certificate: string;
+  key: string;
+}
+
+const certificateBlock = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
+const keyBlock = /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[\s\S]*?-----END \1PRIVATE KEY-----/g;
+
+/** The certificates of a PEM text, one after the other. */
+function certificateBlocks(pem: string): string[] {
+  return pem.match(certificateBlock) ?? [];
+}
+
+/**
+ * The pairs that two files hold: one, or one for each key, whose chain begins with its own certificate. A key without a certificate
+ * has the whole text beside it, for whoever checks the pair to refuse.
+ *
+ * @param certificates text of `tls_certificate_path`
+ * @param keys text of `tls_key_path`
+ */
+export function tlsPairs(certificates: string, keys: string): TlsPair[] {
+  const blocks = keys.match(keyBlock) ?? [];
+  if (blocks.length < 2) return [{ certificate: certificates, key: keys }];
+  const chain = certificateBlocks(certificates);
+  const beginnings = blocks.map((key) => chain.findIndex((certificate) => belongTogether(certificate, key)));
+  return blocks.map((key, index) => {
+    const from = beginnings[index] as number;
+    if (from < 0) return { certificate: certificates, key };
+    const to = Math.min(...beginnings.filter((other) => other > from), chain.length);
+    return { certificate: chain.slice(from, to).join('\n'), key };
+  });
+}
+
+function belongTogether(certificate: string, key: string): boolean {
+  try {
+    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    // What does not parse belongs to nothing.
+    return false;
+  }
+}
 
 /** Something wrong with files of TLS. Errors make them unusable; with a warning TLS runs, though clients may refuse it. */
 export interface TlsFault {
@@ -31,7 +73,7 @@ const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a8
  * @param keys text of the keys' file; undefined for one that cannot be read, which is not looked at then
  * @param nowMs Unix time in milliseconds
  */
-export function faultsOfPairs(certificates: string, keys: string | undefined, nowMs: number): TlsFault[] {
+export function checkTlsPairs(certificates: string, keys: string | undefined, nowMs: number): TlsFault[] {
   return tlsPairs(certificates, keys ?? '').flatMap((pair) => {
     const { chain, faults } = certificatesOf(pair.certificate, 'certificate');
     if (faults.length > 0) return faults;
@@ -40,7 +82,7 @@ export function faultsOfPairs(certificates: string, keys: string | undefined, no
 }
 
 /** What is wrong with certificates of authorities. @param nowMs Unix time in milliseconds */
-export function faultsOfAuthorities(pem: string, nowMs: number): TlsFault[] {
+export function checkAuthorities(pem: string, nowMs: number): TlsFault[] {
   const { chain, faults } = certificatesOf(pem, 'authorities');
   return [...faults, ...(faults.length > 0 ? [] : chain.flatMap((certificate) => faultsOfTime(certificate, 'authorities', nowMs)))];
 }

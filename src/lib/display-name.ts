@@ -2,7 +2,7 @@
 const unseen = /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /** A name for people, with the code of what would change how it reads, so that `exe.<U+202E>gnp` cannot pass for a picture. */
-export function clearName(name: string): string {
+export function escapeInvisible(name: string): string {
   return name.replace(unseen, (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
 }
 
@@ -14,8 +14,8 @@ export function visibleControls(text: string): string {
 }
 
 /** A name for people, whatever is in it. */
-export function shownName(name: string): string {
-  return clearName(visibleControls(name));
+export function displayName(name: string): string {
+  return escapeInvisible(visibleControls(name));
 }
 
 /** Letters that are read from right to left. */
@@ -23,6 +23,6 @@ const turning = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]|[\ud802\ud803\ud83a\u
 
 /** A name for people between other words, which it does not turn round (U+2068 FIRST STRONG ISOLATE). */
 export function nameInText(name: string): string {
-  const shown = shownName(name);
+  const shown = displayName(name);
   return turning.test(shown) ? `\u2068${shown}\u2069` : shown;
 }

@@ -1,24 +1,24 @@
 import { ServiceError } from '../errors.ts';
 
-export interface FairTurnsLimits {
+export interface FairQueueLimits {
   /** Turns that may be had at once. */
-  atOnce: number;
+  concurrency: number;
   /** How many of one party may wait. */
-  waitingOfOne: number;
+  maxWaitingPerParty: number;
   /** How many may wait in all. */
-  waiting: number;
+  maxWaiting: number;
 }
 
 /** Gives turns to parties one after the other, so that one that wants many keeps no other waiting. */
-export class FairTurns {
-  readonly #limits: FairTurnsLimits;
+export class FairQueue {
+  readonly #limits: FairQueueLimits;
   readonly #urgent: (() => void)[] = [];
   /** Whoever waits, by party; the first party is the next. */
   readonly #queues = new Map<string, (() => void)[]>();
   #waiting = 0;
   #had = 0;
 
-  constructor(limits: FairTurnsLimits) {
+  constructor(limits: FairQueueLimits) {
     this.#limits = limits;
   }
 
@@ -30,7 +30,7 @@ export class FairTurns {
    * @throws ServiceError `unavailable` when too many wait already
    */
   async take(party: string, isUrgent = false): Promise<() => void> {
-    if (this.#had < this.#limits.atOnce) this.#had++;
+    if (this.#had < this.#limits.concurrency) this.#had++;
     else await this.#wait(party, isUrgent);
     return () => this.#end();
   }
@@ -38,7 +38,7 @@ export class FairTurns {
   #wait(party: string, isUrgent: boolean): Promise<void> {
     if (isUrgent) return new Promise((resolve) => this.#urgent.push(resolve));
     const queue = this.#queues.get(party) ?? [];
-    if (queue.length >= this.#limits.waitingOfOne || this.#waiting >= this.#limits.waiting)
+    if (queue.length >= this.#limits.maxWaitingPerParty || this.#waiting >= this.#limits.maxWaiting)
       throw new ServiceError('unavailable', 'Too many wait already, try again.');
     this.#waiting++;
     this.#queues.set(party, queue);

@@ -1,5 +1,5 @@
 /** A URL for events, records and logs: what a query may hold is nobody else's business. */
-export function shownUrl(url: string): string {
+export function redactedUrl(url: string): string {
   const bare = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
   const query = bare.indexOf('?');
   return query < 0 ? bare : `${bare.slice(0, query)}?…`;

@@ -1,8 +1,8 @@
 /** How many places there are under a name. */
-export type PlaceLimit = readonly [name: string, most: number];
+export type SlotLimit = readonly [name: string, most: number];
 
 /** Counts the places that are taken under names. */
-export class Places {
+export class Slots {
   readonly #taken = new Map<string, number>();
 
   /**
@@ -10,7 +10,7 @@ export class Places {
    *
    * @returns the first name under which none is left; undefined when all were taken
    */
-  take(limits: readonly PlaceLimit[]): string | undefined {
+  take(limits: readonly SlotLimit[]): string | undefined {
     const full = limits.find(([name, most]) => (this.#taken.get(name) ?? 0) >= most);
     if (full) return full[0];
     for (const [name] of limits) this.#taken.set(name, (this.#taken.get(name) ?? 0) + 1);

@@ -2,7 +2,7 @@ import { type Account, AccountError, effectiveAccount, type GroupConfiguration }
 import type { AuthResult } from '../../auth/auth-method.ts';
 
 /** What a method's answer comes to; names are those of `--json`. */
-export interface AuthReading {
+export interface AuthAnswer {
   outcome: AuthResult['outcome'];
   reason: string;
   /** The account in force. */
@@ -18,12 +18,12 @@ export interface AuthReading {
  *
  * @param groups all groups by UUID; undefined without a configuration: the account is told as it was answered
  */
-export function readingOf(
+export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,
   username: string,
   result: AuthResult,
   method: { uuid: string; type: string },
-): AuthReading {
+): AuthAnswer {
   switch (result.outcome) {
     case 'next':
       return { outcome: result.outcome, reason: result.reason };

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 const endsWithinMs = 5000;
 
 /** Counts work under way, and waits until all of it has ended. */
-export class UnderWay {
+export class PendingWork {
   #count = 0;
   #onEmpty: (() => void)[] = [];
 
@@ -45,7 +45,7 @@ interface Drain {
 }
 
 /** Waits for the ends of connections, cuts them when their time is over, and waits for the ends of their work. @returns whether none was cut */
-export async function drained(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
+export async function drainConnections(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
   let inTime = true;
   const end = () => {
     inTime = false;

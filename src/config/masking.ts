@@ -1,4 +1,4 @@
-import { shownUrl } from '../lib/remote/shown-url.ts';
+import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { mask, secretMember } from '../webhooks/payload/payload-extra-data.ts';
 
 /** Names of options whose texts are secrets, or would be of use to who guesses one. */
@@ -30,7 +30,7 @@ export function isReference(text: string): boolean {
 }
 
 /** Whether a text is a secret by its looks, whatever it is called: a password hash, a private key, a long random text or a token of three of them. */
-export function looksSecret(text: string): boolean {
+export function resemblesSecret(text: string): boolean {
   if (/\$(?:scrypt|argon2|pbkdf2|2[abxy]?|[1567y])\$|\$scrypt|PRIVATE KEY/.test(text)) return true;
   return /(?<![\w+/-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-][\w+/-]{39,}/.test(text);
 }
@@ -43,8 +43,8 @@ export function isHeaderList(path: readonly string[]): boolean {
 /** A text of the configuration as it may be shown. @param path names from the section on */
 export function maskedText(text: string, path: readonly string[]): string {
   if (text === '') return text;
-  if (isSecret(path) || looksSecret(text)) return mask;
-  if (path.at(-1) === 'url' || /^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return shownUrl(text).replace(/#.*$/s, '#…');
+  if (isSecret(path) || resemblesSecret(text)) return mask;
+  if (path.at(-1) === 'url' || /^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return redactedUrl(text).replace(/#.*$/s, '#…');
   return maskedUrls(path[2] === 'custom_body' ? text.split('\n').map(maskSecrets).join('\n') : text);
 }
 

@@ -4,7 +4,7 @@ interface Waiting {
 }
 
 /** Gives turns in the order in which they are asked for: shared ones at the same time, an exclusive one alone. */
-export class OrderedTurns {
+export class ReadWriteLock {
   readonly #waiting: Waiting[] = [];
   #had = 0;
   #isExclusive = false;
@@ -47,9 +47,9 @@ export class OrderedTurns {
  * Runs an action while it has an exclusive turn at each of several things. The turns are asked for at once, so that two such actions never
  * wait for each other.
  */
-export async function withTurns<T>(turns: ReadonlySet<OrderedTurns>, action: () => Promise<T>): Promise<T> {
+export async function withExclusiveLocks<T>(turns: ReadonlySet<ReadWriteLock>, action: () => Promise<T>): Promise<T> {
   const ends: (() => void)[] = [];
-  const takeOne = (each: OrderedTurns) =>
+  const takeOne = (each: ReadWriteLock) =>
     new Promise<void>((begun) => {
       void each.exclusive(() => {
         begun();
