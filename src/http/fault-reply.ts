@@ -6,7 +6,6 @@ import { reportInternalError } from '../events/internal-error.ts';
 import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { namesType } from '../lib/headers/accept-header.ts';
 import { cookieValue } from '../lib/headers/header-fields.ts';
-import type { HttpContext } from './environment.ts';
 import { loginMessageLine } from './html/page-cookies.ts';
 import { loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
 import { messageFor, problemItem } from './html/problem-message.ts';
@@ -24,14 +23,13 @@ import { pageUrlOf } from './request/request-target.ts';
 const basicChallenge = 'basic realm="Web files access"';
 
 /** The response to whatever a handler threw. Never rejects. */
-export async function respondToFault(c: HttpContext, error: unknown): Promise<Response> {
-  const exchange = c.env;
+export async function respondToFault(exchange: Exchange, error: unknown): Promise<Response> {
   const { outgoing } = exchange;
   if ((isServiceError(error, 'client-gone') && isClientGone(outgoing)) || endedClient(outgoing, error)) return RESPONSE_ALREADY_SENT;
   try {
     const reply = faultReply(exchange, error);
     if (outgoing.headersSent) outgoing.destroy();
-    return await respond(c, reply);
+    return await respond(exchange, reply);
   } catch (fault) {
     failRequest(exchange, fault);
     return RESPONSE_ALREADY_SENT;

@@ -1,8 +1,7 @@
-import { Hono } from 'hono';
+import { type Handler, Hono } from 'hono';
 import { routePath } from 'hono/route';
 import type { RouterRoute } from 'hono/types';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
-import { asOneMiddleware, type HttpContext, type HttpEnvironment, type HttpHandler, type HttpMiddleware } from './environment.ts';
 import { respondToFault } from './fault-reply.ts';
 import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
@@ -10,17 +9,18 @@ import { postLanguage, postTheme } from './html/page-cookies.ts';
 import { assets } from './html/pages/assets.ts';
 import { showRecent } from './html/recent.ts';
 import { authenticate, holdSession } from './middleware/authenticate.ts';
-import { checkHead, checkOrigin, nameRequest, observeRequest } from './middleware/every-request.ts';
+import { receive } from './middleware/every-request.ts';
+import type { Reply } from './reply/reply.ts';
 import { respond } from './reply/respond.ts';
-import type { Exchange } from './request/exchange.ts';
+import type { Exchange, HttpEnvironment, HttpHandler } from './request/exchange.ts';
 import { routePathOf } from './request/request-target.ts';
 import { getFile } from './rest/get-file.ts';
 import { logout, postLogin } from './rest/login.ts';
-import { getFolder, postFolder, redirectPostOfFolder, refuseMkcolBody } from './rest/members.ts';
+import { getFolder, postFolder, redirectPostOfFolder } from './rest/members.ts';
 import { showOpenapi } from './rest/openapi.ts';
 import { showPasswordPage, updatePassword } from './rest/password-update.ts';
-import { deleteFile, deleteFolder, makeCollection, putFile, putFolder } from './rest/put-delete.ts';
-import { answerPreflight, describeRoot, isPreflight, redirectHome, refuseReserved, refuseServerTarget, refuseTarget } from './rest/root.ts';
+import { deleteFile, deleteFolder, makeCollection, putFile, putFolder, refuseMkcolBody } from './rest/put-delete.ts';
+import { answerPreflight, isPreflight, redirectHome, refuseReserved, refuseServerTarget, refuseTarget } from './rest/root.ts';
 import { appendToUpload, beginsUpload, cancelUpload, postUpload, putUpload, showUpload } from './uploads/draft.ts';
 import {
   answerAsTus,
@@ -38,51 +38,136 @@ import { lockMember, unlockMember } from './webdav/locks.ts';
 import { propfind, refuseProperties } from './webdav/propfind.ts';
 import { isClassTwo, optionsReply } from './webdav/webdav-class.ts';
 
+/** What `Allow` has to know of a route besides its method. */
+interface RouteTraits {
+  /** Which requests have the route; the others go on to what ends the pattern. */
+  condition?: (exchange: Exchange) => boolean;
+  /** Whether HEAD does not stand for this GET, which changes something. */
+  refusesHead?: boolean;
+}
+
+/** Routes whose OPTIONS name the methods alone: handlers by pattern and method. */
+const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>>> = {
+  '/account-service/recent': { GET: showRecent },
+  '/account-service/password-update': { GET: showPasswordPage, POST: updatePassword },
+  '/service/login': { GET: showLogin, POST: postLogin },
+  '/service/logout': { GET: logout, POST: logout },
+  '/service/theme': { POST: postTheme },
+  '/service/language': { POST: postLanguage },
+  '/service/appearance.css': { GET: sendAppearanceStyle },
+  '/service/logo': { GET: sendLogo },
+  '/service/openapi.yaml': { GET: showOpenapi },
+  '/service/openapi.html': { GET: showOpenapiPage },
+};
+
 /**
- * The Hono application that answers every URL of a service. It routes by the target that `parseRequestTarget` read once; what Hono itself
- * would make of the URL (`c.req.path`, `param`, `query`) is decoded once more, and nothing uses it. Which of Hono's own middleware is used and
- * which is not, and why: docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
+ * The Hono application that answers every URL of a service. It routes by the target that `parseRequestTarget` read once; Hono itself would
+ * decode the URL again (`c.req.path`, `param`, `query`), so nothing uses that. Which of Hono's own middleware is used, and why:
+ * docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
  */
 export function createApp(): Hono<HttpEnvironment> {
   // Hono hands on what `fetch` was given.
   const getPath = (_: Request, options?: { env?: unknown }) => routePathOf((options as { env: Exchange }).env.target);
   const app = new Hono<HttpEnvironment>({ getPath });
-  app.use(asOneMiddleware(nameRequest, observeRequest, checkHead, checkOrigin));
+  app.use(receive);
   addRoutes(app);
   app.onError((error, c) => {
-    // RFC 9110 §15.5.6: what is not allowed is answered with what is.
-    if (isServiceError(error, 'method-not-allowed')) error.details.allow = allowedMethods(app, c);
-    return respondToFault(c, error);
+    // RFC 9110 §15.5.6: a 405 names what is allowed.
+    if (isServiceError(error, 'method-not-allowed')) error.details.allow = allowedMethods(app.routes, c);
+    return respondToFault(c.env, error);
   });
-  app.notFound((c) => respondToFault(c, new ServiceError('not-found', 'Path not found.')));
+  app.notFound((c) => respondToFault(c.env, new ServiceError('not-found', 'Path not found.')));
   return app;
 }
 
-/** What a handler says of its route besides answering it. */
-interface RouteTraits {
-  condition?: (exchange: Exchange) => boolean;
-  refusesHead?: boolean;
-}
+/** Adds all that a service answers. Patterns are of canonical paths (`routePathOf`); GET stands for HEAD, too. The last route of a pattern refuses. */
+function addRoutes(app: Hono<HttpEnvironment>): void {
+  const on = (methods: string, patterns: string | string[], handler: HttpHandler, { condition, refusesHead }: RouteTraits = {}) => {
+    const route: Handler<HttpEnvironment> = ({ env }, next) =>
+      condition?.(env) === false || (refusesHead && env.isHead) ? next() : handler(env);
+    app.on(methods, [patterns].flat(), Object.assign(route, { condition, refusesHead }));
+  };
+  const describing =
+    (reply: (exchange: Exchange, allow: string) => Reply): Handler<HttpEnvironment> =>
+    (c) =>
+      respond(c.env, reply(c.env, allowedMethods(app.routes, c)));
+  const describePlain = describing((_, allow) => ({ status: 204, headers: { allow } }));
 
-/** A route that only some requests have; the others go on to what ends the pattern. */
-function when(condition: (exchange: Exchange) => boolean, handler: HttpHandler): HttpMiddleware & RouteTraits {
-  const route: HttpMiddleware = async (c, next) => (condition(c.env) ? handler(c) : next());
-  return Object.assign(route, { condition });
-}
+  // Browsers ask for pages of other origins before they send anything else.
+  on('OPTIONS', '*', answerPreflight, { condition: isPreflight });
 
-/** A GET that changes something, so that HEAD does not stand for it. */
-function exceptHead(handler: HttpHandler): HttpMiddleware & RouteTraits {
-  const route: HttpMiddleware = async (c, next) => (c.env.isHead ? next() : handler(c));
-  return Object.assign(route, { refusesHead: true });
+  // /home/…, a file, and /home/…/, a folder. OPTIONS comes before the credentials, as WebDAV clients ask before they authenticate.
+  const members = ['/file/*', '/folder/*'];
+  app.options(
+    '/file/*',
+    describing((exchange, allow) => withUploadLimit(exchange, optionsReply(exchange, allow))),
+  );
+  app.options('/folder/*', describing(optionsReply));
+  for (const pattern of members) app.use(pattern, authenticate, holdSession);
+  on('GET', '/file/*', getFile);
+  on('GET', '/folder/*', getFolder);
+  on('PUT', '/file/*', putUpload, { condition: beginsUpload });
+  on('PUT', '/file/*', putFile);
+  on('PUT', '/folder/*', putFolder);
+  on('DELETE', '/file/*', deleteFile);
+  on('DELETE', '/folder/*', deleteFolder);
+  on('POST', '/folder/*', postFolder);
+  on('MKCOL', '/folder/*', makeCollection);
+  on('PROPFIND', members, propfind);
+  on('PROPPATCH', members, refuseProperties);
+  on('COPY', members, copyMember);
+  on('MOVE', members, moveMember);
+  on('MKCOL', '/file/*', makeCollection, { condition: ({ service }) => service.options.webdav_compatibility });
+  on('LOCK', members, lockMember, { condition: isClassTwo });
+  on('UNLOCK', members, unlockMember, { condition: isClassTwo });
+  app.all('/file/*', refuseMkcolBody, redirectPostOfFolder);
+  on('ALL', members, refuse);
+
+  // /home/__svc__/…, for those who have signed in. Browsers of other origins ask what there is before they sign in.
+  const [uploads, upload] = ['/account-service/uploads', '/account-service/uploads/*'] as const;
+  app.on('OPTIONS', [uploads, upload], describing(describeUploads));
+  app.use(upload, answerAsTus);
+  app.use('/account-service/*', authenticate);
+
+  // Uploads that may take several requests, by tus and by the draft of HTTP's own.
+  app.use(upload, holdSession);
+  on('POST', uploads, createTusUpload, { condition: speaksTus });
+  on('POST', uploads, postUpload);
+  on('ALL', uploads, refuse);
+  on('GET', upload, showTusUpload, { condition: speaksTus });
+  on('GET', upload, showUpload);
+  on('PATCH', upload, appendTusUpload, { condition: speaksTus });
+  on('PATCH', upload, appendToUpload);
+  on('DELETE', upload, endTusUpload, { condition: speaksTus });
+  on('DELETE', upload, cancelUpload);
+  app.post(upload, overridden);
+  on('ALL', upload, refuse);
+
+  for (const [pattern, handlers] of Object.entries(plainRoutes)) {
+    for (const [method, handler] of Object.entries(handlers))
+      on(method, pattern, handler, { refusesHead: method === 'GET' && handler === logout });
+    app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
+  }
+  on('ALL', '/account-service/*', refuseReserved);
+  const assetRoutes = [...assets.keys()].map((name) => `/service/${name}`);
+  on('GET', assetRoutes, sendAsset);
+  on('ALL', assetRoutes, refuse);
+
+  // /, /home and *. Explorer and davfs2 ask what the server can do before they look at the path that they were given.
+  on('OPTIONS', ['/root', '/home'], (exchange) => respond(exchange, optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND')));
+  on('ALL', ['/root', '/home'], redirectHome);
+  on('OPTIONS', '/server', (exchange) => respond(exchange, optionsReply(exchange, methodsOf(app.routes, exchange))));
+  on('ALL', '/server', refuseServerTarget);
+  on('ALL', '/refused', refuseTarget);
 }
 
 /** Ends a pattern. @throws ServiceError `method-not-allowed`, to which `onError` adds `allowedMethods` */
-function refuse({ env: { method } }: HttpContext): never {
+function refuse({ method }: Exchange): never {
   throw new ServiceError('method-not-allowed', `${method} is not supported here.`);
 }
 
-/** The value of `Allow` for the URL of a request: the methods that the table of routes has for its pattern. */
-export function allowedMethods({ routes }: Hono<HttpEnvironment>, c: HttpContext): string {
+/** The value of `Allow` for the URL of a request: the methods that its pattern has. */
+function allowedMethods(routes: readonly RouterRoute[], c: Parameters<Handler<HttpEnvironment>>[0]): string {
   const pattern = routePath(c);
   return methodsOf(
     routes.filter(({ path }) => path === pattern),
@@ -90,127 +175,13 @@ export function allowedMethods({ routes }: Hono<HttpEnvironment>, c: HttpContext
   );
 }
 
-/** The same for `OPTIONS *`: the methods that any URL of the service has. */
-function allMethods({ routes }: Hono<HttpEnvironment>, c: HttpContext): string {
-  return methodsOf(routes, c.env);
-}
-
 function methodsOf(routes: readonly RouterRoute[], exchange: Exchange): string {
   const methods = new Set<string>();
   for (const { method, handler } of routes) {
     const { condition, refusesHead } = handler as RouteTraits;
-    if (method === 'ALL' || (condition && !condition(exchange))) continue;
+    if (method === 'ALL' || condition?.(exchange) === false) continue;
     methods.add(method);
     if (method === 'GET' && !refusesHead) methods.add('HEAD');
   }
   return [...methods].join(', ');
-}
-
-const assetRoutes = [...assets.keys()].map((name) => `/service/${name}`);
-
-/**
- * All that a service answers. Patterns are of canonical paths (`routePathOf`); GET stands for HEAD, too. What ends a pattern answers the
- * methods that it does not have.
- */
-export function addRoutes(app: Hono<HttpEnvironment>): void {
-  const allowed = (c: HttpContext) => allowedMethods(app, c);
-  const describe: HttpHandler = (c) => respond(c, optionsReply(c.env, allowed(c)));
-  const describeFile: HttpHandler = (c) => respond(c, withUploadLimit(c.env, optionsReply(c.env, allowed(c))));
-  const describeServer: HttpHandler = (c) => respond(c, optionsReply(c.env, allMethods(app, c)));
-  const describeOrRefuse: HttpHandler = (c) =>
-    c.env.method === 'OPTIONS' ? respond(c, { status: 204, headers: { allow: allowed(c) } }) : refuse(c);
-
-  // Browsers ask for pages of other origins before they send anything else.
-  app.options('*', when(isPreflight, answerPreflight));
-
-  // /home/…, a file. OPTIONS comes before the credentials, as WebDAV clients ask before they authenticate.
-  app.options('/file/*', describeFile);
-  app.use('/file/*', authenticate, holdSession);
-  app.get('/file/*', getFile);
-  app.put('/file/*', when(beginsUpload, putUpload));
-  app.put('/file/*', putFile);
-  app.delete('/file/*', deleteFile);
-  app.on('PROPFIND', '/file/*', propfind);
-  app.on('PROPPATCH', '/file/*', refuseProperties);
-  app.on('COPY', '/file/*', copyMember);
-  app.on('MOVE', '/file/*', moveMember);
-  app.on('MKCOL', '/file/*', when(isCompatible, makeCollection));
-  app.on('LOCK', '/file/*', when(isClassTwo, lockMember));
-  app.on('UNLOCK', '/file/*', when(isClassTwo, unlockMember));
-  app.all('/file/*', refuseMkcolBody, redirectPostOfFolder, refuse);
-
-  // /home/…/, a folder.
-  app.options('/folder/*', describe);
-  app.use('/folder/*', authenticate, holdSession);
-  app.get('/folder/*', getFolder);
-  app.put('/folder/*', putFolder);
-  app.delete('/folder/*', deleteFolder);
-  app.post('/folder/*', postFolder);
-  app.on('MKCOL', '/folder/*', makeCollection);
-  app.on('PROPFIND', '/folder/*', propfind);
-  app.on('PROPPATCH', '/folder/*', refuseProperties);
-  app.on('COPY', '/folder/*', copyMember);
-  app.on('MOVE', '/folder/*', moveMember);
-  app.on('LOCK', '/folder/*', when(isClassTwo, lockMember));
-  app.on('UNLOCK', '/folder/*', when(isClassTwo, unlockMember));
-  app.all('/folder/*', refuse);
-
-  // /home/__svc__/…, for those who have signed in. Browsers of other origins ask what there is before they sign in.
-  app.on('OPTIONS', ['/account-service/uploads', '/account-service/uploads/*'], describeUploads(allowed));
-  app.use('/account-service/uploads/*', answerAsTus);
-  app.use('/account-service/*', authenticate);
-
-  // Uploads that may take several requests, by tus and by the draft of HTTP's own.
-  app.use('/account-service/uploads/*', holdSession);
-  app.post('/account-service/uploads', when(speaksTus, createTusUpload));
-  app.post('/account-service/uploads', postUpload);
-  app.all('/account-service/uploads', refuse);
-  app.get('/account-service/uploads/*', when(speaksTus, showTusUpload));
-  app.get('/account-service/uploads/*', showUpload);
-  app.patch('/account-service/uploads/*', when(speaksTus, appendTusUpload));
-  app.patch('/account-service/uploads/*', appendToUpload);
-  app.delete('/account-service/uploads/*', when(speaksTus, endTusUpload));
-  app.delete('/account-service/uploads/*', cancelUpload);
-  app.post('/account-service/uploads/*', overridden({ PATCH: appendTusUpload, DELETE: endTusUpload, HEAD: showTusUpload }));
-  app.all('/account-service/uploads/*', refuse);
-
-  app.get('/account-service/recent', showRecent);
-  app.all('/account-service/recent', describeOrRefuse);
-  app.get('/account-service/password-update', showPasswordPage);
-  app.post('/account-service/password-update', updatePassword);
-  app.all('/account-service/password-update', describeOrRefuse);
-  app.all('/account-service/*', refuseReserved);
-
-  // /__svc__/…, for everybody.
-  app.get('/service/login', showLogin);
-  app.post('/service/login', postLogin);
-  app.all('/service/login', describeOrRefuse);
-  app.get('/service/logout', exceptHead(logout));
-  app.post('/service/logout', logout);
-  app.all('/service/logout', describeOrRefuse);
-  app.post('/service/theme', postTheme);
-  app.all('/service/theme', describeOrRefuse);
-  app.post('/service/language', postLanguage);
-  app.all('/service/language', describeOrRefuse);
-  app.get('/service/appearance.css', sendAppearanceStyle);
-  app.all('/service/appearance.css', describeOrRefuse);
-  app.get('/service/logo', sendLogo);
-  app.all('/service/logo', describeOrRefuse);
-  app.get('/service/openapi.yaml', showOpenapi);
-  app.all('/service/openapi.yaml', describeOrRefuse);
-  app.get('/service/openapi.html', showOpenapiPage);
-  app.all('/service/openapi.html', describeOrRefuse);
-  app.on('GET', assetRoutes, sendAsset);
-  app.on('ALL', assetRoutes, refuse);
-
-  // /, /home and *.
-  app.on('OPTIONS', ['/root', '/home'], describeRoot);
-  app.on('ALL', ['/root', '/home'], redirectHome);
-  app.options('/server', describeServer);
-  app.all('/server', refuseServerTarget);
-  app.all('/refused', refuseTarget);
-}
-
-function isCompatible({ service }: Exchange): boolean {
-  return service.options.webdav_compatibility;
 }

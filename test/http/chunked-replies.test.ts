@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import type { HttpContext } from '../../src/http/environment.ts';
 import { httpOptions } from '../../src/http/options.ts';
 import { sendChunks } from '../../src/http/reply/send-chunks.ts';
 import { Exchange, type HttpService } from '../../src/http/request/exchange.ts';
@@ -27,7 +26,7 @@ async function startReplies(t: TestContext, chunks: (made: string[]) => AsyncGen
       (_, error) => assert.fail(String(error)),
     );
     try {
-      const reply = await sendChunks({ env: exchange } as HttpContext, { 'content-type': 'text/plain' }, chunks(made), options);
+      const reply = await sendChunks(exchange, { 'content-type': 'text/plain' }, chunks(made), options);
       if (!outgoing.headersSent) outgoing.writeHead(reply.status, Object.fromEntries(reply.headers)).end(await reply.text());
     } catch (error) {
       failed.push(error);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../lib/errors.ts';
 import { type AppearanceOptions, type Logo, readLogo } from '../appearance-options.ts';
-import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
+import type { Exchange } from '../request/exchange.ts';
 import type { Appearance } from './pages/page.ts';
 
 interface Prepared extends Appearance {
@@ -50,18 +50,18 @@ function version(content: string | Buffer): string {
 }
 
 /** GET of the style sheet with the configured colours. */
-export function sendAppearanceStyle(c: HttpContext): Promise<Response> {
-  const { style } = appearanceOf(c.env.service.options.appearance);
-  return respond(c, { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style });
+export function sendAppearanceStyle(exchange: Exchange): Promise<Response> {
+  const { style } = appearanceOf(exchange.service.options.appearance);
+  return respond(exchange, { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style });
 }
 
 /** GET of the logo. An SVG of the owner's can hold scripts; opened by itself it must not run them in this origin. */
-export function sendLogo(c: HttpContext): Promise<Response> {
-  const { logo } = appearanceOf(c.env.service.options.appearance);
+export function sendLogo(exchange: Exchange): Promise<Response> {
+  const { logo } = appearanceOf(exchange.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');
   const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
   const headers = { ...assetHeaders, 'content-type': logo.type, 'content-security-policy': policy };
-  return respond(c, { status: 200, headers, body: logo.content });
+  return respond(exchange, { status: 200, headers, body: logo.content });
 }
 
 const assetHeaders = { 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff' };

@@ -4,7 +4,6 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { writeKeyValueList } from '../../lib/list-values.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
@@ -80,9 +79,8 @@ const uploadAction = 'upload-file';
 const maxKeptBack = 100;
 
 /** POST of a form to a folder (docs/spec/files.md#forms). */
-export async function handleFormPost(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const folder = pathOf(c);
+export async function handleFormPost(exchange: Exchange): Promise<Response> {
+  const { path: folder } = exchange;
   const receiver = new UploadReceiver(exchange, folder);
   let fields: FormFields;
   try {
@@ -92,24 +90,24 @@ export async function handleFormPost(c: HttpContext): Promise<Response> {
     throw error;
   }
   const action = fields.one('action');
-  if (action === uploadAction) return respond(c, await receiver.finish());
+  if (action === uploadAction) return respond(exchange, await receiver.finish());
   await receiver.dropAll(new ServiceError('bad-request', 'The form is not an upload.'));
   switch (action) {
     case undefined:
       throw new ServiceError('bad-request', 'The form lacks the field "action".');
     case 'create-folder':
-      return respond(c, await createFolder(exchange, folder, fields));
+      return respond(exchange, await createFolder(exchange, folder, fields));
     case 'delete-members':
-      return respond(c, await deleteMembers(exchange, folder, fields));
+      return respond(exchange, await deleteMembers(exchange, folder, fields));
     case 'confirm-delete':
-      return respond(c, await confirmDeletion(exchange, folder, fields));
+      return respond(exchange, await confirmDeletion(exchange, folder, fields));
     case 'move':
     case 'copy':
-      return respond(c, await transferMembers(exchange, folder, fields, action));
+      return respond(exchange, await transferMembers(exchange, folder, fields, action));
     case 'download-members':
-      return sendZip(c, await selectedMembers(exchange, folder, fields));
+      return sendZip(exchange, await selectedMembers(exchange, folder, fields));
     default:
-      return respond(c, await triggerMembers(exchange, folder, fields, action));
+      return respond(exchange, await triggerMembers(exchange, folder, fields, action));
   }
 }
 
@@ -123,14 +121,14 @@ async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: 
 /** Browsers write every line break of a field as CR LF (HTML, "newlines in form data"); a name on disk may have LF or CR. */
 function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
   if (!name.includes('\r\n') || name.includes('/')) return name;
-  const { files } = clientOf(exchange);
+  const { files } = exchange;
   const candidates = [name, name.replaceAll('\r\n', '\n'), name.replaceAll('\r\n', '\r')];
   return candidates.find((candidate) => files.inspect(targetPath(folder, candidate)) !== undefined) ?? name;
 }
 
 /** The page that lists what would be deleted, with the button that does it. */
 async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
-  const { files } = clientOf(exchange);
+  const { files } = exchange;
   const members: MemberToDelete[] = [];
   for await (const name of cooperatively(await selectedMembers(exchange, folder, fields))) {
     const path = targetPath(folder, name);
@@ -144,18 +142,18 @@ async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: 
 async function createFolder(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
   const name = fields.one('new-folder')?.trim();
   if (!name) throw new ServiceError('bad-request', 'The form lacks the field "new-folder".');
-  await clientOf(exchange).files.createFolder(targetPath(folder, name));
+  await exchange.files.createFolder(targetPath(folder, name));
   return replyTo(exchange, folder, 'created', [{ target: name, problem: undefined, status: 201 }]);
 }
 
 async function deleteMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
-  const { files } = clientOf(exchange);
+  const { files } = exchange;
   const results = eachMember(folder, await selectedMembers(exchange, folder, fields), (path) => deleteMember(files, path));
   return replyTo(exchange, folder, 'deleted', await allResults(results));
 }
 
 async function transferMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields, kind: TransferKind): Promise<Reply> {
-  const { files } = clientOf(exchange);
+  const { files } = exchange;
   const destination = fields.one('destination');
   if (!destination) throw new ServiceError('bad-request', 'The form lacks the field "destination".');
   const transfer = { kind, destination: destinationFolder(folder, destination), overwrite: fields.one('overwrite') === 'true' };

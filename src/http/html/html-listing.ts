@@ -4,11 +4,10 @@ import { type Compare, SortedListing } from '../../files/operations/sorted-listi
 import { isServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { pathSegments } from '../../lib/virtual-path.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, header } from '../request/exchange.ts';
 import { triggersOf } from '../rest/member-actions.ts';
 import { takeFlash, viewOf } from './page-cookies.ts';
 import { accountOfPage, pageContextOf } from './page-replies.ts';
@@ -85,10 +84,8 @@ const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 
  * GET and HEAD of a folder as a page; with `?rows=lines` the rows of it as its script takes them, with `?rows=all` all of them in it. Whoever may not see what is in it, but may write there, gets the page to upload: with the status of the
  * refusal, and the same whether or not the folder exists.
  */
-export async function sendHtmlListing(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
-  const { files } = clientOf(exchange);
+export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
+  const { path, files } = exchange;
   const context = pageContextOf(exchange);
   let unreadableNames = 0;
   let batches: EntryBatches | undefined;
@@ -111,11 +108,11 @@ export async function sendHtmlListing(c: HttpContext): Promise<Response> {
   };
   const cookies = [clearCookie, batches && cookie, batches && viewCookie].filter((line) => line !== undefined);
   const headers = { ...pageHeaders(), 'set-cookie': cookies.length > 0 ? cookies : undefined };
-  if (!batches) return respond(c, { status: statusOf.forbidden, headers, body: dropBoxPage(context, folder) });
+  if (!batches) return respond(exchange, { status: statusOf.forbidden, headers, body: dropBoxPage(context, folder) });
   const query = new URLSearchParams(exchange.target.query);
   const asked = { entries: new SortedListing(batches, comparisonOf(order, context.language.tag)), page: pageOf(query) };
   const rows = query.get('rows');
-  if (rows === 'lines') return sendChunks(c, linesHeaders, listingLines(asked));
+  if (rows === 'lines') return sendChunks(exchange, linesHeaders, listingLines(asked));
   query.set('rows', 'all');
   const model = {
     ...folder,
@@ -131,7 +128,7 @@ export async function sendHtmlListing(c: HttpContext): Promise<Response> {
     mayRename: files.may(path, 'rename'),
     triggers: triggersOf(exchange),
   };
-  return sendChunks(c, headers, listingPage(context, model));
+  return sendChunks(exchange, headers, listingPage(context, model));
 }
 
 /** The page that a query asks for (`?page=2`), counted from 1; what is no such number counts for nothing. */

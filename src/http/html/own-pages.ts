@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/errors.ts';
-import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
 import { codingHeaders, wantsGzip } from '../reply/send-chunks.ts';
+import type { Exchange } from '../request/exchange.ts';
 import { nextOfQuery } from '../rest/login.ts';
 import { takeLoginMessage } from './page-cookies.ts';
 import { loginPageReply, pageContextOf } from './page-replies.ts';
@@ -25,24 +25,23 @@ function openapiPage(context: PageContext): string {
 }
 
 /** GET of the login page. */
-export function showLogin(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
+export function showLogin(exchange: Exchange): Promise<Response> {
   const { message, clearCookie } = takeLoginMessage(exchange);
   const reply = loginPageReply(exchange, { status: 200, message, next: nextOfQuery(exchange) });
-  return respond(c, { ...reply, headers: { ...reply.headers, 'set-cookie': clearCookie } });
+  return respond(exchange, { ...reply, headers: { ...reply.headers, 'set-cookie': clearCookie } });
 }
 
 /** GET of the page that shows the description of the REST API. */
-export function showOpenapiPage(c: HttpContext): Promise<Response> {
-  return respond(c, { status: 200, headers: apiPageHeaders(), body: openapiPage(pageContextOf(c.env)) });
+export function showOpenapiPage(exchange: Exchange): Promise<Response> {
+  return respond(exchange, { status: 200, headers: apiPageHeaders(), body: openapiPage(pageContextOf(exchange)) });
 }
 
 /** GET of a file that pages refer to. */
-export function sendAsset(c: HttpContext): Promise<Response> {
-  const { target } = c.env;
+export function sendAsset(exchange: Exchange): Promise<Response> {
+  const { target } = exchange;
   const asset = target.kind === 'service' ? assets.get(target.name) : undefined;
   if (!asset) throw new ServiceError('not-found', 'Path not found.');
-  const isCompressed = wantsGzip(c.env);
+  const isCompressed = wantsGzip(exchange);
   const headers = { ...assetHeaders(asset), ...codingHeaders(isCompressed) };
-  return respond(c, { status: 200, headers, body: isCompressed ? asset.packed() : asset.body() });
+  return respond(exchange, { status: 200, headers, body: isCompressed ? asset.packed() : asset.body() });
 }

@@ -1,6 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/header-fields.ts';
-import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { readSmallBody } from '../request/request-body.ts';
@@ -91,27 +90,27 @@ export function viewOf(exchange: Exchange): { view: View; cookie: string | undef
 }
 
 /** POST of a choice of colours: sets the cookie and leads back. */
-export function postTheme(c: HttpContext): Promise<Response> {
-  return keepChoice(c, 'theme', themes);
+export function postTheme(exchange: Exchange): Promise<Response> {
+  return keepChoice(exchange, 'theme', themes);
 }
 
 /** POST of a choice of the language: sets the cookie and leads back. */
-export function postLanguage(c: HttpContext): Promise<Response> {
+export function postLanguage(exchange: Exchange): Promise<Response> {
   return keepChoice(
-    c,
+    exchange,
     'language',
     languages.map(({ tag }) => tag),
   );
 }
 
-async function keepChoice(c: HttpContext, field: keyof typeof cookies, values: readonly string[]): Promise<Response> {
-  const fields = new URLSearchParams((await readSmallBody(c.env, formLimitBytes)).toString('utf8'));
+async function keepChoice(exchange: Exchange, field: keyof typeof cookies, values: readonly string[]): Promise<Response> {
+  const fields = new URLSearchParams((await readSmallBody(exchange, formLimitBytes)).toString('utf8'));
   const value = values.find((candidate) => candidate === fields.get(field));
   if (!value) throw new ServiceError('bad-request', `The field "${field}" must be one of ${values.join(', ')}.`);
   const life = value === 'system' ? 0 : 31_536_000;
   const cookie = `${cookies[field]}=${value}; Path=/; SameSite=strict; Max-Age=${life}`;
   const headers = { location: ownPage(fields.get('next')), 'set-cookie': cookie, 'cache-control': 'no-store' };
-  return respond(c, { status: 303, headers });
+  return respond(exchange, { status: 303, headers });
 }
 
 /** Only a page of ours is gone back to (open redirect). */

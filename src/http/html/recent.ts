@@ -5,9 +5,8 @@ import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath, parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf } from '../request/exchange.ts';
+import { clientOf, type Exchange } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
 import { accountOfPage, pageContextOf } from './page-replies.ts';
 import { Html, html, icon, nameHtml } from './pages/html.ts';
@@ -100,8 +99,7 @@ function folderLink(language: PageContext['language'], { folder, isFolderLinked 
 }
 
 /** GET of the page of what the account changed lately (docs/spec/http.md#recent-changes): as far as it may still see it, and as it is now. */
-export async function showRecent(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
+export async function showRecent(exchange: Exchange): Promise<Response> {
   const account = accountOfPage(exchange);
   if (!account.maySeeRecent) throw new ServiceError('never-allowed', 'Recent changes are not shown to this account.');
   const client = clientOf(exchange);
@@ -110,7 +108,7 @@ export async function showRecent(c: HttpContext): Promise<Response> {
     const shown = shownChange(client.files, change);
     if (shown) changes.push(shown);
   }
-  return respond(c, { status: 200, headers: pageHeaders(), body: recentPage(pageContextOf(exchange), { changes, account }) });
+  return respond(exchange, { status: 200, headers: pageHeaders(), body: recentPage(pageContextOf(exchange), { changes, account }) });
 }
 
 function shownChange(files: AccountFiles, { kind, path: changed, destination, isFolder, atMs }: RecentChange): ShownChange | undefined {

@@ -11,8 +11,7 @@ import { LockGuard, noTokens } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
-import type { HttpMiddleware } from '../environment.ts';
-import { type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 
 /** Keeps the session of a request from ending while the request is under way, however long it takes. */
 export const holdSession: HttpMiddleware = async ({ env: { client, service } }, next) => {
@@ -63,8 +62,7 @@ export const publicFailureDetail = 'public_failure';
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
-export const authenticate: HttpMiddleware = (c, next) => {
-  const exchange = c.env;
+export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   const id = sessionIdOf(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
   // Most requests have a session that is kept in this process, and need not wait.

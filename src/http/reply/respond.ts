@@ -1,7 +1,6 @@
 import { validateHeaderValue } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { reportInternalError } from '../../events/internal-error.ts';
-import type { HttpContext } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { endUnreadBody } from '../request/request-body.ts';
 import { errorsReply } from './error-reply.ts';
@@ -40,7 +39,7 @@ export function failRequest(exchange: Exchange, error: unknown): void {
  * that HEAD leaves out, and several lines of one header, which it joins into one. So does every reply of HTTP/2, where no adapter would take
  * the `Response`. Never rejects.
  */
-export async function respond({ env: exchange }: HttpContext, reply: Reply): Promise<Response> {
+export async function respond(exchange: Exchange, reply: Reply): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
   try {
     // What is answered is in the journal.
@@ -64,12 +63,7 @@ export async function respond({ env: exchange }: HttpContext, reply: Reply): Pro
  * @param send writes the body, and ends the response
  * @throws what `send` throws; the connection is cut then, the only honest end of what was announced (RFC 9112 §8)
  */
-export async function stream(
-  { env: exchange }: HttpContext,
-  status: number,
-  headers: ReplyHeaders,
-  send: () => Promise<void>,
-): Promise<Response> {
+export async function stream(exchange: Exchange, status: number, headers: ReplyHeaders, send: () => Promise<void>): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
   // What is answered is in the journal.
   await service.events.grouped();

@@ -1,7 +1,6 @@
 import { pipeline, Readable } from 'node:stream';
 import { constants, createGzip } from 'node:zlib';
 import { takesCoding } from '../../lib/headers/accept-header.ts';
-import type { HttpContext } from '../environment.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { BodyWriter } from './body-writer.ts';
 import type { ReplyHeaders } from './reply.ts';
@@ -57,21 +56,20 @@ export interface ChunkedReply {
  * still there.
  */
 export async function sendChunks(
-  c: HttpContext,
+  exchange: Exchange,
   headers: ReplyHeaders,
   chunks: AsyncGenerator<string>,
   { status = 200, startsAfter = 2 }: ChunkedReply = {},
 ): Promise<Response> {
-  const exchange = c.env;
   let beginning = '';
   for (let made = 0; made < startsAfter; made++) {
     const { done, value } = await chunks.next();
-    if (done) return respond(c, { status, headers, body: beginning });
+    if (done) return respond(exchange, { status, headers, body: beginning });
     beginning += value;
   }
   const isCompressed = wantsPrivateGzip(exchange);
   try {
-    return await stream(c, status, { ...headers, ...codingHeaders(isCompressed, headers.vary) }, async () => {
+    return await stream(exchange, status, { ...headers, ...codingHeaders(isCompressed, headers.vary) }, async () => {
       const writer = new BodyWriter(exchange);
       const rest = whileThere(writer, chunks);
       if (isCompressed) {

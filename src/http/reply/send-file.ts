@@ -6,7 +6,6 @@ import type { FileDownload, KeptDownload } from '../../files/operations/file-dow
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { ByteRange } from '../../lib/headers/byte-ranges.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { requestIdHeader } from '../request/request-trace.ts';
 import { BodyWriter, endReply, isCutShort } from './body-writer.ts';
@@ -35,10 +34,9 @@ type Answered = KeptFile & { [preparedKey]?: Prepared };
  *
  * @param headersOf makes them; they depend on the file and its name alone
  */
-export async function sendKept(c: HttpContext, download: KeptDownload, headersOf: () => ReplyHeaders): Promise<Response> {
-  const exchange = c.env;
+export async function sendKept(exchange: Exchange, download: KeptDownload, headersOf: () => ReplyHeaders): Promise<Response> {
   const { outgoing } = exchange;
-  const { lines, head } = prepared(exchange, pathOf(c), download.kept, headersOf);
+  const { lines, head } = prepared(exchange, exchange.path, download.kept, headersOf);
   // What is answered is in the journal.
   await exchange.service.events.grouped();
   const { content } = download.kept;
@@ -99,13 +97,13 @@ export interface BodyPart {
  * @param parts the ranges to send, end inclusive; with `epilogue` after the last
  */
 export function sendFile(
-  c: HttpContext,
+  exchange: Exchange,
   { status, headers }: { status: number; headers: ReplyHeaders },
   download: FileDownload,
   parts: readonly BodyPart[],
   epilogue?: Buffer,
 ): Promise<Response> {
-  return stream(c, status, headers, async () => {
+  return stream(exchange, status, headers, async () => {
     download.totalBytes = parts.reduce((sum, { range }) => sum + lengthOf(range), 0);
     download.show();
     try {
@@ -113,12 +111,12 @@ export function sendFile(
       if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
         const body = wholeBody(download, only.range);
         download.bytes = download.totalBytes;
-        if (!(await endReply(c.env, body))) throw clientGone();
+        if (!(await endReply(exchange, body))) throw clientGone();
       } else {
-        const writer = new BodyWriter(c.env);
+        const writer = new BodyWriter(exchange);
         for (const part of parts) {
           if (part.preamble) await writer.write(part.preamble);
-          await sendPart(c, writer, download, part.range);
+          await sendPart(exchange, writer, download, part.range);
         }
         await writer.end(epilogue);
       }
@@ -134,13 +132,13 @@ function lengthOf(range: ByteRange): number {
   return range.end - range.start + 1;
 }
 
-async function sendPart({ env }: HttpContext, writer: BodyWriter, download: FileDownload, range: ByteRange): Promise<void> {
+async function sendPart(exchange: Exchange, writer: BodyWriter, download: FileDownload, range: ByteRange): Promise<void> {
   const send = async (bytes: Buffer) => {
     await writer.write(bytes);
     download.bytes += bytes.length;
   };
   if (download.kept) await send(keptRange(download.kept, range));
-  else await sendRange(writer, send, download.fd, range, takeSendBuffers(isHttp2(env.outgoing)));
+  else await sendRange(writer, send, download.fd, range, takeSendBuffers(isHttp2(exchange.outgoing)));
 }
 
 // While one buffer is sent the next is read: the read begins first, as sending keeps this thread busy.

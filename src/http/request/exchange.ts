@@ -1,5 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
+import type { MiddlewareHandler } from 'hono';
 import type { Account } from '../../accounts/account.ts';
 import type { AuthChain } from '../../auth/auth-chain.ts';
 import type { AddressBans } from '../../auth/ban-list.ts';
@@ -16,6 +17,7 @@ import type { FilesEnvironment } from '../../files/files-environment.ts';
 import { catching } from '../../lib/catching.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { clientPeer, type ForwardedTrust } from '../connection/client-peer.ts';
 import type { TicketKeys } from '../connection/ticket-keys.ts';
 import type { HttpServiceOptions } from '../options.ts';
@@ -117,6 +119,17 @@ export class Exchange {
     else this.outgoing.writeContinue();
   }
 
+  /** The file or folder that the request is about. */
+  get path(): VirtualPath {
+    if (this.target.kind !== 'member') throw new Error('The request is about no file or folder.');
+    return this.target.path;
+  }
+
+  /** The files of the client, once it is authenticated. */
+  get files(): AccountFiles {
+    return clientOf(this).files;
+  }
+
   /** What the body is read from. */
   get body(): IncomingMessage | ServerHttp2Stream {
     return this.incoming instanceof IncomingMessage ? this.incoming : this.incoming.stream;
@@ -161,6 +174,14 @@ export class Exchange {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }
 }
+
+/** `c.env` of Hono's handlers and middleware is the exchange. */
+export interface HttpEnvironment {
+  Bindings: Exchange;
+}
+
+export type HttpHandler = (exchange: Exchange) => Response | Promise<Response>;
+export type HttpMiddleware = MiddlewareHandler<HttpEnvironment>;
 
 /** An authenticated client. */
 export interface Client {

@@ -4,13 +4,12 @@ import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts'
 import { namesType } from '../../lib/headers/accept-header.ts';
 import { isObject } from '../../lib/json.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import { problemItem } from '../html/problem-message.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond, stream } from '../reply/respond.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, header } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readJsonBody } from '../request/request-body.ts';
 import {
@@ -48,22 +47,21 @@ const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-mi
 const commonMembers = ['command', 'target'];
 
 /** POST of folder commands (docs/spec/files.md#folder-commands): checked whole before the first runs, then run in order, all of them. */
-export async function postFolderCommands(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const folder = pathOf(c);
+export async function postFolderCommands(exchange: Exchange): Promise<Response> {
+  const { path: folder } = exchange;
   if (mediaTypeOfRequest(exchange) !== 'application/json') {
     throw new ServiceError('media-type-unsupported', 'Folder commands are sent as application/json.');
   }
   const commands = parseFolderCommands(await readJsonBody(exchange));
   for (const { destination } of commands) if (destination !== undefined) destinationFolder(folder, destination);
-  clientOf(exchange).files.requireFolder(folder);
+  exchange.files.requireFolder(folder);
   if (namesType(header(exchange, 'accept'), linesType)) {
     const stop = stopSignal(exchange);
-    return sendLines(c, runAll(exchange, folder, commands, stop), stop);
+    return sendLines(exchange, runAll(exchange, folder, commands, stop), stop);
   }
   const results = await allResults(runAll(exchange, folder, commands));
-  if (results.some(({ problem }) => problem)) return respond(c, memberErrorsReply(exchange, 422, results));
-  return respond(c, jsonReply(200, { results: results.map(({ target }) => ({ target })) }));
+  if (results.some(({ problem }) => problem)) return respond(exchange, memberErrorsReply(exchange, 422, results));
+  return respond(exchange, jsonReply(200, { results: results.map(({ target }) => ({ target })) }));
 }
 
 /** What a client sends that ends the commands by going away (RFC 7240), as somebody who can press "Stop" does. */
@@ -80,10 +78,9 @@ function stopSignal(exchange: Exchange): AbortSignal {
 }
 
 /** Tells of each target as soon as it is done. Whoever goes away meanwhile ends nothing, unless that was asked for. */
-function sendLines(c: HttpContext, results: AsyncIterable<MemberResult>, stop: AbortSignal): Promise<Response> {
-  const exchange = c.env;
+function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, stop: AbortSignal): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
-  return stream(c, 200, headers, async () => {
+  return stream(exchange, 200, headers, async () => {
     const writer = new BodyWriter(exchange);
     for await (const { target, problem } of results) {
       await exchange.service.events.grouped();
@@ -153,7 +150,7 @@ function runCommand(
   command: FolderCommand,
   stop: AbortSignal | undefined,
 ): Iterable<MemberResult> | AsyncIterable<MemberResult> {
-  const { files } = clientOf(exchange);
+  const { files } = exchange;
   const { command: name, targets, destination = '', overwrite = false } = command;
   if (builtInCommands.has(name)) return eachMember(folder, targets, (path) => runBuiltIn(files, name, path, stop));
   if (isTransfer(name)) {

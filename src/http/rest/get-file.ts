@@ -9,12 +9,11 @@ import { formatReprDigest, wantsReprDigest } from '../../lib/headers/digest-fiel
 import { contentDisposition } from '../../lib/headers/header-fields.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
 import { inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type BodyPart, sendFile, sendKept } from '../reply/send-file.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, header } from '../request/exchange.ts';
 import { FolderRedirect, redirectFolder } from '../request/member-url.ts';
 import { conditionHeaders, isConditional, validatorsOf } from '../request/preconditions.ts';
 
@@ -44,42 +43,39 @@ function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
  * GET and HEAD of a file (RFC 9110 §9.3.1, §13, §14): conditions, single and multiple ranges, digest; or the redirect to the folder of that
  * name.
  */
-export function getFile(c: HttpContext): Promise<Response> {
-  return c.env.isHead ? describeFile(c) : sendContent(c);
+export function getFile(exchange: Exchange): Promise<Response> {
+  return exchange.isHead ? describeFile(exchange) : sendContent(exchange);
 }
 
-function describeFile(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
-  const { files } = clientOf(exchange);
+function describeFile(exchange: Exchange): Promise<Response> {
+  const { path, files } = exchange;
   const entry = files.inspect(path, 'readFile');
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
   if (entry.isFolder) throw new FolderRedirect(path);
   const headers = fileHeaders(exchange, entry);
   const reply = conditional(exchange, entry, headers) ?? { status: 200, headers: { ...headers, 'content-length': entry.sizeBytes } };
   files.emitHead(path, false);
-  return respond(c, reply);
+  return respond(exchange, reply);
 }
 
-async function sendContent(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
+async function sendContent(exchange: Exchange): Promise<Response> {
+  const { path } = exchange;
   let download: FileDownload | undefined;
   try {
-    download = clientOf(exchange).files.download(path);
+    download = exchange.files.download(path);
     const { entry } = download;
     if (download.kept && isPlain(exchange)) {
-      const sent = sendKept(c, download, () => fileHeaders(exchange, entry));
+      const sent = sendKept(exchange, download, () => fileHeaders(exchange, entry));
       download = undefined;
       return await sent;
     }
     const headers = fileHeaders(exchange, entry);
     const early = conditional(exchange, entry, headers);
-    if (early) return await respond(c, early);
+    if (early) return await respond(exchange, early);
     if (wantsReprDigest(header(exchange, 'want-repr-digest')))
       headers['repr-digest'] = formatReprDigest(await sha256Of(exchange, download));
     const { reply, parts, epilogue } = fullOrRanges(exchange, entry, headers);
-    return await sendFile(c, reply, download, parts, epilogue);
+    return await sendFile(exchange, reply, download, parts, epilogue);
   } catch (error) {
     throw redirectFolder(path, error);
   } finally {

@@ -3,7 +3,6 @@ import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { isObject } from '../../lib/json.ts';
-import type { HttpContext } from '../environment.ts';
 import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -22,8 +21,7 @@ interface LoginForm {
 }
 
 /** POST of a login (docs/spec/http.md#login): a session ID as JSON, or the cookie and a redirect. */
-export async function postLogin(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
+export async function postLogin(exchange: Exchange): Promise<Response> {
   const form = await readLogin(exchange);
   const identity = await checkPassword(exchange, form.username, form.password).catch((error) => {
     if (isServiceError(error, 'unauthorized')) Object.assign(error.details, { login_form: { next: form.next, userName: form.username } });
@@ -32,16 +30,15 @@ export async function postLogin(c: HttpContext): Promise<Response> {
   // A session of before must not outlive the login that replaces it (session fixation).
   await endPreviousSession(exchange);
   const id = await exchange.service.sessions.create(identity, exchange.peer.address);
-  if (asksForJson(exchange)) return respond(c, jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' }));
-  return respond(c, {
+  if (asksForJson(exchange)) return respond(exchange, jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' }));
+  return respond(exchange, {
     status: 302,
     headers: { location: safeNext(form.next), 'set-cookie': sessionCookieLine(exchange, id), 'cache-control': 'no-store' },
   });
 }
 
 /** GET and POST of a logout: ends the session (docs/spec/http.md#logout). */
-export async function logout(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
+export async function logout(exchange: Exchange): Promise<Response> {
   const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
   if (session) {
@@ -57,7 +54,7 @@ export async function logout(c: HttpContext): Promise<Response> {
   }
   const headers = { 'set-cookie': sessionCookieLine(exchange, ''), 'cache-control': 'no-store' };
   const isPage = replyFormat(exchange) === 'html';
-  return respond(c, isPage ? { status: 302, headers: { ...headers, location: '/__svc__/login' } } : { status: 204, headers });
+  return respond(exchange, isPage ? { status: 302, headers: { ...headers, location: '/__svc__/login' } } : { status: 204, headers });
 }
 
 async function endPreviousSession(exchange: Exchange): Promise<void> {

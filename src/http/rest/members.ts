@@ -1,17 +1,14 @@
 import type { ListedEntry } from '../../files/entry.ts';
 import type { Search } from '../../files/operations/search.ts';
 import { sortedByName } from '../../files/operations/sorted-listing.ts';
-import { ServiceError } from '../../lib/errors.ts';
 import { namesType } from '../../lib/headers/accept-header.ts';
-import { type HttpContext, type HttpMiddleware, pathOf } from '../environment.ts';
 import { handleFormPost } from '../html/form-post.ts';
 import { sendHtmlListing } from '../html/html-listing.ts';
 import { sendSearchPage } from '../html/search-page-reply.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 import { FolderRedirect } from '../request/member-url.ts';
 import { folderFormat, mediaTypeOfRequest } from '../request/reply-format.ts';
-import { hasBody } from '../request/request-body.ts';
 import { postFolderCommands } from './folder-commands.ts';
 import { sendZip } from './zip-download.ts';
 
@@ -22,13 +19,13 @@ function entryMembers(entry: ListedEntry): string {
 }
 
 /** GET and HEAD of a folder as JSON, streamed. */
-async function sendJsonListing(c: HttpContext): Promise<Response> {
+async function sendJsonListing(exchange: Exchange): Promise<Response> {
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
     vary: 'accept, content-type',
   };
-  return sendChunks(c, headers, jsonChunks(sortedByName(clientOf(c.env).files.openListing(pathOf(c)))));
+  return sendChunks(exchange, headers, jsonChunks(sortedByName(exchange.files.openListing(exchange.path))));
 }
 
 async function* jsonChunks(listing: AsyncIterable<ListedEntry[]>): AsyncGenerator<string> {
@@ -53,9 +50,9 @@ function asksForLines(exchange: Exchange): boolean {
 }
 
 /** GET of what a search finds, a line of JSON for each as soon as it is found (docs/spec/files.md#listings). */
-function sendFoundLines(c: HttpContext, text: string): Promise<Response> {
+function sendFoundLines(exchange: Exchange, text: string): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store', vary: 'accept, content-type' };
-  return sendChunks(c, headers, lines(clientOf(c.env).files.search(pathOf(c), text)), { startsAfter: 0 });
+  return sendChunks(exchange, headers, lines(exchange.files.search(exchange.path, text)), { startsAfter: 0 });
 }
 
 async function* lines(search: Search): AsyncGenerator<string> {
@@ -64,37 +61,31 @@ async function* lines(search: Search): AsyncGenerator<string> {
 }
 
 /** GET and HEAD of a folder, in the form that the client asks for. */
-export async function getFolder(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
+export async function getFolder(exchange: Exchange): Promise<Response> {
   const format = folderFormat(exchange);
   const search = searchOf(exchange);
-  if (exchange.isHead) clientOf(exchange).files.emitHead(pathOf(c), true);
-  else if (search !== '' && asksForLines(exchange)) return sendFoundLines(c, search);
-  else if (search !== '' && format !== 'zip') return format === 'json' ? sendFoundLines(c, search) : sendSearchPage(c, search);
+  if (exchange.isHead) exchange.files.emitHead(exchange.path, true);
+  else if (search !== '' && asksForLines(exchange)) return sendFoundLines(exchange, search);
+  else if (search !== '' && format !== 'zip')
+    return format === 'json' ? sendFoundLines(exchange, search) : sendSearchPage(exchange, search);
   switch (format) {
     case 'json':
-      return sendJsonListing(c);
+      return sendJsonListing(exchange);
     case 'zip':
-      return sendZip(c);
+      return sendZip(exchange);
     case 'html':
-      return sendHtmlListing(c);
+      return sendHtmlListing(exchange);
     default:
       return format satisfies never;
   }
 }
 
 /** POST to a folder: a form of the pages, or commands. */
-export async function postFolder(c: HttpContext): Promise<Response> {
-  const type = mediaTypeOfRequest(c.env);
-  if (type === 'multipart/form-data' || type === 'application/x-www-form-urlencoded') return handleFormPost(c);
-  return postFolderCommands(c);
+export async function postFolder(exchange: Exchange): Promise<Response> {
+  const type = mediaTypeOfRequest(exchange);
+  if (type === 'multipart/form-data' || type === 'application/x-www-form-urlencoded') return handleFormPost(exchange);
+  return postFolderCommands(exchange);
 }
-
-/** MKCOL with a body is refused for the body, also where there is no MKCOL (docs/spec/webdav.md#mkcol). */
-export const refuseMkcolBody: HttpMiddleware = ({ env: exchange }, next) => {
-  if (exchange.method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
-  return next();
-};
 
 /** POST to a folder whose URL lacks its final slash is sent there. */
 export const redirectPostOfFolder: HttpMiddleware = ({ env: { method, target, client } }, next) => {

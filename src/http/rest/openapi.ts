@@ -1,5 +1,5 @@
-import type { HttpContext } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
+import type { Exchange } from '../request/exchange.ts';
 
 /** The OpenAPI 3.0.3 description of the REST API, in YAML; loaded when somebody asks for it. */
 export async function openapiYaml(): Promise<string> {
@@ -8,7 +8,7 @@ export async function openapiYaml(): Promise<string> {
 }
 
 /** GET of the description. */
-export async function showOpenapi(c: HttpContext): Promise<Response> {
+export async function showOpenapi(exchange: Exchange): Promise<Response> {
   const headers = { 'content-type': 'application/yaml; charset=utf-8', 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' };
-  return respond(c, { status: 200, headers, body: await openapiYaml() });
+  return respond(exchange, { status: 200, headers, body: await openapiYaml() });
 }

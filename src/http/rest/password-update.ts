@@ -4,7 +4,6 @@ import { notDurable } from '../../events/internal-error.ts';
 import { UnsyncedChange } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
-import type { HttpContext } from '../environment.ts';
 import { flashCookieLine } from '../html/page-cookies.ts';
 import { accountOfPage, pageContextOf } from '../html/page-replies.ts';
 import { html } from '../html/pages/html.ts';
@@ -43,15 +42,14 @@ ${model.problems.length > 0 && html`<div class="notice error" role="alert">${mod
 const formLimitBytes = 16 * 1024;
 
 /** GET of the page on which people change their own password (docs/spec/http.md#password-change). */
-export function showPasswordPage(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
+export function showPasswordPage(exchange: Exchange): Promise<Response> {
   if (!accountOfPage(exchange).mayChangePassword) {
     const { session } = clientOf(exchange);
     throw session
       ? new ServiceError('never-allowed', 'The password of this account cannot be changed here.')
       : new ServiceError('unauthorized', 'A password is changed within a session.');
   }
-  return respond(c, passwordPageReply(exchange, 200, []));
+  return respond(exchange, passwordPageReply(exchange, 200, []));
 }
 
 function passwordPageReply(exchange: Exchange, status: number, problems: readonly string[]): Reply {
@@ -67,12 +65,11 @@ function problemsReply(problems: readonly string[]): Reply {
 }
 
 /** POST of a password change (docs/spec/http.md#password-change): JSON, or the page's form. */
-export async function updatePassword(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
+export async function updatePassword(exchange: Exchange): Promise<Response> {
   const client = clientOf(exchange);
   if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');
   const type = mediaTypeOfRequest(exchange);
-  if (type === 'application/x-www-form-urlencoded') return respond(c, await updatePasswordByForm(exchange, client));
+  if (type === 'application/x-www-form-urlencoded') return respond(exchange, await updatePasswordByForm(exchange, client));
   if (type !== 'application/json')
     throw new ServiceError('media-type-unsupported', 'A password change is sent as application/json or application/x-www-form-urlencoded.');
   const body = await readJsonBody(exchange);
@@ -81,7 +78,7 @@ export async function updatePassword(c: HttpContext): Promise<Response> {
     throw new ServiceError('bad-request', 'The body must be an object with the strings "current_password" and "new_password".');
   }
   const problems = await changePassword(exchange, client, current_password, new_password);
-  return respond(c, problems.length > 0 ? problemsReply(problems) : { status: 204 });
+  return respond(exchange, problems.length > 0 ? problemsReply(problems) : { status: 204 });
 }
 
 async function updatePasswordByForm(exchange: Exchange, client: Client): Promise<Reply> {

@@ -4,12 +4,11 @@ import type { UploadResult } from '../../files/operations/file-upload.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { createDigestVerifier, parseExpectedDigests } from '../../lib/headers/digest-fields.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import { messageFor } from '../html/problem-message.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import { mergeHeaders, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 import { redirectFolder } from '../request/member-url.ts';
 import { isConditional, preconditions, validatorsOf } from '../request/preconditions.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
@@ -20,11 +19,10 @@ import { checkReceivedLength, receiveBody } from './upload-stream.ts';
  * MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201; 405 when something is there, 409 when the parent is missing, 415 with a
  * body.
  */
-export async function makeCollection(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
+export async function makeCollection(exchange: Exchange): Promise<Response> {
+  const { path } = exchange;
   if (hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
-  const { files } = clientOf(exchange);
+  const { files } = exchange;
   if (exchange.incoming.headers.if !== undefined) (await preconditions(exchange, path))(files.inspect(path, 'createFolder'));
   try {
     await files.createFolder(path);
@@ -32,35 +30,33 @@ export async function makeCollection(c: HttpContext): Promise<Response> {
     if (!isServiceError(error, 'exists')) throw error;
     throw new ServiceError('method-not-allowed', 'Something of this name exists.', { cause: error });
   }
-  return respond(c, { status: 201 });
+  return respond(exchange, { status: 201 });
 }
 
 /** DELETE of a file: 204 (docs/spec/files.md#deletion). */
-export async function deleteFile(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
+export async function deleteFile(exchange: Exchange): Promise<Response> {
+  const { path } = exchange;
   const conditions = await preconditions(exchange, path);
   const verify = (current: Entry) => {
     if (!current.isFolder) conditions(current);
   };
   try {
-    await clientOf(exchange).files.deleteFile(path, verify);
+    await exchange.files.deleteFile(path, verify);
   } catch (error) {
     // Explorer and others name folders without the final slash and do not follow redirects.
-    if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(c);
+    if (isServiceError(error, 'is-folder') && exchange.service.options.webdav_compatibility) return deleteFolder(exchange);
     throw redirectFolder(path, error);
   }
-  return respond(c, { status: 204 });
+  return respond(exchange, { status: 204 });
 }
 
 /** DELETE of a folder, recursive: 204, or 422 with an item for each path left (docs/spec/files.md#deletion). */
-export async function deleteFolder(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
-  const left = await clientOf(exchange).files.deleteFolder(path, { verify: await preconditions(exchange, path) });
-  if (left.length === 0) return respond(c, { status: 204 });
+export async function deleteFolder(exchange: Exchange): Promise<Response> {
+  const { path } = exchange;
+  const left = await exchange.files.deleteFolder(path, { verify: await preconditions(exchange, path) });
+  if (left.length === 0) return respond(exchange, { status: 204 });
   const items = left.map(({ relativePath, code, message }) => ({ target: relativePath, message: messageFor(exchange, { code, message }) }));
-  return respond(c, errorsReply(422, items));
+  return respond(exchange, errorsReply(422, items));
 }
 
 /**
@@ -82,7 +78,7 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
     }
     return headers;
   }
-  await clientOf(exchange).files.emitDurable(eventIds.backendReplyInvalid, path, {
+  await exchange.files.emitDurable(eventIds.backendReplyInvalid, path, {
     handler: options.api_backend_uuid,
     details: result.delivery?.outcome ?? 'no such event handler',
     status: result.delivery?.status,
@@ -95,11 +91,8 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
  * PUT of a file (docs/spec/files.md#uploads): 201 for a new and for an overwritten file. Everything that can be refused is
  * refused before the body is asked for; the old file stays until the new one is complete and verified.
  */
-export async function putFile(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
-  const { service } = exchange;
-  const { files } = clientOf(exchange);
+export async function putFile(exchange: Exchange): Promise<Response> {
+  const { path, service, files } = exchange;
   refuseUnsupportedHeaders(exchange);
   const expectedSizeBytes = announcedLength(exchange);
   const limitBytes = service.options.maximum_request_size;
@@ -123,14 +116,14 @@ export async function putFile(c: HttpContext): Promise<Response> {
     throw error;
   }
   const headers = { etag: validatorsOf(result.entry).etag, 'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted' };
-  return respond(c, { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) });
+  return respond(exchange, { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) });
 }
 
 /** PUT of a folder: 201; a body makes no sense there (docs/spec/files.md#folders). */
-export async function putFolder(c: HttpContext): Promise<Response> {
-  if (hasBody(c.env)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
-  await clientOf(c.env).files.createFolder(pathOf(c));
-  return respond(c, { status: 201 });
+export async function putFolder(exchange: Exchange): Promise<Response> {
+  if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
+  await exchange.files.createFolder(exchange.path);
+  return respond(exchange, { status: 201 });
 }
 
 /**
@@ -153,3 +146,9 @@ function integrityHeaders(exchange: Exchange) {
     'oc-checksum': header(exchange, 'oc-checksum'),
   };
 }
+
+/** MKCOL with a body is refused for the body, also where there is no MKCOL (docs/spec/webdav.md#mkcol). */
+export const refuseMkcolBody: HttpMiddleware = ({ env: exchange }, next) => {
+  if (exchange.method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
+  return next();
+};

@@ -18,12 +18,11 @@ import {
   ZipWriter,
   zipLength,
 } from '../../lib/zip/zip-records.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
 import { isHttp2 } from '../reply/outgoing.ts';
 import { stream } from '../reply/respond.ts';
 import { PagedBody, takeSendBuffers } from '../reply/send-buffers.ts';
-import { clientOf } from '../request/exchange.ts';
+import type { Exchange } from '../request/exchange.ts';
 import { selectedPath } from '../request/request-target.ts';
 
 /** One member of the archive to be: its name there, and where it is. */
@@ -112,10 +111,8 @@ const leastReadBytes = 64 * 1024;
  *
  * @param names members to send, named relative to the folder; without it the whole folder, under full virtual paths
  */
-export async function sendZip(c: HttpContext, names?: readonly string[]): Promise<Response> {
-  const exchange = c.env;
-  const folder = pathOf(c);
-  const { files } = clientOf(exchange);
+export async function sendZip(exchange: Exchange, names?: readonly string[]): Promise<Response> {
+  const { path: folder, files } = exchange;
   const { clock } = exchange.service;
   const startedMs = clock.monotonicMs();
   const writer = new BodyWriter(exchange);
@@ -136,7 +133,7 @@ export async function sendZip(c: HttpContext, names?: readonly string[]): Promis
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
     };
-    return await stream(c, 200, headers, async () => {
+    return await stream(exchange, 200, headers, async () => {
       const zip = new ZipWriter();
       const buffers = takeSendBuffers(isHttp2(exchange.outgoing));
       body = new PagedBody(writer, buffers.pair);

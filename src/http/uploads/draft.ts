@@ -3,10 +3,9 @@ import { isOverrun, type ResumableUpload } from '../../files/uploads/resumable-u
 import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import { mergeHeaders, type Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, header } from '../request/exchange.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { refuseUnsupportedHeaders } from '../rest/put-delete.ts';
 import {
@@ -42,25 +41,24 @@ export function beginsUpload(exchange: Exchange): boolean {
 }
 
 /** PUT of a file, or of the beginning of one, by a client that can go on with it (docs/spec/uploads.md#the-draft). */
-export function putUpload(c: HttpContext): Promise<Response> {
-  return createUpload(c, pathOf(c));
+export function putUpload(exchange: Exchange): Promise<Response> {
+  return createUpload(exchange, exchange.path);
 }
 
 /** POST of a file, or of the beginning of one, to the collection of uploads. */
-export async function postUpload(c: HttpContext): Promise<Response> {
-  const { path, metadataValue } = postTarget(c.env);
-  return createUpload(c, path, metadataValue);
+export async function postUpload(exchange: Exchange): Promise<Response> {
+  const { path, metadataValue } = postTarget(exchange);
+  return createUpload(exchange, path, metadataValue);
 }
 
-async function createUpload(c: HttpContext, path: VirtualPath, metadataValue?: string): Promise<Response> {
-  const exchange = c.env;
+async function createUpload(exchange: Exchange, path: VirtualPath, metadataValue?: string): Promise<Response> {
   refuseUnsupportedHeaders(exchange);
   checkRequestSize(exchange);
   const isComplete = uploadComplete(exchange) ?? true;
   const contentBytes = announcedLength(exchange);
   const lengthBytes = uploadLength(exchange) ?? (isComplete ? contentBytes : undefined);
-  if (isComplete && contentBytes !== undefined && lengthBytes !== contentBytes) return respond(c, lengthProblem(true));
-  if (!isComplete && (contentBytes ?? 0) > (lengthBytes ?? Number.POSITIVE_INFINITY)) return respond(c, lengthProblem(true));
+  if (isComplete && contentBytes !== undefined && lengthBytes !== contentBytes) return respond(exchange, lengthProblem(true));
+  if (!isComplete && (contentBytes ?? 0) > (lengthBytes ?? Number.POSITIVE_INFINITY)) return respond(exchange, lengthProblem(true));
   const digests = contentDigests(exchange);
   const order = await uploadOrder(exchange, path, lengthBytes, {}, metadataValue);
   const upload = await beginUpload(exchange, path, order);
@@ -70,65 +68,65 @@ async function createUpload(c: HttpContext, path: VirtualPath, metadataValue?: s
   try {
     await receiveContent(exchange, upload, { digests, observer: whole, overrunEnds: true });
   } catch (error) {
-    if (isOverrun(error)) return respond(c, lengthProblem(true));
+    if (isOverrun(error)) return respond(exchange, lengthProblem(true));
     throw afterFault(exchange, error, upload.record);
   }
-  return isComplete ? finish(c, upload, whole) : keepBegun(c, upload);
+  return isComplete ? finish(exchange, upload, whole) : keepBegun(exchange, upload);
 }
 
 async function beginUpload(exchange: Exchange, path: VirtualPath, order: ResumableOptions): Promise<ResumableUpload> {
   try {
-    return await clientOf(exchange).files.beginResumable(path, order, () => exchange.outgoing.destroy());
+    return await exchange.files.beginResumable(path, order, () => exchange.outgoing.destroy());
   } catch (error) {
     throw afterFault(exchange, error);
   }
 }
 
-async function finish(c: HttpContext, upload: ResumableUpload, whole: WholeContent | undefined): Promise<Response> {
+async function finish(exchange: Exchange, upload: ResumableUpload, whole: WholeContent | undefined): Promise<Response> {
   try {
-    const headers = await completeUpload(c.env, upload, whole);
-    const own = { location: uploadUrl(upload.record.id), ...stateHeaders(c.env, upload.record, true) };
-    return respond(c, { status: 201, headers: mergeHeaders(own, headers) });
+    const headers = await completeUpload(exchange, upload, whole);
+    const own = { location: uploadUrl(upload.record.id), ...stateHeaders(exchange, upload.record, true) };
+    return respond(exchange, { status: 201, headers: mergeHeaders(own, headers) });
   } catch (error) {
-    throw afterFault(c.env, error, upload.record);
+    throw afterFault(exchange, error, upload.record);
   }
 }
 
-async function keepBegun(c: HttpContext, upload: ResumableUpload): Promise<Response> {
+async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<Response> {
   await upload.keep(true);
-  const headers = { location: uploadUrl(upload.record.id), ...stateHeaders(c.env, upload.record, false) };
-  return respond(c, { status: 201, headers });
+  const headers = { location: uploadUrl(upload.record.id), ...stateHeaders(exchange, upload.record, false) };
+  return respond(exchange, { status: 201, headers });
 }
 
 const partialUpload = 'application/partial-upload';
 
 /** The upload that a request is about, for it alone: whoever had it is cut. @throws ServiceError `not-found` for others' too */
 export function uploadOf(exchange: Exchange): Promise<ResumableUpload> {
-  return clientOf(exchange).files.resumable(uploadIdOf(exchange), () => exchange.outgoing.destroy());
+  return exchange.files.resumable(uploadIdOf(exchange), () => exchange.outgoing.destroy());
 }
 
 /** What a query tells of an upload: whoever brings content to it is cut, other queries are not. @throws ServiceError `not-found` for others' too */
 export function recordOf(exchange: Exchange): Promise<UploadRecord> {
-  return clientOf(exchange).files.inspectResumable(uploadIdOf(exchange));
+  return exchange.files.inspectResumable(uploadIdOf(exchange));
 }
 
 /** HEAD and GET of an upload: how far it is (docs/spec/uploads.md#the-draft). */
-export async function showUpload(c: HttpContext): Promise<Response> {
-  const record = await recordOf(c.env);
+export async function showUpload(exchange: Exchange): Promise<Response> {
+  const record = await recordOf(exchange);
   const { outcome, lengthBytes } = record;
-  if (outcome?.kind === 'failed') return respond(c, overReply(c.env, outcome));
+  if (outcome?.kind === 'failed') return respond(exchange, overReply(exchange, outcome));
   const headers = {
-    ...stateHeaders(c.env, record, outcome !== undefined),
+    ...stateHeaders(exchange, record, outcome !== undefined),
     'upload-length': lengthBytes,
     'cache-control': 'no-store',
   };
-  return respond(c, { status: 204, headers });
+  return respond(exchange, { status: 204, headers });
 }
 
 /** DELETE of an upload: it is given up. Of one that is done, only what is known of it goes. */
-export async function cancelUpload(c: HttpContext): Promise<Response> {
-  await cancel(c.env);
-  return respond(c, { status: 204 });
+export async function cancelUpload(exchange: Exchange): Promise<Response> {
+  await cancel(exchange);
+  return respond(exchange, { status: 204 });
 }
 
 /** Gives up the upload that the URL names, or forgets what is known of one that is done. */
@@ -139,8 +137,7 @@ export async function cancel(exchange: Exchange): Promise<void> {
 }
 
 /** PATCH of an upload: more content, or the end of it. */
-export async function appendToUpload(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
+export async function appendToUpload(exchange: Exchange): Promise<Response> {
   const offsetBytes = uploadOffset(exchange);
   const isComplete = uploadComplete(exchange);
   checkType(exchange);
@@ -150,19 +147,19 @@ export async function appendToUpload(c: HttpContext): Promise<Response> {
   const digests = contentDigests(exchange);
   const upload = await uploadOf(exchange);
   const refusal = await refusalOf(exchange, upload, offsetBytes, isComplete);
-  if (refusal) return respond(c, refusal);
+  if (refusal) return respond(exchange, refusal);
   if (digests.length === 0) announceProgress(exchange, upload);
   try {
     await receiveContent(exchange, upload, { digests, overrunEnds: true });
-    if (!isComplete) return await keep(c, upload);
+    if (!isComplete) return await keep(exchange, upload);
     if (upload.receivedBytes !== (upload.record.lengthBytes ?? upload.receivedBytes)) {
       await upload.keep(false);
-      return await respond(c, lengthProblem(false));
+      return await respond(exchange, lengthProblem(false));
     }
     const headers = await completeUpload(exchange, upload);
-    return await respond(c, { status: 201, headers: mergeHeaders(stateHeaders(exchange, upload.record, true), headers) });
+    return await respond(exchange, { status: 201, headers: mergeHeaders(stateHeaders(exchange, upload.record, true), headers) });
   } catch (error) {
-    if (isOverrun(error)) return respond(c, lengthProblem(true));
+    if (isOverrun(error)) return respond(exchange, lengthProblem(true));
     throw afterFault(exchange, error, upload.record);
   }
 }
@@ -204,9 +201,9 @@ async function refusalOf(
   return undefined;
 }
 
-async function keep(c: HttpContext, upload: ResumableUpload): Promise<Response> {
+async function keep(exchange: Exchange, upload: ResumableUpload): Promise<Response> {
   await upload.keep(true);
-  return respond(c, { status: 204, headers: stateHeaders(c.env, upload.record, false) });
+  return respond(exchange, { status: 204, headers: stateHeaders(exchange, upload.record, false) });
 }
 
 // Interop version 5 had no type of its own.

@@ -3,11 +3,10 @@ import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { type ErrorCode, isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { ExpectedDigest } from '../../lib/headers/digest-fields.ts';
 import { formatHttpDate } from '../../lib/headers/http-dates.ts';
-import type { HttpContext, HttpHandler, HttpMiddleware } from '../environment.ts';
 import { errorsReply, faultHeaders, statusOf } from '../reply/error-reply.ts';
 import { mergeHeaders, type Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, type HttpHandler, type HttpMiddleware, header } from '../request/exchange.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { cancel, recordOf, uploadOf } from './draft.ts';
 import { withHeaders } from './draft-replies.ts';
@@ -20,22 +19,20 @@ export function withUploadLimit({ service }: Exchange, reply: Reply): Reply {
   return { ...reply, headers: { ...reply.headers, 'upload-limit': limit } };
 }
 
-/** OPTIONS of the collection of uploads, and of an upload. @param allow the methods of the URL */
-export function describeUploads(allow: (c: HttpContext) => string): HttpHandler {
-  return (c) => respond(c, withUploadLimit(c.env, { status: 204, headers: { allow: allow(c), ...tusDescription } }));
+/** The reply to OPTIONS of the collection of uploads, and of an upload. @param allow the methods of the URL */
+export function describeUploads(exchange: Exchange, allow: string): Reply {
+  return withUploadLimit(exchange, { status: 204, headers: { allow, ...tusDescription } });
 }
 
 /** Has a POST stand for another method, for clients that can send no other (tus 1.0.0, X-HTTP-Method-Override). */
-export function overridden(handlers: Readonly<Record<string, HttpHandler>>): HttpMiddleware {
-  return async (c, next) => {
-    const handler = speaksTus(c.env) ? handlers[header(c.env, 'x-http-method-override')?.trim().toUpperCase() ?? ''] : undefined;
-    return handler ? handler(c) : next();
-  };
-}
+export const overridden: HttpMiddleware = async ({ env: exchange }, next) => {
+  const handlers: Readonly<Record<string, HttpHandler>> = { PATCH: appendTusUpload, DELETE: endTusUpload, HEAD: showTusUpload };
+  const handler = speaksTus(exchange) ? handlers[header(exchange, 'x-http-method-override')?.trim().toUpperCase() ?? ''] : undefined;
+  return handler ? handler(exchange) : next();
+};
 
 /** POST of tus to the collection of uploads: an upload is created, perhaps with its first content (docs/spec/uploads.md#tus). */
-export const createTusUpload = tus(async (c: HttpContext) => {
-  const exchange = c.env;
+export const createTusUpload = tus(async (exchange: Exchange) => {
   const lengthBytes = bytesField(exchange, 'upload-length');
   if (defersLength(exchange) === (lengthBytes !== undefined))
     throw new ServiceError('bad-request', 'Either Upload-Length or Upload-Defer-Length is needed.');
@@ -48,15 +45,15 @@ export const createTusUpload = tus(async (c: HttpContext) => {
   const notes: Record<string, string> = metadata === undefined ? {} : { 'upload-metadata': metadata };
   try {
     const order = await uploadOrder(exchange, path, lengthBytes, notes, metadataValue);
-    const upload = await clientOf(exchange).files.beginResumable(path, order, () => exchange.outgoing.destroy());
+    const upload = await exchange.files.beginResumable(path, order, () => exchange.outgoing.destroy());
     const location = uploadUrl(upload.record.id);
     await receiveContent(exchange, upload, { digests, overrunEnds: false });
     if (upload.receivedBytes === lengthBytes) {
       const headers = await completeUpload(exchange, upload);
-      return await respond(c, { status: 201, headers: mergeHeaders({ location, ...tusState(upload.record) }, headers) });
+      return await respond(exchange, { status: 201, headers: mergeHeaders({ location, ...tusState(upload.record) }, headers) });
     }
     await upload.keep(true);
-    return await respond(c, { status: 201, headers: { location, ...tusState(upload.record) } });
+    return await respond(exchange, { status: 201, headers: { location, ...tusState(upload.record) } });
   } catch (error) {
     throw tusRefusal(error);
   }
@@ -93,15 +90,15 @@ function statusOfEnd(code: ErrorCode): number {
 
 /** A handler of requests of tus: its version is checked first, and faults are answered as clients of tus understand them. */
 export function tus(handler: HttpHandler): HttpHandler {
-  return async (c: HttpContext) => {
+  return async (exchange: Exchange) => {
     try {
-      checkTusVersion(c.env);
-      return await handler(c);
+      checkTusVersion(exchange);
+      return await handler(exchange);
     } catch (error) {
       if (error instanceof UploadOver)
-        return respond(c, errorsReply(statusOfEnd(error.fault.code), [{ message: error.message }], uncached));
+        return respond(exchange, errorsReply(statusOfEnd(error.fault.code), [{ message: error.message }], uncached));
       if (isServiceError(error, 'digest-mismatch'))
-        return respond(c, errorsReply(checksumMismatch, [{ message: error.message }], { ...faultHeaders(error), ...uncached }));
+        return respond(exchange, errorsReply(checksumMismatch, [{ message: error.message }], { ...faultHeaders(error), ...uncached }));
       throw error;
     }
   };
@@ -191,8 +188,8 @@ export function tusState({ offsetBytes, outcome, expiresMs }: UploadRecord): Rec
 }
 
 /** HEAD of tus: how far the upload is. */
-export const showTusUpload = tus(async (c: HttpContext) => {
-  const record = await recordOf(c.env);
+export const showTusUpload = tus(async (exchange: Exchange) => {
+  const record = await recordOf(exchange);
   const { lengthBytes, outcome, notes } = record;
   if (outcome?.kind === 'failed') throw overOf(outcome);
   const headers = {
@@ -201,18 +198,17 @@ export const showTusUpload = tus(async (c: HttpContext) => {
     'upload-metadata': notes['upload-metadata'],
     'cache-control': 'no-store',
   };
-  return respond(c, { status: 200, headers });
+  return respond(exchange, { status: 200, headers });
 });
 
 /** DELETE of tus: the upload is given up, or what is known of one that is done. */
-export const endTusUpload = tus(async (c: HttpContext) => {
-  await cancel(c.env);
-  return respond(c, { status: 204 });
+export const endTusUpload = tus(async (exchange: Exchange) => {
+  await cancel(exchange);
+  return respond(exchange, { status: 204 });
 });
 
 /** PATCH of tus: more content. The upload is complete with the last byte. */
-export const appendTusUpload = tus(async (c: HttpContext) => {
-  const exchange = c.env;
+export const appendTusUpload = tus(async (exchange: Exchange) => {
   checkTusContentType(exchange);
   checkRequestSize(exchange);
   const offsetBytes = bytesField(exchange, 'upload-offset');
@@ -225,7 +221,7 @@ export const appendTusUpload = tus(async (c: HttpContext) => {
     checkPlace(exchange, upload, offsetBytes, saidBytes);
     if (outcome?.kind === 'stored') {
       upload.release();
-      return await respond(c, { status: 204, headers: mergeHeaders(tusState(upload.record), headersOfLines(outcome.headers)) });
+      return await respond(exchange, { status: 204, headers: mergeHeaders(tusState(upload.record), headersOfLines(outcome.headers)) });
     }
     if (saidBytes !== undefined) await upload.setLength(saidBytes);
   } catch (error) {
@@ -236,10 +232,10 @@ export const appendTusUpload = tus(async (c: HttpContext) => {
     await receiveContent(exchange, upload, { digests, overrunEnds: false });
     if (upload.receivedBytes === upload.record.lengthBytes) {
       const headers = await completeUpload(exchange, upload);
-      return await respond(c, { status: 204, headers: mergeHeaders(tusState(upload.record), headers) });
+      return await respond(exchange, { status: 204, headers: mergeHeaders(tusState(upload.record), headers) });
     }
     await upload.keep(true);
-    return await respond(c, { status: 204, headers: tusState(upload.record) });
+    return await respond(exchange, { status: 204, headers: tusState(upload.record) });
   } catch (error) {
     throw tusFault(error, upload);
   }

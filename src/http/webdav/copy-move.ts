@@ -2,7 +2,6 @@ import type { Entry } from '../../files/entry.ts';
 import type { ReplacementRules } from '../../files/operations/replacement.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
@@ -57,9 +56,8 @@ function destinationOf(exchange: Exchange): MemberUrl {
 }
 
 /** COPY (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
-export async function copyMember(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
+export async function copyMember(exchange: Exchange): Promise<Response> {
+  const { path } = exchange;
   const request = transferRequest(exchange);
   const { destination, rules, modifiedMs } = request;
   const conditions = await preconditions(exchange, path);
@@ -68,16 +66,15 @@ export async function copyMember(c: HttpContext): Promise<Response> {
     conditions(source);
   };
   const isConditional = rules.mayReplace === 'nothing';
-  const { created } = await clientOf(exchange).files.copyFile(path, destination, { ...rules, isConditional, modifiedMs, verify });
-  return respond(c, replyTo(destination, created, false, modifiedMs !== undefined));
+  const { created } = await exchange.files.copyFile(path, destination, { ...rules, isConditional, modifiedMs, verify });
+  return respond(exchange, replyTo(destination, created, false, modifiedMs !== undefined));
 }
 
 /**
  * MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9): 201 for a new destination, 204 for one that was replaced.
  */
-export async function moveMember(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
+export async function moveMember(exchange: Exchange): Promise<Response> {
+  const { path } = exchange;
   const request = transferRequest(exchange);
   const { destination, rules } = request;
   const conditions: Preconditions = await preconditions(exchange, path);
@@ -90,7 +87,7 @@ export async function moveMember(c: HttpContext): Promise<Response> {
   const { created } = await clientOf(exchange)
     .files.move(path, destination, { ...rules, verify })
     .catch((error: unknown) => Promise.reject(redirectFolder(path, error)));
-  return respond(c, replyTo(destination, created, isFolder, false));
+  return respond(exchange, replyTo(destination, created, isFolder, false));
 }
 
 // Explorer and others name folders without the final slash and do not follow redirects.

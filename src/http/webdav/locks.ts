@@ -4,10 +4,9 @@ import type { FileLock, LockOwner } from '../../files/locks/lock-store.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/xml-writer.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, header } from '../request/exchange.ts';
 import { preconditions } from '../request/preconditions.ts';
 import { urlPathOf } from '../request/request-target.ts';
 import { xmlContentType } from './dav-properties.ts';
@@ -36,7 +35,7 @@ interface LockDiscovery {
 /** Looks up all locks that a PROPFIND will show, before it begins to write. */
 export async function lockDiscoveryOf(exchange: Exchange, path: VirtualPath, isFolder: boolean): Promise<LockDiscovery> {
   const nowMs = exchange.service.clock.nowMs();
-  const locked = clientOf(exchange).files.locksAt(path);
+  const locked = exchange.files.locksAt(path);
   const own = await locked.covering();
   const below = await locked.onMembers();
   const href = urlPathOf(path, isFolder);
@@ -61,10 +60,8 @@ const usualLockS = 600;
  * LOCK (RFC 4918 §9.10): takes an exclusive write lock, or refreshes one when there is no body. A name that is free becomes an
  * empty file (§7.3). Only clients that need class 2 get here (`isClassTwo`).
  */
-export async function lockMember(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
-  const { files } = clientOf(exchange);
+export async function lockMember(exchange: Exchange): Promise<Response> {
+  const { path, files } = exchange;
   const isDeep = lockDepth(exchange);
   const timeoutMs = requestedTimeoutS(header(exchange, 'timeout')) * 1000;
   const verify = await preconditions(exchange, path);
@@ -74,27 +71,27 @@ export async function lockMember(c: HttpContext): Promise<Response> {
   verify(entry);
   const isTold = files.isVisible(path);
   const isFolder = isTold ? entry?.isFolder === true : exchange.target.kind === 'member' && exchange.target.isFolder;
-  if (!info) return respond(c, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
+  if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = ownerOf(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
     // Whoever asks another node must not meet the lock that it took here without a word.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });
-  if (entry) return respond(c, lockReply(exchange, path, lock, isFolder, isTold ? 200 : 201));
+  if (entry) return respond(exchange, lockReply(exchange, path, lock, isFolder, isTold ? 200 : 201));
   try {
     await createEmptyFile(exchange, path, lock);
   } catch (error) {
     await locked.release(lock.token);
     throw error;
   }
-  return respond(c, lockReply(exchange, path, lock, false, 201));
+  return respond(exchange, lockReply(exchange, path, lock, false, 201));
 }
 
 async function createEmptyFile(exchange: Exchange, path: VirtualPath, lock: FileLock): Promise<void> {
   const { target } = exchange;
   if (target.kind === 'member' && target.isFolder) throw new ServiceError('parent-missing', 'The folder does not exist.');
-  const upload = await clientOf(exchange).files.withToken(lock.token).openUpload(path, { expectedSizeBytes: 0 });
+  const upload = await exchange.files.withToken(lock.token).openUpload(path, { expectedSizeBytes: 0 });
   try {
     await upload.commit();
   } catch (error) {
@@ -104,11 +101,11 @@ async function createEmptyFile(exchange: Exchange, path: VirtualPath, lock: File
 }
 
 /** UNLOCK (RFC 4918 §9.11): 204; 409 when the token names no lock of this path. */
-export async function unlockMember(c: HttpContext): Promise<Response> {
-  const token = /^\s*<([^<>\s]+)>\s*$/.exec(header(c.env, 'lock-token') ?? '')?.[1];
+export async function unlockMember(exchange: Exchange): Promise<Response> {
+  const token = /^\s*<([^<>\s]+)>\s*$/.exec(header(exchange, 'lock-token') ?? '')?.[1];
   if (token === undefined) throw new ServiceError('bad-request', 'The header Lock-Token is missing or malformed.');
-  await clientOf(c.env).files.lockable(pathOf(c)).release(token);
-  return respond(c, { status: 204 });
+  await exchange.files.lockable(exchange.path).release(token);
+  return respond(exchange, { status: 204 });
 }
 
 function lockDepth(exchange: Exchange): boolean {

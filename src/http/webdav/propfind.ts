@@ -2,10 +2,9 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { type HttpContext, pathOf } from '../environment.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, header } from '../request/exchange.ts';
 import { urlPathOf } from '../request/request-target.ts';
 import {
   multistatusEnd,
@@ -29,10 +28,8 @@ const denial = 'Properties cannot be changed.';
  * PROPPATCH: always 403 (docs/spec/webdav.md#proppatch), event `propertiesDenied`. With `webdav_compatibility` the 403 stands in a multistatus, once for
  * each property (docs/spec/webdav.md#compatibility), since some clients take a bare 403 for a failed upload.
  */
-export async function refuseProperties(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
-  const { files } = clientOf(exchange);
+export async function refuseProperties(exchange: Exchange): Promise<Response> {
+  const { path, files } = exchange;
   if (!exchange.service.options.webdav_compatibility) {
     await files.emitPropertiesDenied(path, denial);
     throw new ServiceError('never-allowed', denial);
@@ -47,7 +44,7 @@ export async function refuseProperties(c: HttpContext): Promise<Response> {
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
   await files.emitPropertiesDenied(path, denial);
   const denied = propstat(names.map((name) => writeProperty(name, '')).join(''), 403);
-  return respond(c, {
+  return respond(exchange, {
     status: 207,
     headers: { 'content-type': xmlContentType, 'cache-control': 'no-store' },
     body: multistatusStart + responseXml(urlPathOf(path, entry.isFolder), denied) + multistatusEnd,
@@ -137,11 +134,8 @@ type Writer = (entry: Entry, sources: PropertySources) => string;
  * PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind): 207, streamed, by name in blocks, so that memory does not grow with
  * the folder. A folder's URL without its final slash is answered directly, with `Content-Location`.
  */
-export async function propfind(c: HttpContext): Promise<Response> {
-  const exchange = c.env;
-  const path = pathOf(c);
-  const { target } = exchange;
-  const { files } = clientOf(exchange);
+export async function propfind(exchange: Exchange): Promise<Response> {
+  const { path, target, files } = exchange;
   const depth = listingDepth(exchange);
   const request = propfindRequest(await readXmlBody(exchange));
   const entry = files.inspect(path);
@@ -162,7 +156,7 @@ export async function propfind(c: HttpContext): Promise<Response> {
   };
   const batches = entry.isFolder && depth.includesMembers ? files.openListing(path) : undefined;
   return sendChunks(
-    c,
+    exchange,
     headers,
     multistatusChunks(href, selfXml, batches, (member) => write(member, memberSources)),
     { status: 207 },
