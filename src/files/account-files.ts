@@ -1,3 +1,5 @@
+import { mkdirSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Account } from '../accounts/account.ts';
 import type { Right } from '../accounts/permissions.ts';
 import type { EventContext } from '../events/event.ts';
@@ -5,9 +7,11 @@ import { eventIds } from '../events/event-ids.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { AccountPaths, denied } from './account-paths.ts';
-import { type OpenedFolder, openFile, openFolderToPass } from './disk/opened.ts';
+import { Durability } from './disk/folder-sync.ts';
+import { changeInParent, inspect, type OpenedFolder, openFile, openFolder, openFolderToPass } from './disk/opened.ts';
 import { LockedPath } from './disk/path-lock.ts';
 import { descriptorsNameFiles } from './disk/real-roots.ts';
+import { asServiceError } from './disk/system-errors.ts';
 import type { Entry, ListedEntry } from './entry.ts';
 import type { FilesEnvironment } from './files-environment.ts';
 import type { LockGuard } from './locks/lock-guard.ts';
@@ -15,28 +19,30 @@ import { type Mounts, resolveMounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 import { accountListing, type EntryBatches } from './operations/account-listing.ts';
 import { type CopyOptions, copyFile } from './operations/copy.ts';
-import { createFolder } from './operations/create-folder.ts';
 import { deleteEmptyFolder, deleteFile, deleteFolder, type FolderDeletion } from './operations/delete.ts';
 import { type FileDownload, KeptDownload, OpenDownload } from './operations/file-download.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './operations/file-upload.ts';
 import type { LeftBehind } from './operations/folder-remover.ts';
-import { moveEntry } from './operations/move.ts';
+import { followChange, moveEntry, renameUpload } from './operations/move.ts';
 import { RandomUpload, type RandomUploadOptions } from './operations/random-upload.ts';
 import type { MoveOptions } from './operations/relocate.ts';
 import { Search } from './operations/search.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
 import { sortedByName } from './operations/sorted-listing.ts';
-import { type Space, spaceAt } from './operations/space.ts';
-import { onceDone, removeUpload, renameUpload } from './operations/upload-names.ts';
 import type { Transfer } from './transfers.ts';
 import { beginUpload, findUpload, inspectUpload, type ResumableOptions } from './uploads/open-upload.ts';
 import type { ResumableUpload } from './uploads/resumable-upload.ts';
 import type { UploadRecord } from './uploads/upload-store.ts';
 
+/** Room for files, in bytes. */
+interface Space {
+  availableBytes: number;
+  usedBytes: number;
+}
+
 /**
- * An account's files, for every protocol: each method checks the permission, acts on what it opened and
- * verified, and emits the event. A permission is checked before the disk is touched, so
- * that a refusal tells nothing about what exists (docs/spec/authentication.md#permissions).
+ * An account's files, for every protocol: each method checks the permission, acts on what it opened and verified, and emits the event.
+ * Permissions are checked before the disk is touched, so that a refusal reveals nothing (docs/spec/authentication.md#permissions).
  *
  * All methods throw `ServiceError`; the failure event is emitted by then.
  */
@@ -47,9 +53,9 @@ export class AccountFiles {
   readonly #paths: AccountPaths;
 
   /**
-   * @param context who and which component, for the events
-   * @param locks what the client may do in spite of locks
-   * @param requestData what the events carry besides
+   * @param context client and component, for the events
+   * @param locks the locks that the client holds
+   * @param requestData additional data of the events
    */
   constructor(
     account: Account,
@@ -66,10 +72,10 @@ export class AccountFiles {
   }
 
   /**
-   * Looks at a path.
+   * The entry at a path.
    *
-   * @param operation what it is looked at for: any right that this needs is enough to be told, `traverse` alone to be told of folders
-   * @returns undefined when nothing is there
+   * @param operation any right that this needs is enough; `traverse` alone shows folders
+   * @returns undefined when nothing exists there
    * @throws ServiceError `forbidden` without any such right; with `traverse` alone for files, and for what is missing
    */
   inspect(path: VirtualPath, operation: Operation = 'look'): Entry | undefined {
@@ -81,15 +87,15 @@ export class AccountFiles {
     return entry;
   }
 
-  /** Whether the account may be told what stands at a path. What it may not be told of counts as absent, and the same is answered either way. */
+  /** Whether the account may know what exists at a path. A path that is not visible counts as absent, and replies are the same either way. */
   isVisible(path: VirtualPath): boolean {
     return this.#paths.isVisible(path);
   }
 
   /**
-   * Refuses a request whose outcome depends on what stands at a path, to those who may not be told of it.
+   * Refuses a request whose outcome would reveal what exists at a path that is not visible.
    *
-   * @param failedId event of the operation that fails with it, where it has one
+   * @param failedId event of the operation that fails with it, if it has one
    * @throws ServiceError `forbidden`
    */
   requireVisible(path: VirtualPath, failedId: number | undefined): void {
@@ -97,16 +103,12 @@ export class AccountFiles {
     else this.#paths.orReport(failedId, path, () => this.#paths.requireVisible(path));
   }
 
-  /**
-   * Refuses what is to be done in a folder that is missing, to those who may know.
-   *
-   * @throws ServiceError `not-found`
-   */
+  /** Refuses an operation in a missing folder, if the account may know that. @throws ServiceError `not-found` */
   requireFolder(path: VirtualPath): void {
     if (this.may(path, 'missFolder') && !this.#paths.entryAt(path)?.isFolder) throw new ServiceError('not-found', 'Path not found.');
   }
 
-  /** Reports a HEAD: `fileHead` for a file, `folderHead` for a folder. */
+  /** Emits the event of a HEAD: `fileHead` or `folderHead`. */
   emitHead(path: VirtualPath, isFolder: boolean): void {
     this.emit(isFolder ? eventIds.folderHead : eventIds.fileHead, path);
   }
@@ -119,7 +121,7 @@ export class AccountFiles {
     });
   }
 
-  /** Like `openDownload`, for what is read as it is now: a small file from memory, where it is kept there. */
+  /** As `openDownload`, for content that is read at once: a small file may come from memory. */
   download(path: VirtualPath): FileDownload {
     return this.#paths.orReport(eventIds.openFailed, path, () => {
       this.#paths.require(path, 'readFile');
@@ -128,30 +130,26 @@ export class AccountFiles {
     });
   }
 
-  /** Lists a folder, by name unless it is very large; event `folderOpened`, or `listingFailed`. With `traverse` alone only sub-folders are shown. @see accountListing */
+  /** Lists a folder, by name unless it is very large; event `folderOpened` or `listingFailed`. @see accountListing */
   openListing(path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
     const listing = this.#paths.orReport(eventIds.listingFailed, path, () => accountListing(this.#paths, path, onUnreadableName));
     this.emit(eventIds.folderOpened, path);
     return listing;
   }
 
-  /** Searches a folder and all below it for names; event `folderOpened` with `search`, or `listingFailed`. @see Search */
+  /** Searches a folder tree for names; event `folderOpened` with `search`, or `listingFailed`. @see Search */
   search(path: VirtualPath, text: string): Search {
     const search = this.#paths.orReport(eventIds.listingFailed, path, () => new Search(this.#paths, path, text));
     this.emit(eventIds.folderOpened, path, { search: text });
     return search;
   }
 
-  /**
-   * Lists a folder by name as part of a larger operation (ZIP), without an event of its own.
-   *
-   * @throws ServiceError `forbidden` without `list` or `traverse`
-   */
+  /** Lists a folder by name for a ZIP archive, without an event of its own. @throws ServiceError `forbidden` without `list` or `traverse` */
   listQuietly(path: VirtualPath): AsyncIterable<ListedEntry[]> {
     return sortedByName(accountListing(this.#paths, path));
   }
 
-  /** Opens a file as part of a larger operation (ZIP), without an event of its own. */
+  /** Opens a file for a ZIP archive, without an event of its own. */
   openQuietly(path: VirtualPath): { fd: number; sizeBytes: number } {
     this.#paths.require(path, 'readFile');
     const { fd, stats } = openFile(this.mounts.roots, this.realPath(path));
@@ -159,27 +157,18 @@ export class AccountFiles {
   }
 
   /**
-   * Opens a folder to read many of its files as part of a larger operation (ZIP), without an event of its own. What may be read is for the
-   * caller to ask (`may`).
+   * Opens a folder to read many of its files for a ZIP archive, without an event of its own. The caller checks with `may` what may be read.
    *
-   * @returns the folder, to be closed by the caller, and the names in it that virtual folders have, which are not its own; undefined where
-   *   members are not bound to an opened folder
+   * @returns the folder, to be closed by the caller, and the names in it that belong to virtual folders; undefined where members are not
+   *   bound to an opened folder
    */
   openFolderQuietly(path: VirtualPath): { opened: OpenedFolder; foreignNames: ReadonlySet<string> } | undefined {
     const location = this.mounts.locate(path);
     if (!descriptorsNameFiles || location.kind !== 'real') return undefined;
-    return {
-      opened: openFolderToPass(this.mounts.roots, location.realPath),
-      foreignNames: new Set(this.mounts.virtualMembers(path)),
-    };
+    return { opened: openFolderToPass(this.mounts.roots, location.realPath), foreignNames: new Set(this.mounts.virtualMembers(path)) };
   }
 
-  /**
-   * Shows what is read as part of a larger operation (ZIP) among the transfers under way, as a download of a path.
-   *
-   * @param bytes how many were sent so far
-   * @returns ends that
-   */
+  /** Shows a ZIP archive among the transfers under way. @param bytes returns the bytes sent so far @returns ends that */
   showDownload(path: VirtualPath, totalBytes: number, bytes: () => number): () => void {
     const { transfers, clock } = this.environment;
     const transfer: Transfer = {
@@ -201,63 +190,71 @@ export class AccountFiles {
     return this.account.permissions.allowsAny(path, neededRights[operation]);
   }
 
-  /** The same files for one request, whose events carry `data` besides. */
+  /** The same files for one request, whose events carry `data` as well. */
   forRequest(data: Readonly<Record<string, unknown>>): AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
   }
 
-  /** Creates a folder; event `folderCreated`, `folderAlreadyThere` or `folderCreationFailed`. @see createFolder */
-  createFolder(path: VirtualPath, mode?: number): Promise<void> {
-    return createFolder(this.#paths, path, mode);
-  }
-
   /**
-   * Begins an upload; event `uploadStarted` at once. The caller ends it with `commit` (`fileUploaded`) or `abort` (`uploadFailed`).
-   */
-  async openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
-    try {
-      return await startUpload(this.#paths, path, await this.#writableFile(path), options);
-    } catch (error) {
-      throw this.#paths.reported(eventIds.uploadFailed, path, error, { metadata: options.metadata });
-    }
-  }
-
-  /**
-   * Begins an upload that may take several requests; event `uploadStarted` at once. @see ResumableUpload
+   * Creates a folder; event `folderCreated` (on disk when the promise resolves), `folderAlreadyThere` or `folderCreationFailed`.
    *
-   * @param onWanted told when a newer request wants it
+   * @param mode permission bits, before the umask
+   */
+  async createFolder(path: VirtualPath, mode?: number): Promise<void> {
+    const durability = new Durability();
+    try {
+      this.#paths.require(path, 'createFolder');
+      this.environment.events.assertWritable();
+      const location = this.mounts.locate(path);
+      if (location.isFixed) throw new ServiceError('exists', 'The folder already exists.');
+      await this.#paths.requireUnlocked(path, 'membership');
+      await changeInParent(this.mounts.roots, this.#paths.writable(location), durability, (member) => mkdirSync(member, mode));
+    } catch (error) {
+      const exists = asServiceError(error).code === 'exists';
+      throw this.#paths.reported(exists ? eventIds.folderAlreadyThere : eventIds.folderCreationFailed, path, error);
+    }
+    await this.emitDurable(eventIds.folderCreated, path, {}, durability);
+  }
+
+  /** Begins an upload; event `uploadStarted`. The caller ends it with `commit` (`fileUploaded`) or `abort` (`uploadFailed`). */
+  openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
+    const open = async () => startUpload(this.#paths, path, await this.#writableFile(path), options);
+    return this.#paths.orReportAsync(eventIds.uploadFailed, path, open, { metadata: options.metadata });
+  }
+
+  /**
+   * Begins an upload that may take several requests; event `uploadStarted`. @see ResumableUpload
+   *
+   * @param onWanted called when a newer request wants the upload
    * @throws ServiceError as `openUpload`, and `too-many-requests` for an account with too many unfinished ones
    */
-  async beginResumable(path: VirtualPath, options: ResumableOptions, onWanted: () => void): Promise<ResumableUpload> {
-    try {
-      const realPath = () => this.#writableFile(path);
-      return await beginUpload(this.#paths, path, await realPath(), options, { realPath, onWanted });
-    } catch (error) {
-      throw this.#paths.reported(eventIds.uploadFailed, path, error, { metadata: options.metadata });
-    }
+  beginResumable(path: VirtualPath, options: ResumableOptions, onWanted: () => void): Promise<ResumableUpload> {
+    const realPath = () => this.#writableFile(path);
+    const begin = async () => beginUpload(this.#paths, path, await realPath(), options, { realPath, onWanted });
+    return this.#paths.orReportAsync(eventIds.uploadFailed, path, begin, { metadata: options.metadata });
   }
 
   /**
-   * The account's own unfinished upload of an ID, or one that is over and not forgotten yet, for this request alone.
+   * The account's unfinished upload of an ID, or a recently ended one, for this request alone.
    *
-   * @param onWanted told when a newer request wants it
-   * @throws ServiceError `not-found`, `unavailable` while its end is looked after, `client-gone` when a newer request wants it already
+   * @param onWanted called when a newer request wants the upload
+   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` when a newer request wants it already
    */
-  async resumable(id: string, onWanted: () => void): Promise<ResumableUpload> {
+  resumable(id: string, onWanted: () => void): Promise<ResumableUpload> {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
   }
 
   /**
-   * What is known of such an upload. Requests that bring content to it come to their end first; other queries go on.
+   * The record of such an upload. Requests that bring content to it are ended first; other queries go on.
    *
-   * @throws ServiceError `not-found`, `unavailable` while its end is looked after
+   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended
    */
   inspectResumable(id: string): Promise<UploadRecord> {
     return inspectUpload(this.#paths, id);
   }
 
-  /** Where a file is written, once all that may refuse it was asked. */
-  async #writableFile(path: VirtualPath): Promise<ReturnType<AccountPaths['writable']>> {
+  /** The real path of a file to be written, once permissions and locks allow that. */
+  async #writableFile(path: VirtualPath): Promise<string> {
     this.#paths.require(path, 'writeFile');
     this.environment.events.assertWritable();
     const location = this.mounts.locate(path);
@@ -267,18 +264,16 @@ export class AccountFiles {
   }
 
   /**
-   * Opens a file to write it in any order; event `uploadStarted` at once, or `openFailed`. @see RandomUpload
+   * Opens a file to write it in any order; event `uploadStarted`, or `openFailed`.
    *
-   * @throws ServiceError `forbidden` without `write`, or for a file that must be there and may not be looked at; what `RandomUpload.open` throws
+   * @throws ServiceError `forbidden` without `write`, or for an existing file that is not visible; as `RandomUpload.open`
    */
-  async openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
-    try {
-      // That the name must be free tells as well, but most of those who ask so (WinSCP) would only not overwrite.
+  openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
+    return this.#paths.orReportAsync(eventIds.openFailed, path, async () => {
+      // `exclusive` reveals existing files as well, but clients such as WinSCP use it only to overwrite nothing.
       if (!options.create) this.#paths.requireVisible(path);
-      return await RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
-    } catch (error) {
-      throw this.#paths.reported(eventIds.openFailed, path, error);
-    }
+      return RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
+    });
   }
 
   /** Sets times and mode; event `sftpAttributesSet` or `sftpAttributesSetFailed`. @see setAttributes */
@@ -293,8 +288,14 @@ export class AccountFiles {
 
   /** Removes a file that is being uploaded, and the old one of its name; event `fileRemoved` or `fileRemovalFailed`. */
   async removeUpload(upload: RandomUpload): Promise<void> {
-    if (!this.#paths.entryAt(upload.path)) return removeUpload(this.#paths, upload);
-    return onceDone(this.deleteFile(upload.path), () => upload.remove());
+    const { path } = upload;
+    if (this.#paths.entryAt(path)) return followChange(this.deleteFile(path), () => upload.remove());
+    this.#paths.orReport(eventIds.fileRemovalFailed, path, () => {
+      this.#paths.require(path, 'deleteFile');
+      this.environment.events.assertWritable();
+      upload.remove();
+    });
+    await this.emitDurable(eventIds.fileRemoved, path);
   }
 
   /** Deletes a file; event `fileRemoved` or `fileRemovalFailed`. @see deleteFile */
@@ -302,7 +303,7 @@ export class AccountFiles {
     return deleteFile(this.#paths, path, verify);
   }
 
-  /** Deletes a folder that is empty; event `folderRemoved` or `folderRemovalFailed`. @see deleteEmptyFolder */
+  /** Deletes an empty folder; event `folderRemoved` or `folderRemovalFailed`. @see deleteEmptyFolder */
   deleteEmptyFolder(path: VirtualPath): Promise<void> {
     return deleteEmptyFolder(this.#paths, path);
   }
@@ -322,16 +323,12 @@ export class AccountFiles {
     return moveEntry(this.#paths, from, to, options);
   }
 
-  /** Reports that a change of properties was denied: `propertiesDenied`, on disk when the promise resolves. */
+  /** Emits `propertiesDenied`, on disk when the promise resolves. */
   async emitPropertiesDenied(path: VirtualPath, details: string): Promise<void> {
     await this.environment.events.emitDurable(this.#paths.draft(eventIds.propertiesDenied, path, { details }));
   }
 
-  /**
-   * The locks of a path, for a client that takes and ends them.
-   *
-   * @throws ServiceError `forbidden` without `write`
-   */
+  /** The locks of a path, for a client that takes and releases them. @throws ServiceError `forbidden` without `write` */
   lockable(path: VirtualPath): LockedPath {
     this.#paths.require(path, 'lock');
     return new LockedPath(this.#paths, path);
@@ -342,16 +339,34 @@ export class AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks.withToken(token), this.mounts);
   }
 
-  /** The locks that cover a path, for whoever may look at it. */
+  /** The locks that cover a path, for a client that may inspect it. */
   locksAt(path: VirtualPath): LockedPath {
     this.#paths.require(path, 'seeLocks');
     return new LockedPath(this.#paths, path);
   }
 
-  /** Free and used bytes. @see spaceAt */
+  /**
+   * Free and used bytes (RFC 4331): of the account's quota if it has one, and never more than the disk has.
+   *
+   * @throws ServiceError `not-found` for what is not on disk
+   */
   async space(path: VirtualPath): Promise<Space> {
     this.#paths.require(path, 'look');
-    return spaceAt(this.#paths, path);
+    const { roots } = this.mounts;
+    const location = this.mounts.locate(path);
+    const found = location.kind === 'real' ? inspect(roots, location.realPath) : undefined;
+    if (location.kind === 'real' && !found) throw new ServiceError('not-found', 'Path not found.');
+    const folder = found && openFolder(roots, found.stats.isDirectory() ? found.realPath : dirname(found.realPath));
+    try {
+      const disk = statfsSync(folder?.member('.') ?? roots.paths[0] ?? '/');
+      const freeBytes = disk.bavail * disk.bsize;
+      const limitBytes = this.account.quotaSizeBytes;
+      if (limitBytes === 0) return { availableBytes: freeBytes, usedBytes: (disk.blocks - disk.bfree) * disk.bsize };
+      const usedBytes = await this.environment.quotas.usage(roots).usedBytes();
+      return { availableBytes: Math.max(0, Math.min(freeBytes, limitBytes - usedBytes)), usedBytes };
+    } finally {
+      folder?.close();
+    }
   }
 
   /** Runs a custom trigger on members of a folder: one event `triggerRun` with the members that exist. */
@@ -360,22 +375,23 @@ export class AccountFiles {
     await this.emitDurable(eventIds.triggerRun, folder, { name, files: members });
   }
 
-  /** Real path of a virtual one, links not resolved. @throws ServiceError `not-found` for a purely virtual folder */
+  /** The real path of a virtual one, links not resolved. @throws ServiceError `not-found` for a purely virtual folder */
   realPath(path: VirtualPath): string {
     return this.#paths.real(this.mounts.locate(path));
   }
 
+  /** @see AccountPaths.emit */
   emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
     this.#paths.emit(id, path, data);
   }
 
-  /** The meaning of a fault, with the event of the failed operation emitted. */
+  /** @see AccountPaths.reported */
   reported(id: number, path: VirtualPath, error: unknown): ServiceError {
     return this.#paths.reported(id, path, error);
   }
 
-  /** Like `emit`; the event is on disk when the promise resolves. For changes. */
-  async emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}): Promise<void> {
-    await this.#paths.emitDurable(id, path, data);
+  /** @see AccountPaths.emitDurable */
+  emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}, durability?: Durability): Promise<void> {
+    return this.#paths.emitDurable(id, path, data, durability);
   }
 }

@@ -88,11 +88,7 @@ export class AccountPaths {
     return permissions.allowsAny(path, neededRights.look) && this.entryAt(path)?.isFolder === true;
   }
 
-  /**
-   * Refuses a request whose outcome would reveal what exists at a path that is not visible.
-   *
-   * @throws ServiceError `forbidden`
-   */
+  /** Refuses a request whose outcome would reveal what exists at a path that is not visible. @throws ServiceError `forbidden` */
   requireVisible(path: VirtualPath): void {
     if (!this.isVisible(path)) throw new ServiceError('forbidden', 'Conditions need the right to read or list what they are about.');
   }
@@ -137,11 +133,7 @@ export class AccountPaths {
     return this.real(location);
   }
 
-  /**
-   * Refuses a change that a lock forbids, whichever service took the lock.
-   *
-   * @throws ServiceError `locked`
-   */
+  /** Refuses a change that a lock forbids, whichever service took the lock. @throws ServiceError `locked` */
   async requireUnlocked(path: VirtualPath, change: Change): Promise<void> {
     const location = this.mounts.locate(path);
     if (location.kind === 'real') await this.locks.requireUnlocked(this.mounts.roots, location.realPath, change);

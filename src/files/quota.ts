@@ -6,200 +6,33 @@ import type { RealRoots } from './disk/real-roots.ts';
 import { isKeptName, isTemporaryName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
 
-/** A count older than this is made anew before an upload is refused: files may have been removed outside the service. */
+/** An upload is refused only after a count that is at most this old: files may have been removed outside the service. */
 const countFreshForMs = 10_000;
 
-/** A count older than this is made anew before the next upload in any case. */
+/** A count older than this is repeated before the next upload in any case. */
 const countValidForMs = 300_000;
 
-/** Room that an upload asks for in folders that a quota counts together. */
-interface QuotaClaim {
-  limitBytes: number;
-  /** Size of the file that the upload replaces. */
-  replacedBytes: number;
-  /** All that the upload needs, what it has already included. */
-  bytes: number;
-  /** Content of the upload that earlier requests left, under its hidden name: a count takes it for so large, however it grows meanwhile. */
-  kept?: KeptContent | undefined;
-}
-
-/** Content of an unfinished upload, by the name of its hidden file. */
-interface KeptContent {
-  name: string;
-  sizeBytes: number;
-}
-
-/** What was known when a count on disk began, so that what changed meanwhile is not lost. */
-interface CountBegun {
-  grownBytes: number;
-  changes: number;
-  /** -1 while something moves. */
-  moves: number;
-  /** What of unfinished uploads takes part in claims. */
-  kept: KeptContent[];
-}
-
-/** A count on disk. */
-interface Count {
-  begun: CountBegun;
-  bytes: number;
-}
-
-/** With `count` the asker has to count on disk what the folders hold, and to ask again. */
-type QuotaAnswer = 'taken' | 'refused' | { count: CountBegun };
-
-interface Claim extends QuotaClaim {
-  isMove: boolean;
-  /** How many counts had begun or ended when the claim was last asked for. */
-  counts: number;
-}
-
-/** What one set of folders holds: counted on disk, then kept up by what the service itself changes. It is never too low. */
-class FolderUsage {
-  usedBytes = 0;
-  /** Whether `usedBytes` is what the disk holds; else it may be too high. */
-  isExact = false;
-  countedAtMs = Number.NEGATIVE_INFINITY;
-  /** Sum of all growth so far; what grew during a count is added to it, seen or not. */
-  grownBytes = 0;
-  /** Uploads, removals and moves so far. */
-  changes = 0;
-  /** Moves begun so far: a count under way may miss what changes its place. */
-  moves = 0;
-  /** Counts begun and ended so far. */
-  counts = 0;
-  /** By the number of the upload. */
-  readonly claims = new Map<number, Claim>();
-}
-
-/**
- * What folders under a quota hold, and what uploads under way may add. An upload claims room before it writes, and once more in the
- * turn of its rename, by what it replaces at that moment: what it holds and what it frees are told apart for good only then.
- */
-class QuotaLedger {
-  readonly #clock: Clock;
-  readonly #usages = new Map<string, FolderUsage>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /**
-   * Takes room for an upload in place of what it had claimed before, when there is.
-   *
-   * @param folders what the quota counts together (`foldersOf`)
-   * @param id names the upload
-   * @param count a count that an earlier answer asked for
-   */
-  claim(folders: string, id: number, asked: QuotaClaim, count: Count | undefined): QuotaAnswer {
-    const usage = this.#usageOf(folders);
-    if (count) this.#adopt(usage, count);
-    const ageMs = this.#clock.monotonicMs() - usage.countedAtMs;
-    if (ageMs > countValidForMs) return { count: begin(usage) };
-    // A count under way may see what grows from now on.
-    if (asked.kept && !usage.claims.has(id)) usage.changes++;
-    if (usage.usedBytes + heldBytes(usage, usage.claims.get(id)) + asked.bytes - asked.replacedBytes > asked.limitBytes)
-      return usage.isExact && ageMs <= countFreshForMs ? 'refused' : { count: begin(usage) };
-    usage.claims.set(id, { ...asked, isMove: false, counts: usage.counts });
-    return 'taken';
-  }
-
-  /** Something is about to get another place in the same folders; `release` says that it has. */
-  beginMove(folders: string, id: number): void {
-    const usage = this.#usageOf(folders);
-    usage.changes++;
-    usage.moves++;
-    usage.claims.set(id, { limitBytes: 0, replacedBytes: 0, bytes: 0, isMove: true, counts: usage.counts });
-  }
-
-  /** Ends an upload's claim. @param isDone whether the file has its name, as was last claimed */
-  release(folders: string, id: number, isDone: boolean): void {
-    const usage = this.#usageOf(folders);
-    const claim = usage.claims.get(id);
-    if (!claim) return;
-    usage.claims.delete(id);
-    if (!isDone) return;
-    const grownBytes = claim.bytes - claim.replacedBytes;
-    const isCounted = claim.counts !== usage.counts;
-    usage.changes++;
-    // A count since then may have seen the new file or the old one: rather too much than too little.
-    if (isCounted) usage.isExact = false;
-    if (grownBytes > 0) usage.grownBytes += grownBytes;
-    if (grownBytes > 0 || !isCounted) usage.usedBytes += grownBytes;
-    // Something came from outside the service, and was replaced.
-    if (usage.usedBytes < 0) Object.assign(usage, { usedBytes: 0, countedAtMs: Number.NEGATIVE_INFINITY });
-  }
-
-  /** Something was removed: the folders hold less than is known. */
-  removed(folders: string): void {
-    const usage = this.#usageOf(folders);
-    usage.changes++;
-    usage.isExact = false;
-  }
-
-  /** What the folders hold and uploads under way will add; what to count when that is not known exactly. */
-  used(folders: string, count: Count | undefined): number | { count: CountBegun } {
-    const usage = this.#usageOf(folders);
-    if (count) this.#adopt(usage, count);
-    const isKnown = count !== undefined || (usage.isExact && this.#clock.monotonicMs() - usage.countedAtMs <= countValidForMs);
-    return isKnown ? usage.usedBytes + heldBytes(usage, undefined) : { count: begin(usage) };
-  }
-
-  #usageOf(folders: string): FolderUsage {
-    const usage = this.#usages.get(folders) ?? new FolderUsage();
-    this.#usages.set(folders, usage);
-    return usage;
-  }
-
-  #adopt(usage: FolderUsage, { begun, bytes }: Count): void {
-    const hasMoved = usage.moves !== begun.moves;
-    const countedBytes = bytes + usage.grownBytes - begun.grownBytes;
-    usage.counts++;
-    usage.usedBytes = hasMoved ? Math.max(countedBytes, usage.usedBytes) : countedBytes;
-    usage.isExact = usage.changes === begun.changes;
-    usage.countedAtMs = this.#clock.monotonicMs();
-    // What was moved may be missing in it.
-    if (hasMoved) usage.countedAtMs -= countValidForMs - countFreshForMs;
-  }
-}
-
-function begin(usage: FolderUsage): CountBegun {
-  usage.counts++;
-  const claims = [...usage.claims.values()];
-  const isMoving = claims.some(({ isMove }) => isMove);
-  const kept = claims.flatMap((claim) => claim.kept ?? []);
-  return { grownBytes: usage.grownBytes, changes: usage.changes, moves: isMoving ? -1 : usage.moves, kept };
-}
-
-/** By how much the uploads under way, but for one, will make the folders grow. */
-function heldBytes(usage: FolderUsage, except: Claim | undefined): number {
-  let bytes = 0;
-  for (const claim of usage.claims.values()) if (claim !== except) bytes += Math.max(0, claim.bytes - claim.replacedBytes);
-  return bytes;
-}
-
-/** What an upload of unknown length claims at a time, so that it need not ask for each piece. */
+/** An upload of unknown length claims this much at a time, so that it need not ask for each piece. */
 const stepBytes = 1024 * 1024;
 
-/** Where others keep changing the folders, an upload that does not fit by so many counts is refused. */
+/** Where others keep changing the folders, an upload that does not fit is refused after this many counts. */
 const maxCounts = 2;
 
-/** Room taken for one upload under a quota. Ends with `commit` or `release`. */
+/** Room for one upload under a quota. Ends with `commit`, `keep` or `release`. */
 export interface QuotaReservation {
   /** @throws ServiceError `storage-full` when the account's quota does not have `bytes` more */
   take(bytes: number): Promise<void> | void;
   /**
-   * Gives the upload its name, in the turn at its path: room is claimed anew, by what the name means by then.
+   * Gives the upload its name, under the mutex of its path: room is claimed anew, by what the upload replaces at that moment.
    *
    * @param sizeBytes of the whole upload
    * @param replacedBytes size of the file that `put` replaces, 0 for none
-   * @returns what `put` returned
    * @throws ServiceError `storage-full`, and what `put` throws
    */
   commit<T>(sizeBytes: number, replacedBytes: number, put: () => T): Promise<T>;
-  /** Ends a request whose upload goes on with another one: what was taken of it stays on disk. */
+  /** Ends a request whose upload another one continues: its content stays on disk. */
   keep(sizeBytes: number): Promise<void>;
-  /** Ends an upload that came to nothing; does nothing after `commit`. */
+  /** Ends an upload without a file; does nothing after `commit`. */
   release(): void;
 }
 
@@ -210,25 +43,35 @@ export const unlimited: QuotaReservation = {
   release() {},
 };
 
+/** Content of an unfinished upload, by the name of its hidden file. */
+export interface KeptContent {
+  name: string;
+  sizeBytes: number;
+}
+
+/** Room that an upload claims. */
+interface Claim {
+  /** Size of the file that the upload replaces. */
+  replacedBytes: number;
+  /** Size of the whole upload, as far as it is known or written. */
+  bytes: number;
+  /** Content of earlier requests: a count takes it for this large, however it grows meanwhile. */
+  kept?: KeptContent | undefined;
+  isMove?: boolean;
+  /** `FolderUsage.#counts` when the claim was made. */
+  counts: number;
+}
+
 /** Keeps accounts within `quota_size`: all files in the account's real folders count together. */
 export class Quotas {
-  readonly #ledger: QuotaLedger;
-  readonly #counting = new Map<string, Promise<Count>>();
-  #ids = 0;
+  readonly #clock: Clock;
+  readonly #usages = new Map<string, FolderUsage>();
 
   constructor(clock: Clock) {
-    this.#ledger = new QuotaLedger(clock);
+    this.#clock = clock;
   }
 
-  /**
-   * Begins an upload under a quota.
-   *
-   * @param limitBytes the quota, 0 = none
-   * @param replacedBytes size of the file that the upload will replace, as it looks now
-   * @param neededBytes announced size of the upload, when known
-   * @param kept what earlier requests left of it, which is on disk already
-   * @throws ServiceError `storage-full` when the announced size does not fit
-   */
+  /** Begins an upload. @param limitBytes the quota, 0 for none @see FolderUsage.reserve */
   async reserve(
     roots: RealRoots,
     limitBytes: number,
@@ -236,21 +79,69 @@ export class Quotas {
     neededBytes: number,
     kept?: KeptContent,
   ): Promise<QuotaReservation> {
-    if (limitBytes === 0) return unlimited;
-    const folders = quotaKey(roots);
-    const id = ++this.#ids;
+    return limitBytes === 0 ? unlimited : this.usage(roots).reserve(limitBytes, replacedBytes, neededBytes, kept);
+  }
+
+  /** The use of an account's real folders, which count together. */
+  usage(roots: RealRoots): FolderUsage {
+    const key = roots.paths.toSorted().join('\0');
+    const usage = this.#usages.get(key) ?? new FolderUsage(roots, this.#clock);
+    this.#usages.set(key, usage);
+    return usage;
+  }
+}
+
+/**
+ * How much folders under a quota hold: counted on disk, then kept up to date by the changes of the service itself. It is never too low.
+ * An upload claims room before it writes, and once more when it gets its name.
+ */
+class FolderUsage {
+  readonly #roots: RealRoots;
+  readonly #clock: Clock;
+  #usedBytes = 0;
+  /** Whether `#usedBytes` is the use on disk; otherwise it may be too high. */
+  #isExact = false;
+  #countedAtMs = Number.NEGATIVE_INFINITY;
+  /** Sum of all growth so far; growth during a count is added to it, seen or not. */
+  #grownBytes = 0;
+  /** Uploads, removals and moves so far. */
+  #changes = 0;
+  /** Moves begun so far: a count under way may miss what moves. */
+  #moves = 0;
+  /** Counts begun and ended so far. */
+  #counts = 0;
+  #counting: Promise<void> | undefined;
+  /** By a number of the upload. */
+  readonly #claims = new Map<number, Claim>();
+  #lastId = 0;
+
+  constructor(roots: RealRoots, clock: Clock) {
+    this.#roots = roots;
+    this.#clock = clock;
+  }
+
+  /**
+   * Begins an upload.
+   *
+   * @param replacedBytes current size of the file that the upload will replace
+   * @param neededBytes announced size of the upload, 0 when it is not known
+   * @param kept content of earlier requests, which is on disk already
+   * @throws ServiceError `storage-full` when the announced size does not fit
+   */
+  async reserve(limitBytes: number, replacedBytes: number, neededBytes: number, kept?: KeptContent): Promise<QuotaReservation> {
+    const id = ++this.#lastId;
     const keptBytes = kept?.sizeBytes ?? 0;
     let claimedBytes = neededBytes;
     let takenBytes = keptBytes;
     const claim = async (bytes: number, replaced = replacedBytes) => {
-      await this.#claim(roots, folders, id, { limitBytes, replacedBytes: replaced + keptBytes, bytes, kept });
+      await this.#claim(id, limitBytes, { replacedBytes: replaced + keptBytes, bytes, kept });
       claimedBytes = bytes;
     };
     const takeMore = async () => {
       try {
         await claim(Math.max(takenBytes, claimedBytes + stepBytes));
       } catch (error) {
-        // There is no room for a whole step, but perhaps for what is needed now.
+        // There may be room for the bytes at hand, if not for a whole step.
         if (!isServiceError(error, 'storage-full') || takenBytes >= claimedBytes + stepBytes) throw error;
         await claim(takenBytes);
       }
@@ -264,80 +155,123 @@ export class Quotas {
       commit: async (sizeBytes, replaced, put) => {
         await claim(sizeBytes, replaced);
         const result = put();
-        this.#ledger.release(folders, id, true);
+        this.#release(id, true);
         return result;
       },
       keep: async (sizeBytes) => {
-        // It is on disk, whatever is said of it now; the next request will hear it.
+        // The content is on disk already; a refusal is for the next request.
         await claim(sizeBytes, 0).catch(() => {});
-        this.#ledger.release(folders, id, true);
+        this.#release(id, true);
       },
-      release: () => this.#ledger.release(folders, id, false),
+      release: () => this.#release(id, false),
     };
   }
 
-  /** Notes that something in these folders was removed. */
-  removed(roots: RealRoots): void {
-    this.#ledger.removed(quotaKey(roots));
+  /** Reports that something was removed: the folders hold less than is known. */
+  removed(): void {
+    this.#changes++;
+    this.#isExact = false;
   }
 
-  /** Notes that something in these folders is about to get another place there. @returns what to call when it has */
-  beginMove(roots: RealRoots): () => void {
-    const folders = quotaKey(roots);
-    const id = ++this.#ids;
-    this.#ledger.beginMove(folders, id);
-    return () => this.#ledger.release(folders, id, true);
+  /** Reports that something is about to move within the folders. @returns to be called when it has moved */
+  beginMove(): () => void {
+    const id = ++this.#lastId;
+    this.#changes++;
+    this.#moves++;
+    this.#claims.set(id, { replacedBytes: 0, bytes: 0, isMove: true, counts: this.#counts });
+    return () => this.#release(id, true);
   }
 
-  /** Bytes that all files in these folders hold and uploads under way will add, at most five minutes old. */
-  async usedBytes(roots: RealRoots): Promise<number> {
-    const folders = quotaKey(roots);
-    const known = this.#ledger.used(folders, undefined);
-    if (typeof known === 'number') return known;
-    return this.#ledger.used(folders, await this.#count(roots, folders, known.count)) as number;
+  /** Bytes that the folders hold and uploads under way will add, at most five minutes old. */
+  async usedBytes(): Promise<number> {
+    if (!this.#isExact || this.#ageMs > countValidForMs) await this.#count();
+    return this.#usedBytes + this.#claimedBytes(undefined);
   }
 
-  async #claim(roots: RealRoots, folders: string, id: number, claim: QuotaClaim): Promise<void> {
-    let answer = this.#ledger.claim(folders, id, claim, undefined);
-    for (let counts = 0; typeof answer === 'object' && counts < maxCounts; counts++)
-      answer = this.#ledger.claim(folders, id, claim, await this.#count(roots, folders, answer.count));
-    if (answer !== 'taken') throw new ServiceError('storage-full', 'The quota of this account is used up.');
+  get #ageMs(): number {
+    return this.#clock.monotonicMs() - this.#countedAtMs;
   }
 
-  // A count goes with what was known when it began, also for those who join it later.
-  #count(roots: RealRoots, folders: string, begun: CountBegun): Promise<Count> {
-    let counting = this.#counting.get(folders);
-    if (!counting) {
-      counting = countBytes(roots, new Map(begun.kept.map(({ name, sizeBytes }) => [name, sizeBytes])))
-        .then((bytes) => ({ begun, bytes }))
-        .finally(() => this.#counting.delete(folders));
-      this.#counting.set(folders, counting);
+  /** Claims room for an upload in place of its earlier claim. @throws ServiceError `storage-full` */
+  async #claim(id: number, limitBytes: number, claim: Omit<Claim, 'counts'>): Promise<void> {
+    for (let counts = 0; ; counts++) {
+      const ageMs = this.#ageMs;
+      if (ageMs <= countValidForMs) {
+        // A count under way may see the kept content grow from now on.
+        if (claim.kept && !this.#claims.has(id)) this.#changes++;
+        if (this.#usedBytes + this.#claimedBytes(this.#claims.get(id)) + claim.bytes - claim.replacedBytes <= limitBytes) {
+          this.#claims.set(id, { ...claim, counts: this.#counts });
+          return;
+        }
+      }
+      if (counts === maxCounts || (this.#isExact && ageMs <= countFreshForMs))
+        throw new ServiceError('storage-full', 'The quota of this account is used up.');
+      await this.#count();
     }
-    return counting;
+  }
+
+  /** Ends a claim. @param isDone whether the upload has its name, with the size that it claimed last */
+  #release(id: number, isDone: boolean): void {
+    const claim = this.#claims.get(id);
+    if (!claim) return;
+    this.#claims.delete(id);
+    if (!isDone) return;
+    const grownBytes = claim.bytes - claim.replacedBytes;
+    const isCounted = claim.counts !== this.#counts;
+    this.#changes++;
+    // A count since the claim may have seen the new file or the old one; the higher figure is the safe one.
+    if (isCounted) this.#isExact = false;
+    if (grownBytes > 0) this.#grownBytes += grownBytes;
+    if (grownBytes > 0 || !isCounted) this.#usedBytes += grownBytes;
+    // The upload replaced a file from outside the service.
+    if (this.#usedBytes < 0) {
+      this.#usedBytes = 0;
+      this.#countedAtMs = Number.NEGATIVE_INFINITY;
+    }
+  }
+
+  /** By how much the uploads under way, except one, will make the folders grow. */
+  #claimedBytes(except: Claim | undefined): number {
+    let bytes = 0;
+    for (const claim of this.#claims.values()) if (claim !== except) bytes += Math.max(0, claim.bytes - claim.replacedBytes);
+    return bytes;
+  }
+
+  /** Counts on disk; joins a count that is under way. */
+  #count(): Promise<void> {
+    this.#counting ??= this.#countNow().finally(() => {
+      this.#counting = undefined;
+    });
+    return this.#counting;
+  }
+
+  async #countNow(): Promise<void> {
+    this.#counts++;
+    const claims = [...this.#claims.values()];
+    const [changes, grownBytes, moves] = [this.#changes, this.#grownBytes, claims.some(({ isMove }) => isMove) ? -1 : this.#moves];
+    const bytes = await countBytes(this.#roots, new Map(claims.flatMap(({ kept }) => (kept ? [[kept.name, kept.sizeBytes]] : []))));
+    const hasMoved = this.#moves !== moves;
+    const countedBytes = bytes + this.#grownBytes - grownBytes;
+    this.#counts++;
+    this.#usedBytes = hasMoved ? Math.max(countedBytes, this.#usedBytes) : countedBytes;
+    this.#isExact = this.#changes === changes;
+    // The count may have missed what moved, so it is soon too old to refuse an upload.
+    this.#countedAtMs = this.#clock.monotonicMs() - (hasMoved ? countValidForMs - countFreshForMs : 0);
   }
 }
 
-/** Counts on disk what all files in an account's folders hold. @param kept sizes that unfinished uploads count with, by hidden name */
+/** Counts on disk the bytes of all files in an account's folders. @param kept sizes that unfinished uploads count with, by hidden name */
 async function countBytes(roots: RealRoots, kept: ReadonlyMap<string, number>): Promise<number> {
   let bytes = 0;
-  const paths = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && isWithin(path, other)));
-  for (const path of new Set(paths)) bytes += await treeBytes(roots, path, kept);
-  return bytes;
-}
-
-/** What a quota counts together, as one text. */
-function quotaKey(roots: RealRoots): string {
-  return roots.paths.toSorted().join('\0');
-}
-
-async function treeBytes(roots: RealRoots, path: string, kept: ReadonlyMap<string, number>): Promise<number> {
-  let bytes = 0;
-  for await (const member of walkTree(roots, path, { passesTooDeep: true })) {
-    const name = member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1);
-    // Uploads under way have claims; what is kept of unfinished ones takes room without one.
-    if (member.isFolder || (isTemporaryName(name) && !isKeptName(name))) continue;
-    const stats = lstatSync(member.boundPath, { throwIfNoEntry: false });
-    if (stats?.isFile()) bytes += kept.get(name) ?? stats.size;
+  const tops = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && isWithin(path, other)));
+  for (const top of new Set(tops)) {
+    for await (const member of walkTree(roots, top, { passesTooDeep: true })) {
+      const name = member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1);
+      // Uploads under way have claims; the kept content of unfinished ones counts without one.
+      if (member.isFolder || (isTemporaryName(name) && !isKeptName(name))) continue;
+      const stats = lstatSync(member.boundPath, { throwIfNoEntry: false });
+      if (stats?.isFile()) bytes += kept.get(name) ?? stats.size;
+    }
   }
   return bytes;
 }

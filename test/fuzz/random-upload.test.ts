@@ -150,7 +150,7 @@ test('an upload within a quota: never more than it, and none is taken for good',
     fc.array(fc.record({ size: fc.nat(120_000), isCommitted: fc.boolean() }), { maxLength: 4 }),
     async (uploads) => {
       rmSync(join(home, 'f'), { force: true });
-      files.environment.quotas.removed(files.mounts.roots);
+      files.environment.quotas.usage(files.mounts.roots).removed();
       for (const { size, isCommitted } of uploads) {
         const upload = await files.openRandomUpload('/f' as VirtualPath, {
           create: true,

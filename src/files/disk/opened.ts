@@ -147,11 +147,7 @@ function leave(): void {
   process.chdir(`/proc/self/fd/${startFd}`);
 }
 
-/**
- * Opens a file for reading.
- *
- * @throws ServiceError `not-found`, `forbidden`, or `is-folder`
- */
+/** Opens a file for reading. @throws ServiceError `not-found`, `forbidden`, or `is-folder` */
 export function openFile(roots: RealRoots, path: string): OpenedFile {
   const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY);
   try {
@@ -166,21 +162,13 @@ export function openFile(roots: RealRoots, path: string): OpenedFile {
   }
 }
 
-/**
- * Opens a folder.
- *
- * @throws ServiceError `not-found` or `forbidden`; `not-found` too when it is a file
- */
+/** Opens a folder. @throws ServiceError `not-found` or `forbidden`; `not-found` too when it is a file */
 export function openFolder(roots: RealRoots, path: string): OpenedFolder {
   const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY | constants.O_DIRECTORY);
   return new OpenedFolder(fd, realPath);
 }
 
-/**
- * Opens a folder to reach members whose names are known; it need not be readable.
- *
- * @throws ServiceError as `openFolder`
- */
+/** Opens a folder to reach members whose names are known; it need not be readable. @throws ServiceError as `openFolder` */
 export function openFolderToPass(roots: RealRoots, path: string): OpenedFolder {
   const { fd, realPath } = roots.openVerified(path, openToLook | constants.O_DIRECTORY);
   return new OpenedFolder(fd, realPath);

@@ -19,10 +19,7 @@ interface WalkOptions {
   passesTooDeep?: boolean;
 }
 
-/**
- * Walks a folder without following links, parents before their members, one open descriptor at a time.
- * The folder itself comes first.
- */
+/** Walks a folder without following links, parents before their members, one open descriptor at a time. The folder itself comes first. */
 export async function* walkTree(roots: RealRoots, path: string, options: WalkOptions = {}): AsyncGenerator<TreeMember> {
   const waiting = [''];
   let seen = 0;

@@ -27,10 +27,7 @@ export interface LockRequest extends Pick<FileLock, 'path' | 'isDeep' | 'account
   readonly timeoutMs: number;
 }
 
-/**
- * Where locks are kept. A lock expires when its time is over. Every implementation passes
- * `test/contracts/lock-store.ts`.
- */
+/** Where locks are kept. A lock expires when its time is over. Every implementation passes `test/contracts/lock-store.ts`. */
 export interface LockStore {
   /**
    * Takes a lock, unless another one covers the path, or lies below it when the new one is deep. Of several who try at once

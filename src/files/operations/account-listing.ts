@@ -11,10 +11,7 @@ import { isHiddenName, isTemporaryName, removeAbandoned } from '../disk/temporar
 import { compareNames, type Entry, toEntry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
 
-/**
- * Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs
- * (docs/design/costs.md).
- */
+/** Entries looked at in one turn; between two batches other requests run. One lstat costs about 2 µs (docs/design/costs.md). */
 const batchEntries = 256;
 
 /** Names that are read before any of them is looked at, where a folder is very large. */

@@ -7,7 +7,7 @@ import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
-import { type OpenedFile, openFile, openParent, openWriteTarget, type WriteTarget } from '../disk/opened.ts';
+import { inspect, type OpenedFile, openFile, openParent, openWriteTarget } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { QuotaReservation } from '../quota.ts';
 import { setAside } from './folder-remover.ts';
@@ -15,9 +15,9 @@ import { checkNesting } from './move.ts';
 import { checkFree, checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 
 export interface CopyOptions extends ReplacementRules {
-  /** Whether the client asked what is at the destination (`Overwrite: F`): refused where `write` is all that the account has there. */
+  /** Whether the outcome reveals what is at the destination (`Overwrite: F`), so that `write` alone is not enough there. */
   isConditional?: boolean | undefined;
-  /** Modification time of the copy, Unix time in milliseconds; else it is the time of the copy. */
+  /** Modification time of the copy, Unix time in milliseconds; by default the current time. */
   modifiedMs?: number | undefined;
   /** Refuses by throwing; runs with the source, and again before the copy gets its name. */
   verify?: ((source: Entry) => void) | undefined;
@@ -25,12 +25,12 @@ export interface CopyOptions extends ReplacementRules {
 
 /**
  * Copies a file so that the destination is the old one or the whole copy, on disk when the promise resolves. A folder at the
- * destination, where the options let one be replaced, comes back when the copy fails.
+ * destination, if the options let it be replaced, comes back when the copy fails.
  *
- * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and what `checkReplaceable` asks
- * for. Events `copyStarted`, then `folderRemoved` for a folder that was replaced and `fileCopied`, on disk when the promise resolves; or `copyFailed`.
+ * Permissions (docs/spec/authentication.md#permissions): `read` on the source, `write` on the destination, and those of `checkReplaceable`.
+ * Events `copyStarted`, then `folderRemoved` for a replaced folder and `fileCopied`, on disk when the promise resolves; or `copyFailed`.
  *
- * @returns whether the destination was free before, as far as the account may be told
+ * @returns whether the destination was free before, as far as the account may know
  * @throws ServiceError `forbidden`, `never-allowed` for a folder, `not-found`, `parent-missing`, `destination-exists`, `exists` for a folder at the
  *   destination, `too-large`, `storage-full`, `locked`
  */
@@ -64,9 +64,9 @@ export async function copyFile(
   } finally {
     if (opened) void closeFile(opened.fd, opened.stats.size);
   }
-  const told = [paths.draft(eventIds.fileCopied, from, { destination: to, replaced: replaced ? true : undefined })];
-  if (replaced === 'folder') told.unshift(paths.draft(eventIds.folderRemoved, to));
-  await paths.emitDone(durability, told);
+  const drafts = [paths.draft(eventIds.fileCopied, from, { destination: to, replaced: replaced ? true : undefined })];
+  if (replaced === 'folder') drafts.unshift(paths.draft(eventIds.folderRemoved, to));
+  await paths.emitDone(durability, drafts);
   return { created: !replaced || !paths.isVisible(to) };
 }
 
@@ -82,31 +82,25 @@ interface Copy {
 }
 
 async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions): Promise<Replaced> {
-  const { to, opened, source } = copy;
-  const existing = paths.entryAt(to);
-  if (existing && existing.inode === source.inode && realPathOf(paths, to) === opened.realPath)
-    throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
-  paths.checkFileSize(source.sizeBytes);
-  await checkReplaceable(paths, to, copy.realTo, source, options);
+  const { to, realTo, opened, source } = copy;
   const { quotas } = paths.environment;
   const { roots } = paths.mounts;
+  const existing = paths.entryAt(to);
+  if (existing?.inode === source.inode && inspect(roots, realTo)?.realPath === opened.realPath)
+    throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
+  paths.checkFileSize(source.sizeBytes);
+  await checkReplaceable(paths, to, realTo, source, options);
   const reservation = await quotas.reserve(roots, paths.account.quotaSizeBytes, existing?.sizeBytes ?? 0, source.sizeBytes);
   try {
     paths.emit(eventIds.copyStarted, copy.from, { destination: to });
     const write = () => writeCopy(paths, copy, options, reservation);
     if (!existing?.isFolder) return (await write()) ? 'file' : undefined;
     await replaceFolder(paths, copy, write);
-    quotas.removed(roots);
+    quotas.usage(roots).removed();
     return 'folder';
   } finally {
     reservation.release();
   }
-}
-
-function realPathOf(paths: AccountPaths, to: VirtualPath): string {
-  const file = openFile(paths.mounts.roots, paths.real(paths.mounts.locate(to)));
-  void closeFile(file.fd, file.stats.size);
-  return file.realPath;
 }
 
 async function replaceFolder(paths: AccountPaths, { realTo, durability }: Copy, write: () => Promise<unknown>): Promise<void> {
@@ -119,7 +113,7 @@ async function replaceFolder(paths: AccountPaths, { realTo, durability }: Copy, 
       replaced.putBack();
       throw error;
     }
-    // What a power cut may give its name back to stays: the next start puts it back, or removes it.
+    // A folder whose name may come back with a power cut stays: the next start puts it back, or removes it.
     if (durability.fault === undefined) await durability.attempt(() => replaced.remove());
   } finally {
     parent.close();
@@ -128,8 +122,7 @@ async function replaceFolder(paths: AccountPaths, { realTo, durability }: Copy, 
 
 /** @returns whether there was a file at the destination */
 async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, reservation: QuotaReservation): Promise<boolean> {
-  const target: WriteTarget = openWriteTarget(paths.mounts.roots, copy.realTo);
-  const writer = new FileWriter(target, paths.environment);
+  const writer = new FileWriter(openWriteTarget(paths.mounts.roots, copy.realTo), paths.environment);
   try {
     for await (const chunk of readChunks(copy.opened.fd)) {
       await reservation.take(chunk.length);

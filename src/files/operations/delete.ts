@@ -11,12 +11,12 @@ import { type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './f
 /**
  * Deletes a file; event `fileRemoved` or `fileRemovalFailed`.
  *
- * @param verify runs with what the name means just before it is removed; throwing keeps the file
+ * @param verify runs with the current entry just before it is removed; throwing keeps the file
  */
 export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
   const { environment, mounts } = paths;
   const durability = new Durability();
-  try {
+  await paths.orReportAsync(eventIds.fileRemovalFailed, path, async () => {
     const realPath = await removablePath(paths, path, 'deleteFile');
     await environment.pathMutex.runExclusive([resolveParent(realPath)], async () => {
       const current = paths.entryAt(path);
@@ -25,46 +25,47 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
       if (!current) throw new ServiceError('not-found', 'Path not found.');
       await removeFile(mounts.roots, realPath, durability);
     });
-  } catch (error) {
-    throw paths.reported(eventIds.fileRemovalFailed, path, error);
-  }
+  });
   await paths.forgetLocks(path);
-  environment.quotas.removed(mounts.roots);
+  environment.quotas.usage(mounts.roots).removed();
   await paths.emitDurable(eventIds.fileRemoved, path, {}, durability);
 }
 
-/** Deletes a folder that is empty but for unfinished uploads, which end with it; event `folderRemoved` or `folderRemovalFailed`. @throws ServiceError `not-empty`, `exists` for a file */
+/**
+ * Deletes a folder that is empty or holds only unfinished uploads, which end with it; event `folderRemoved` or `folderRemovalFailed`.
+ *
+ * @throws ServiceError `not-empty`, `exists` for a file
+ */
 export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
+  const { roots } = paths.mounts;
   const durability = new Durability();
-  let place: string;
-  try {
+  const resolved = await paths.orReportAsync(eventIds.folderRemovalFailed, path, async () => {
     const realPath = await removablePath(paths, path, 'deleteFolder');
-    place = resolveParent(realPath);
+    const before = resolveParent(realPath);
     const current = paths.entryAt(path);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
-    if (current.isLink) await removeFile(paths.mounts.roots, realPath, durability);
-    else await removeUnusedFolder(paths.mounts.roots, realPath, durability);
-  } catch (error) {
-    throw paths.reported(eventIds.folderRemovalFailed, path, error);
-  }
-  await tellRemoved(paths, path, place, durability);
+    if (current.isLink) await removeFile(roots, realPath, durability);
+    else await removeUnusedFolder(roots, realPath, durability);
+    return before;
+  });
+  await emitRemoved(paths, path, resolved, durability);
 }
 
-async function tellRemoved(paths: AccountPaths, path: VirtualPath, place: string, durability: Durability): Promise<void> {
+async function emitRemoved(paths: AccountPaths, path: VirtualPath, resolvedPath: string, durability: Durability): Promise<void> {
   await paths.forgetLocks(path);
   try {
     await paths.emitDurable(eventIds.folderRemoved, path, {}, durability);
   } finally {
-    await endUploadsBelow(paths, place);
+    await endUploadsBelow(paths, resolvedPath);
   }
 }
 
-/** What decides about the deletion of a folder on the way. */
+/** Conditions of the deletion of a folder. */
 export interface FolderDeletion {
-  /** Runs with what the name means just before the first removal; throwing keeps the folder. */
+  /** Runs with the current entry just before the first removal; throwing keeps the folder. */
   verify?: ((current: Entry) => void) | undefined;
-  /** Ends it when aborted; its reason is a `ServiceError`. */
+  /** Ends the deletion when aborted; its reason is a `ServiceError`. */
   stop?: AbortSignal | undefined;
 }
 
@@ -72,17 +73,17 @@ export interface FolderDeletion {
  * Deletes a folder with all it holds; event `folderRemoved` or `folderRemovalFailed`. Every member's permission is checked before the
  * first removal; an empty folder needs `delete-folder` alone.
  *
- * @returns what was left behind; empty when all is gone
- * @throws ServiceError the reason of `stop` when that ended it with a part of the folder still there
+ * @returns members that are left behind; empty when all is gone
+ * @throws ServiceError the reason of `stop` when that left a part of the folder
  */
 export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { verify, stop }: FolderDeletion): Promise<LeftBehind[]> {
   const { environment, mounts } = paths;
   const durability = new Durability();
   let left: LeftBehind[];
-  let place: string;
+  let resolved: string;
   try {
     const realPath = await removablePath(paths, path, 'deleteFolder');
-    place = resolveParent(realPath);
+    resolved = resolveParent(realPath);
     const current = paths.entryAt(path);
     if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
     verify?.(current);
@@ -92,16 +93,15 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { ver
   } catch (error) {
     throw paths.reported(eventIds.folderRemovalFailed, path, error);
   } finally {
-    environment.quotas.removed(mounts.roots);
+    environment.quotas.usage(mounts.roots).removed();
   }
   if (left.length === 0) {
-    await tellRemoved(paths, path, place, durability);
+    await emitRemoved(paths, path, resolved, durability);
     return left;
   }
   if (durability.fault !== undefined) paths.notDurable(durability.fault, path);
-  await paths.emitDurable(eventIds.folderRemovalFailed, path, {
-    details: left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100),
-  });
+  const details = left.map((item) => `${item.relativePath}: ${item.message}`).slice(0, 100);
+  await paths.emitDurable(eventIds.folderRemovalFailed, path, { details });
   return left;
 }
 

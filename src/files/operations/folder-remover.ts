@@ -167,11 +167,7 @@ async function removeEmptyFolder(roots: RealRoots, path: string, durability: Dur
   await changeInParent(roots, path, durability, (member) => rmdirSync(member));
 }
 
-/**
- * Removes one file, or a link to one.
- *
- * @throws ServiceError `not-found`, `is-folder`, `forbidden`
- */
+/** Removes one file, or a link to one. @throws ServiceError `not-found`, `is-folder`, `forbidden` */
 export async function removeFile(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const { freed } = await changeInParent(roots, path, durability, (member) => {
     const stats = lstatSync(member);

@@ -1,26 +1,27 @@
 import { basename } from 'node:path';
 import { eventIds } from '../../events/event-ids.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, denied } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { openParent } from '../disk/opened.ts';
+import type { RealRoots } from '../disk/real-roots.ts';
 import { checkPathLength } from '../disk/system-errors.ts';
 import { walkTree } from '../disk/walk-tree.ts';
-import type { Entry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
 import { endUploadsBelow } from '../uploads/end-upload.ts';
-import { type Moved, type MoveEnds, type MoveOptions, relocate } from './relocate.ts';
+import type { RandomUpload } from './random-upload.ts';
+import { type Move, type MoveEnd, type MoveOptions, relocate } from './relocate.ts';
 import { checkFree, checkReplaceable } from './replacement.ts';
 
 /**
- * Moves a file or a folder. A file at the destination is replaced atomically; a folder is set aside first and comes back when
- * the move fails. Between file systems: copied to a hidden place beside the destination, synced, put in place, and only
- * then is the source removed, so that a failure at any moment leaves the source whole.
+ * Moves a file or a folder. A file at the destination is replaced atomically; a folder is set aside first and comes back when the move
+ * fails. Between file systems: copied to a hidden name beside the destination, synced, put in place, and only then is the source removed,
+ * so that a failure at any moment leaves the source whole.
  *
- * Permissions (docs/spec/webdav.md#replacing): `rename` on both ends, on every member of a folder too; to replace something also what
- * `checkReplaceable` asks for. Events `fileMoveStarted` or `folderMoveStarted`, then `folderRemoved` for a folder that was replaced and `fileRenamed` or `folderRenamed`, on disk when the
- * promise resolves, and `fileUploaded` for a file that had a temporary name; or `renameFailed`.
+ * Permissions (docs/spec/webdav.md#replacing): `rename` on both ends, on every member of a folder too; to replace something also those of
+ * `checkReplaceable`. Events `fileMoveStarted` or `folderMoveStarted`, then `folderRemoved` for a replaced folder and `fileRenamed` or
+ * `folderRenamed`, on disk when the promise resolves, and `fileUploaded` for a file that had a temporary name; or `renameFailed`.
  *
  * @returns whether the destination was free before
  * @throws ServiceError `forbidden`, `not-found`, `parent-missing`, `destination-exists`, `exists` for a file and a folder, `locked`
@@ -31,56 +32,90 @@ export async function moveEntry(
   to: VirtualPath,
   options: MoveOptions,
 ): Promise<{ created: boolean }> {
+  const { roots } = paths.mounts;
+  const usage = paths.environment.quotas.usage(roots);
   const data = { destination: to };
   const durability = new Durability();
-  let ends: MoveEnds | undefined;
-  let moved: Moved & { isFolder: boolean; sizeBytes: number; source: string; target: string };
-  const endMove = paths.environment.quotas.beginMove(paths.mounts.roots);
+  let source: MoveEnd | undefined;
+  let target: MoveEnd | undefined;
+  let move: Move;
+  let replaced: 'file' | 'folder' | undefined;
+  const endMove = usage.beginMove();
   try {
     checkMove(paths, from, to, options);
     const { realFrom, realTo } = realEnds(paths, from, to);
     const entry = paths.entryAt(from);
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(entry);
-    ends = openEnds(paths, realFrom, realTo);
-    await checkChange(paths, from, to, entry, options, ends);
+    source = openEnd(roots, realFrom);
+    target = openEnd(roots, realTo);
+    move = { paths, from, to, entry, source, target, options, durability };
+    await checkEnds(move);
     paths.emit(entry.isFolder ? eventIds.folderMoveStarted : eventIds.fileMoveStarted, from, data);
-    moved = {
-      ...(await relocate(paths, from, to, entry, ends, options, durability)),
-      isFolder: entry.isFolder,
-      sizeBytes: entry.sizeBytes,
-      source: `${ends.source.realPath}/${ends.sourceName}`,
-      target: `${ends.target.realPath}/${ends.targetName}`,
-    };
-    if (moved.replaced) paths.environment.quotas.removed(paths.mounts.roots);
+    replaced = await relocate(move);
+    if (replaced) usage.removed();
   } catch (error) {
     throw paths.reported(eventIds.renameFailed, from, error, data);
   } finally {
-    ends?.source.close();
-    ends?.target.close();
+    source?.folder.close();
+    target?.folder.close();
     endMove();
   }
   await paths.forgetLocks(from);
-  const replaced = moved.replaced ? true : undefined;
-  const told = [paths.draft(moved.isFolder ? eventIds.folderRenamed : eventIds.fileRenamed, from, { ...data, replaced })];
-  if (moved.replaced === 'folder') told.unshift(paths.draft(eventIds.folderRemoved, to));
+  const { isFolder, sizeBytes } = move.entry;
+  const hasReplaced = replaced ? true : undefined;
+  const drafts = [paths.draft(isFolder ? eventIds.folderRenamed : eventIds.fileRenamed, from, { ...data, replaced: hasReplaced })];
+  if (replaced === 'folder') drafts.unshift(paths.draft(eventIds.folderRemoved, to));
   const { isTemporaryName = () => false } = options;
-  if (!moved.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))
-    told.push(paths.draft(eventIds.fileUploaded, to, { total_write: moved.sizeBytes, uploaded_as: from, replaced }));
+  if (!isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))
+    drafts.push(paths.draft(eventIds.fileUploaded, to, { total_write: sizeBytes, uploaded_as: from, replaced: hasReplaced }));
   try {
-    await paths.emitDone(durability, told);
+    await paths.emitDone(durability, drafts);
   } finally {
-    if (moved.isFolder) await endUploadsBelow(paths, moved.source, moved.target);
+    if (isFolder) await endUploadsBelow(paths, move.source.realPath, move.target.realPath);
   }
-  return { created: !moved.replaced };
+  return { created: !replaced };
 }
 
 /**
- * What is asked of every move before anything is looked at, of an upload under way as of a file.
+ * Renames a file that is being uploaded, and the old one of its name with it; event `fileRenamed` or `renameFailed`.
  *
- * @throws ServiceError `forbidden`, `destination-exists`, or as `checkNesting`
+ * @throws ServiceError as `moveEntry`
  */
-export function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPath, options: MoveOptions): void {
+export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to: VirtualPath, options: MoveOptions): Promise<void> {
+  const from = upload.path;
+  const target = paths.mounts.locate(to);
+  if (paths.entryAt(from)) {
+    // `fileUploaded` comes at the end of the upload.
+    const moving = moveEntry(paths, from, to, { ...options, isTemporaryName: undefined });
+    return followChange(moving, () => upload.moveTo(to, paths.writable(target)));
+  }
+  const data = { destination: to };
+  const rename = async () => {
+    checkMove(paths, from, to, options);
+    if (target.isFixed) throw fixedFolder();
+    await paths.requireUnlocked(to, 'tree');
+    const realTo = paths.writable(target);
+    await checkReplaceable(paths, to, realTo, await upload.entry(), options);
+    await upload.moveTo(to, realTo);
+  };
+  await paths.orReportAsync(eventIds.renameFailed, from, rename, data);
+  await paths.emitDurable(eventIds.fileRenamed, from, data);
+}
+
+/** Lets an upload follow a change of its path, also if the disk may not keep that change. */
+export async function followChange(change: Promise<unknown>, follow: () => Promise<void> | void): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (isServiceError(error, 'not-durable')) await follow();
+    throw error;
+  }
+  await follow();
+}
+
+/** Checks every move before the disk is touched. @throws ServiceError `forbidden`, `destination-exists`, or as `checkNesting` */
+function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPath, options: MoveOptions): void {
   paths.require(from, 'rename');
   paths.require(to, 'rename');
   paths.environment.events.assertWritable();
@@ -89,68 +124,50 @@ export function checkMove(paths: AccountPaths, from: VirtualPath, to: VirtualPat
 }
 
 /** @throws ServiceError `destination-overlaps` for a move to itself, into itself, or onto what holds it (RFC 4918 §9.9.4) */
-export function checkNesting(from: VirtualPath, to: VirtualPath): void {
-  if (from === to) throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
-  if (isWithin(to, from)) throw new ServiceError('destination-overlaps', 'A folder cannot go into itself.');
-  if (isWithin(from, to)) throw new ServiceError('destination-overlaps', 'The destination holds the source.');
+export function checkNesting(source: string, target: string): void {
+  if (source === target) throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
+  if (isWithin(target, source)) throw new ServiceError('destination-overlaps', 'A folder cannot go into itself.');
+  if (isWithin(source, target)) throw new ServiceError('destination-overlaps', 'The destination holds the source.');
 }
 
 function realEnds(paths: AccountPaths, from: VirtualPath, to: VirtualPath): { realFrom: string; realTo: string } {
   const source = paths.mounts.locate(from);
   const target = paths.mounts.locate(to);
-  if (source.isFixed || target.isFixed)
-    throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be moved or replaced.');
+  if (source.isFixed || target.isFixed) throw fixedFolder();
   return { realFrom: paths.real(source), realTo: paths.writable(target) };
 }
 
-function openEnds(paths: AccountPaths, realFrom: string, realTo: string): MoveEnds {
-  const { roots } = paths.mounts;
-  const source = openParent(roots, realFrom);
-  try {
-    const target = openParent(roots, realTo);
-    return { source, sourceName: basename(realFrom), target, targetName: basename(realTo) };
-  } catch (error) {
-    source.close();
-    throw error;
-  }
+function fixedFolder(): ServiceError {
+  return new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be moved or replaced.');
 }
 
-async function checkChange(
-  paths: AccountPaths,
-  from: VirtualPath,
-  to: VirtualPath,
-  entry: Entry,
-  options: MoveOptions,
-  ends: MoveEnds,
-): Promise<void> {
-  checkNotSame(paths, ends);
+function openEnd(roots: RealRoots, realPath: string): MoveEnd {
+  const folder = openParent(roots, realPath);
+  const name = basename(realPath);
+  return { folder, name, realPath: `${folder.realPath}/${name}` };
+}
+
+async function checkEnds(move: Move): Promise<void> {
+  const { paths, from, to, entry, source, target, options } = move;
+  const { roots } = paths.mounts;
+  // Two virtual paths may lead to one real path: through virtual folders that overlap, or links.
+  checkNesting(source.realPath, target.realPath);
+  if (roots.isHeldBy(source.realPath) || roots.isHeldBy(target.realPath)) throw fixedFolder();
   await paths.requireUnlocked(from, 'tree');
   await paths.requireUnlocked(to, 'tree');
-  if (entry.isFolder && !entry.isLink) await checkMembers(paths, from, to, ends);
-  await checkReplaceable(paths, to, `${ends.target.realPath}/${ends.targetName}`, entry, options);
+  if (entry.isFolder && !entry.isLink) await checkMembers(move);
+  await checkReplaceable(paths, to, target.realPath, entry, options);
 }
 
-// Two virtual paths may lead to one real place: through virtual folders that overlap, or links.
-function checkNotSame(paths: AccountPaths, ends: MoveEnds): void {
-  const source = `${ends.source.realPath}/${ends.sourceName}`;
-  const target = `${ends.target.realPath}/${ends.targetName}`;
-  if (source === target) throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
-  if (isWithin(ends.target.realPath, source)) throw new ServiceError('destination-overlaps', 'A folder cannot go into itself.');
-  if (isWithin(ends.source.realPath, target)) throw new ServiceError('destination-overlaps', 'The destination holds the source.');
-  if (paths.mounts.roots.isHeldBy(source) || paths.mounts.roots.isHeldBy(target))
-    throw new ServiceError('fixed-folder', 'The home folder and virtual folders cannot be moved or replaced.');
-}
-
-// Rules go by path, so a move must not carry a member to where other rules hold without `rename` there. Nor must it take one out of a quota,
-// which counts what has a path: where paths become longer.
-async function checkMembers(paths: AccountPaths, from: VirtualPath, to: VirtualPath, ends: MoveEnds): Promise<void> {
+// Permission rules go by path, so a move must not carry a member to a path where it lacks `rename`. Nor must longer paths take a member out
+// of a quota, which counts only what has a path.
+async function checkMembers({ paths, from, to, source, target }: Move): Promise<void> {
   const { permissions, quotaSizeBytes } = paths.account;
-  const [source, target] = [`${ends.source.realPath}/${ends.sourceName}`, `${ends.target.realPath}/${ends.targetName}`];
-  const mayLeaveQuota = quotaSizeBytes > 0 && Buffer.byteLength(target) > Buffer.byteLength(source);
+  const mayLeaveQuota = quotaSizeBytes > 0 && Buffer.byteLength(target.realPath) > Buffer.byteLength(source.realPath);
   if (!permissions.hasRules && !mayLeaveQuota) return;
-  for await (const { relativePath } of walkTree(paths.mounts.roots, source)) {
+  for await (const { relativePath } of walkTree(paths.mounts.roots, source.realPath)) {
     if (relativePath === '') continue;
-    checkPathLength(`${target}/${relativePath}`);
+    checkPathLength(`${target.realPath}/${relativePath}`);
     for (const end of [from, to]) if (!permissions.allowsAny(`${end}/${relativePath}` as VirtualPath, neededRights.rename)) throw denied();
   }
 }

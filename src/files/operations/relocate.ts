@@ -10,158 +10,134 @@ import { inodeAt, temporaryName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { removeAll, type SetAside, setAside } from './folder-remover.ts';
 import { checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
-import { copyTree, isSameState, type TreeState, treeState } from './tree-copy.ts';
+import { copyTree, isSameState, treeState } from './tree-copy.ts';
 
 export interface MoveOptions extends ReplacementRules {
-  /** Refuses by throwing; runs with the source, and again in the turn of the rename. */
+  /** Refuses by throwing; runs with the source, and again under the mutex of the rename. */
   verify?: ((source: Entry) => void) | undefined;
-  /** Which names files have only until they are whole: one that gets another name was uploaded under that. */
+  /** Recognizes names that files have only during their upload: a file that gets another name was uploaded under that. */
   isTemporaryName?: ((name: string) => boolean) | undefined;
 }
 
-/** Both ends of a move, opened. */
-export interface MoveEnds {
-  source: OpenedFolder;
-  sourceName: string;
-  target: OpenedFolder;
-  targetName: string;
+/** One end of a move: a name in an opened folder. */
+export interface MoveEnd {
+  folder: OpenedFolder;
+  name: string;
+  realPath: string;
 }
 
-/** What became of a move. */
-export interface Moved {
-  /** What stood at the destination. */
+/** A move whose ends are open. */
+export interface Move {
+  paths: AccountPaths;
+  from: VirtualPath;
+  to: VirtualPath;
+  /** The source. */
+  entry: Entry;
+  source: MoveEnd;
+  target: MoveEnd;
+  options: MoveOptions;
+  /** Gets the fault of a disk that failed after the move was made. */
+  durability: Durability;
+}
+
+/** The outcome of a rename. */
+interface Put {
   replaced: 'file' | 'folder' | undefined;
-}
-
-interface Put extends Moved {
   aside?: SetAside;
   freed?: Promise<void> | undefined;
 }
 
-/** Moves, and syncs both folders. @param durability has the fault of a disk that failed once the move was made */
-export async function relocate(
-  paths: AccountPaths,
-  from: VirtualPath,
-  to: VirtualPath,
-  entry: Entry,
-  ends: MoveEnds,
-  options: MoveOptions,
-  durability: Durability,
-): Promise<Moved> {
+/** Moves, and syncs both folders. @returns what the move replaced */
+export async function relocate(move: Move): Promise<Put['replaced']> {
+  const { source, target, durability } = move;
   let put: Put;
   try {
-    put = await inTurn(paths, ends, () => putInPlace(paths, from, to, ends, options, entry, ends.source.member(ends.sourceName)));
+    put = await putInPlace(move, source.folder.member(source.name));
   } catch (error) {
     if (systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
-    put = await relocateAcross(paths, from, to, entry, ends, options, durability);
+    put = await relocateAcross(move);
   }
-  await durability.syncFolder(ends.target.fd);
-  await durability.syncFolder(ends.source.fd);
-  // What a power cut may give its name back to stays: the next start puts it back, or removes it.
+  await durability.syncFolder(target.folder.fd);
+  await durability.syncFolder(source.folder.fd);
+  // A folder whose name may come back with a power cut stays: the next start puts it back, or removes it.
   if (durability.fault === undefined) await durability.attempt(async () => put.aside?.remove());
   await put.freed;
-  return { replaced: put.replaced };
+  return put.replaced;
 }
 
-/**
- * Gives what stands at `member` the destination's name, all in one turn: conditions, the way cleared, the rename.
- */
-async function putInPlace(
-  paths: AccountPaths,
-  from: VirtualPath,
-  to: VirtualPath,
-  ends: MoveEnds,
-  options: MoveOptions,
-  entry: Entry,
-  member: string,
-): Promise<Put> {
-  await checkReplaceable(paths, to, `${ends.target.realPath}/${ends.targetName}`, entry, options);
-  const current = paths.entryAt(from);
-  if (current) options.verify?.(current);
-  const source = lstatSync(member);
-  const existing = lstatSync(ends.target.member(ends.targetName), { throwIfNoEntry: false });
-  if (existing) checkKnown(existing, options);
-  const target = ends.target.member(ends.targetName);
-  const isFolder = entry.isFolder && !entry.isLink;
-  if (existing && !isFolder && existing.ino === source.ino && existing.dev === source.dev) {
-    // Two names of one file: rename(2) would do nothing and leave both.
-    unlinkSync(member);
-    return { replaced: 'file' };
-  }
-  if (!existing) {
-    renameSync(member, target);
-    return { replaced: undefined };
-  }
-  const replaced = paths.entryAt(to)?.isFolder ? 'folder' : 'file';
-  if (!isFolder && !existing.isDirectory()) {
-    const { freed } = freeInBackground(target, existing, () => renameSync(member, target));
-    return { replaced, freed };
-  }
-  const aside = setAside(ends.target, ends.targetName, paths.mounts.roots, paths.environment.temporaries);
-  try {
-    renameSync(member, target);
-  } catch (error) {
-    aside.putBack();
-    throw error;
-  }
-  return { replaced, aside };
+/** Gives what is at `member` the destination's name, all under one mutex: conditions, removal of the destination, rename. */
+function putInPlace({ paths, from, to, entry, source, target, options }: Move, member: string): Promise<Put> {
+  const { roots } = paths.mounts;
+  return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
+    await checkReplaceable(paths, to, target.realPath, entry, options);
+    const current = paths.entryAt(from);
+    if (current) options.verify?.(current);
+    const { ino, dev } = lstatSync(member);
+    const targetMember = target.folder.member(target.name);
+    const existing = lstatSync(targetMember, { throwIfNoEntry: false });
+    if (!existing) {
+      renameSync(member, targetMember);
+      return { replaced: undefined };
+    }
+    checkKnown(existing, options);
+    const isFolder = entry.isFolder && !entry.isLink;
+    if (!isFolder && existing.ino === ino && existing.dev === dev) {
+      // rename(2) does nothing with two names of one file, and leaves both.
+      unlinkSync(member);
+      return { replaced: 'file' };
+    }
+    const replaced = paths.entryAt(to)?.isFolder ? 'folder' : 'file';
+    if (!isFolder && !existing.isDirectory()) {
+      const { freed } = freeInBackground(targetMember, existing, () => renameSync(member, targetMember));
+      return { replaced, freed };
+    }
+    const aside = setAside(target.folder, target.name, roots, paths.environment.temporaries);
+    try {
+      renameSync(member, targetMember);
+    } catch (error) {
+      aside.putBack();
+      throw error;
+    }
+    return { replaced, aside };
+  });
 }
 
-// A link that leads nowhere is replaced like a file; devices and the like are not.
+// A broken link is replaced like a file; devices and the like are not replaced.
 function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
   if (mayReplace === 'nothing') throw destinationExists();
   if (!existing.isFile() && !existing.isDirectory() && !existing.isSymbolicLink())
     throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-function inTurn<T>(paths: AccountPaths, ends: MoveEnds, action: () => Promise<T>): Promise<T> {
-  return paths.environment.pathMutex.runExclusive(
-    [`${ends.source.realPath}/${ends.sourceName}`, `${ends.target.realPath}/${ends.targetName}`],
-    action,
-  );
-}
-
-async function relocateAcross(
-  paths: AccountPaths,
-  from: VirtualPath,
-  to: VirtualPath,
-  entry: Entry,
-  ends: MoveEnds,
-  options: MoveOptions,
-  durability: Durability,
-): Promise<Put> {
+async function relocateAcross(move: Move): Promise<Put> {
+  const { paths, from, source, target, options, durability } = move;
   const { temporaries } = paths.environment;
   const { roots } = paths.mounts;
   const hidden = temporaryName();
-  const hiddenPath = `${ends.target.realPath}/${hidden}`;
+  const hiddenPath = `${target.folder.realPath}/${hidden}`;
   temporaries.add(hiddenPath);
-  let source: SetAside | undefined;
+  let aside: SetAside | undefined;
   let put: Put;
   try {
-    const copied = await copyTree(roots, ends.source, ends.sourceName, ends.target.member(hidden));
+    const hiddenMember = target.folder.member(hidden);
+    const copied = await copyTree(roots, source.folder, source.name, hiddenMember);
     const current = paths.entryAt(from);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
-    // From here on nothing new can come into the source, so what is removed below is what was copied.
-    const inode = inodeAt(ends.target.member(hidden)) ?? '';
-    const successor = { path: `${ends.target.realPath}/${ends.targetName}`, inode };
-    source = setAside(ends.source, ends.sourceName, roots, temporaries, successor);
-    await checkUnchanged(copied, source);
-    const member = ends.target.member(hidden);
-    put = await inTurn(paths, ends, () => putInPlace(paths, from, to, ends, { ...options, verify: undefined }, entry, member));
+    // From here on nothing can be added to the source, so the removal below removes only what was copied.
+    const successor = { path: target.realPath, inode: inodeAt(hiddenMember) ?? '' };
+    aside = setAside(source.folder, source.name, roots, temporaries, successor);
+    if (!isSameState(copied, await treeState(aside.realPath)))
+      throw new ServiceError('unavailable', 'The source changed while it was moved; try again.');
+    put = await putInPlace({ ...move, options: { ...options, verify: undefined } }, hiddenMember);
   } catch (error) {
-    source?.putBack();
+    aside?.putBack();
     if (await removeAll(roots, hiddenPath).catch(() => false)) temporaries.delete(hiddenPath);
     throw asServiceError(error);
   }
-  await durability.syncFolder(ends.target.fd);
+  await durability.syncFolder(target.folder.fd);
   temporaries.delete(hiddenPath);
-  const replacedSource = source;
-  if (durability.fault === undefined) await durability.attempt(() => replacedSource.remove());
+  const sourceAside = aside;
+  if (durability.fault === undefined) await durability.attempt(() => sourceAside.remove());
   return put;
-}
-
-async function checkUnchanged(copied: TreeState, source: SetAside): Promise<void> {
-  if (!isSameState(copied, await treeState(source.realPath)))
-    throw new ServiceError('unavailable', 'The source changed while it was moved; try again.');
 }

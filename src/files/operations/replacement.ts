@@ -3,24 +3,23 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import type { Entry } from '../entry.ts';
 
-/** What COPY and MOVE may put something in the place of (docs/spec/webdav.md#replacing). */
+/** What COPY and MOVE may replace (docs/spec/webdav.md#replacing). */
 export interface ReplacementRules {
-  /** What may be replaced: `nothing`, a `file`, or a folder with all it holds too (`anything`). */
+  /** `anything` includes a folder with all it holds. */
   mayReplace: 'nothing' | 'file' | 'anything';
   /** Whether a file may replace a folder and a folder a file, as in RFC 4918 §9.8.4. */
   acrossKinds: boolean;
 }
 
-/** @throws ServiceError `precondition-failed` when something stands at a destination where nothing may be replaced */
+/** @throws ServiceError `destination-exists` when the destination exists and nothing may be replaced */
 export function checkFree(paths: AccountPaths, to: VirtualPath, { mayReplace }: ReplacementRules): void {
   if (mayReplace === 'nothing' && paths.entryAt(to)) throw destinationExists();
 }
 
 /**
- * Whether `source` may replace what stands at the destination: by the rules, and by the rights to remove it there, for a folder those of
- * every member.
+ * Checks that `source` may replace the destination: by the rules, and by the rights to remove it, for a folder those of every member.
  *
- * @param realTo the destination on disk
+ * @param realTo real path of the destination
  * @throws ServiceError `destination-exists`, `exists` for a file and a folder, `fixed-folder`, `forbidden`
  */
 export async function checkReplaceable(
@@ -45,7 +44,7 @@ export async function checkReplaceable(
   await paths.deletableFolders(to, realTo, existing);
 }
 
-/** What is thrown where something stands that the request does not allow to be replaced. */
+/** The error for a destination that must not be replaced. */
 export function destinationExists(): ServiceError {
   return new ServiceError('destination-exists', 'The destination exists and must not be overwritten.');
 }

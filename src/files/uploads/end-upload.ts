@@ -47,11 +47,7 @@ export function uploadEventUuid(uploadId: string, eventId: number): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/**
- * What the events of an upload carry that may take several requests.
- *
- * @param requests that brought content
- */
+/** What the events of an upload carry that may take several requests. @param requests that brought content */
 export function resumedData(record: UploadRecord, requests = record.requests, sizeBytes = record.offsetBytes): Record<string, unknown> {
   return {
     ...transferData(record.activeMs / 1000, sizeBytes, 'write'),

@@ -79,11 +79,7 @@ export class ResumableUpload {
     return this.#receiving?.writer.sizeBytes ?? this.#record.offsetBytes;
   }
 
-  /**
-   * Notes the size of the whole.
-   *
-   * @throws ServiceError `too-large` for more than a file of this account may have
-   */
+  /** Notes the size of the whole. @throws ServiceError `too-large` for more than a file of this account may have */
   async setLength(lengthBytes: number): Promise<void> {
     this.#paths.checkFileSize(lengthBytes);
     if (this.#record.lengthBytes === undefined) await this.#change({ lengthBytes });
@@ -329,7 +325,7 @@ export class ResumableUpload {
       await receiving?.writer.discard();
       removeContent(this.#record.contentPath);
       this.#record = await emitEnd(environment, this.#hold, context);
-      environment.quotas.removed(mounts.roots);
+      environment.quotas.usage(mounts.roots).removed();
     } finally {
       await receiving?.writer.leave();
       this.release();

@@ -132,11 +132,7 @@ export interface UploadHold {
  * Every implementation passes `test/contracts/upload-store.ts`.
  */
 export interface UploadStore {
-  /**
-   * Keeps a new upload.
-   *
-   * @throws ServiceError `too-many-requests` when the account has as many as it may have
-   */
+  /** Keeps a new upload. @throws ServiceError `too-many-requests` when the account has as many as it may have */
   add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord>;
   /** The upload of an ID, however it was made up; undefined when there is none. It may be over, or past its time. */
   find(id: string): Promise<UploadRecord | undefined>;
