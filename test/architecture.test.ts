@@ -46,6 +46,7 @@ const homes: Record<string, string[]> = {
     'src/state/redis/locks.ts',
     'src/lib/redis/redis-values.ts',
     'src/server/nodes/node-messages.ts',
+    'src/server/supervisor/',
     'src/http/options.ts',
     'src/http/appearance-options.ts',
     'src/monitor/options.ts',

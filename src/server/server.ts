@@ -32,8 +32,7 @@ import { OwnListeners } from './own-listeners.ts';
 import { makeParts, type RequestParts, startMethods, stopMethods } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
-import type { Calls } from './supervisor/calls.ts';
-import type { NodeApi, NodeSetup, SupervisorApi } from './supervisor/protocol.ts';
+import type { NodeSetup, SupervisorCalls } from './supervisor/protocol.ts';
 import { shareOfNode } from './supervisor/share-of-node.ts';
 
 /** What one configuration makes, without listeners. */
@@ -67,7 +66,7 @@ export interface ServerDependencies {
   /** What the configuration was read from. */
   file?: ConfigFile;
   /** The supervisor that started this process as one of several nodes. */
-  supervisor?: { setup: NodeSetup; calls: Calls<NodeApi, SupervisorApi> };
+  supervisor?: { setup: NodeSetup; calls: SupervisorCalls };
 }
 
 /** A server: everything that one configuration starts. Joins its parts, as the only place that knows them all. */

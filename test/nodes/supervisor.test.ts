@@ -1,65 +1,102 @@
 import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { EventEmitter } from 'node:events';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
-import type { NodeProcess } from '../../src/server/supervisor/member.ts';
 import { Supervisor } from '../../src/server/supervisor/supervisor.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
 import { testConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** A process that is none. @param starts whether it says that it has started; else it ends at once */
-function fakeProcess(starts: boolean): NodeProcess & { end(how: string): void } {
-  let end: (how: string) => void = () => {};
-  let tell: (message: unknown) => void = () => {};
-  const ended = new Promise<string>((resolve) => {
-    end = resolve;
-  });
-  if (!starts) setImmediate(() => end('exit code 9'));
-  return {
-    pid: 1,
-    hears: Promise.resolve(),
-    ended,
-    send: (message) => {
-      const [, id, name] = message as [string, number, string];
-      if (name === 'start') setImmediate(() => tell(['done', id, { listening: [], files: new Map() }]));
-      if (name === 'stop') setImmediate(() => tell(['done', id, true]));
-    },
-    onMessage: (listener) => {
-      tell = listener;
-    },
-    disconnect: () => end('exit code 0'),
-    kill: () => end('signal SIGKILL'),
-    end: (how) => end(how),
-  };
+const { hostileMessages } = createRequire(import.meta.url)(
+  join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/hostile-messages.cjs'),
+) as {
+  hostileMessages: unknown[];
+};
+
+/** A message between supervisor and node. */
+type Message = ['call', id: number, name: string, args: unknown[]] | ['done' | 'failed', id: number, value: unknown];
+
+/** A process that is none, and replies to what it is called. @param starts whether it says that it has started; else it ends at once */
+class FakeProcess extends EventEmitter {
+  readonly pid = 1;
+  connected = true;
+  readonly calls: Message[] = [];
+  readonly replies: Message[] = [];
+  readonly #starts: boolean;
+
+  constructor(starts = true) {
+    super();
+    this.#starts = starts;
+    this.once('newListener', () => this.tell(['call', 0, 'hello', []]));
+  }
+
+  send(message: Message): boolean {
+    if (message[0] !== 'call') return message[1] === 0 || this.replies.push(message) > 0;
+    const [, id, name] = message;
+    this.calls.push(message);
+    if (name === 'start' && !this.#starts) setImmediate(() => this.end(9, null));
+    else if (name === 'start') this.tell(['done', id, { listening: [], files: new Map() }]);
+    if (name === 'stop') this.tell(['done', id, true]);
+    return true;
+  }
+
+  /** Tells the supervisor something. */
+  tell(message: unknown): void {
+    setImmediate(() => this.emit('message', message));
+  }
+
+  disconnect(): void {
+    this.end(0, null);
+  }
+
+  kill(): void {
+    this.end(null, 'SIGKILL');
+  }
+
+  end(code: number | null, signal: string | null): void {
+    this.connected = false;
+    this.emit('exit', code, signal);
+  }
 }
 
-test('a node that cannot be replaced is tried again with longer and longer pauses, at most ten seconds; then it is given up', async (t) => {
+/** A supervisor of processes that are none. @param fork gives the next one */
+async function supervisorOf(t: TestContext, nodes: number, fork: () => FakeProcess) {
   const clock = new ManualClock();
   const lines: string[] = [];
-  const log = createLog({ level: 'warn', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
-  const forks: { atMs: number; process: ReturnType<typeof fakeProcess> }[] = [];
   const supervisor = new Supervisor({
     loaded: await testConfig(temporaryFolder(t)),
-    nodes: 1,
-    fork: () => {
-      const process = fakeProcess(forks.length === 0);
-      forks.push({ atMs: clock.monotonicMs(), process });
-      return process;
-    },
+    nodes,
+    fork: () => fork() as unknown as ChildProcess,
     file: undefined,
     nodeLog: { level: 'error', format: 'json', colour: false },
     prepareFolder: () => {},
     clock,
-    log,
+    log: createLog({ level: 'warn', format: 'json', clock: systemClock, write: (line) => lines.push(line) }),
   });
   await supervisor.start();
+  return { supervisor, clock, lines };
+}
+
+test('a node that cannot be replaced is tried again with longer and longer pauses, at most ten seconds; then it is given up', async (t) => {
+  const forks: { atMs: number; process: FakeProcess }[] = [];
+  let nowMs = () => 0;
+  const { supervisor, clock, lines } = await supervisorOf(t, 1, () => {
+    const process = new FakeProcess(forks.length === 0);
+    forks.push({ atMs: nowMs(), process });
+    return process;
+  });
+  nowMs = () => clock.monotonicMs();
+  if (forks[0]) forks[0].atMs = nowMs();
   let reason = '';
   void supervisor.givenUp.then((text) => {
     reason = text;
   });
-  forks[0]?.process.end('signal SIGKILL');
+  forks[0]?.process.kill();
   await until('it gives up', () => {
     clock.advance(50);
     return reason !== '';
@@ -74,77 +111,76 @@ test('a node that cannot be replaced is tried again with longer and longer pause
   assert.equal(await supervisor.stop(), true);
 });
 
-/** A process that starts, and asks its supervisor what it is told to ask. */
-function askingProcess() {
-  const process = fakeProcess(true);
-  let toSupervisor: (message: unknown) => void = () => {};
-  const answers: unknown[] = [];
-  const asking: typeof process = {
-    ...process,
-    onMessage: (listener) => {
-      toSupervisor = listener;
-      process.onMessage(listener);
-    },
-    send: (message) => {
-      if ((message as unknown[])[0] === 'call') process.send(message);
-      else answers.push(message);
-    },
-  };
-  return { process: asking, answers, ask: (name: string, ...args: unknown[]) => toSupervisor(['call', 7, name, args]) };
-}
-
-async function supervisorOf(t: TestContext, clock: ManualClock, processes: NodeProcess[], nodes: number): Promise<Supervisor> {
-  const supervisor = new Supervisor({
-    loaded: await testConfig(temporaryFolder(t)),
-    nodes,
-    fork: () => processes.shift() as NodeProcess,
-    file: undefined,
-    nodeLog: { level: 'error', format: 'json', colour: false },
-    prepareFolder: () => {},
-    clock,
-    log: createLog({ level: 'error', format: 'json', clock, write: () => {} }),
-  });
-  await supervisor.start();
-  return supervisor;
-}
-
 test('a node that does not answer what ends of a password wait for is not waited for for ever', async (t) => {
-  const clock = new ManualClock();
-  const { process, answers, ask } = askingProcess();
-  const supervisor = await supervisorOf(t, clock, [process, fakeProcess(true)], 2);
-  ask('accountsWritten');
-  await new Promise(setImmediate);
-  assert.deepEqual(answers, []);
+  const [asking, silent] = [new FakeProcess(), new FakeProcess()];
+  const rest = [asking, silent];
+  const { supervisor, clock } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
+  asking.tell(['call', 7, 'accountsWritten', []]);
+  await until('the other one is asked', () => silent.calls.at(-1)?.[2] === 'lookAtAccounts');
+  assert.deepEqual(asking.replies, []);
   await until('it goes on', () => {
     clock.advance(500);
-    return answers.length > 0;
+    return asking.replies.length > 0;
   });
-  assert.deepEqual(answers, [['done', 7, undefined]]);
+  assert.deepEqual(asking.replies, [['done', 7, undefined]]);
   assert.equal(await supervisor.stop(), true);
 });
 
+const figures = (value: number) => [
+  { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value, labels: {} }] },
+];
+
+/** What a node was told of the figures of the others, by name. */
+function toldFigures({ replies }: FakeProcess) {
+  const [, , told] = replies.at(-1) as Message as ['done', number, { others: ReturnType<typeof figures>[] }];
+  return told.others.flat().map(({ name, values }) => [name, values.map(({ value }) => value)]);
+}
+
 test('what a node showed of itself is counted after its death, even if no other node showed it', async (t) => {
-  const clock = new ManualClock();
-  const [first, second] = [askingProcess(), askingProcess()];
-  const rest: NodeProcess[] = [first.process, second.process, fakeProcess(true)];
-  const supervisor = await supervisorOf(t, clock, rest, 2);
-  const answered = (answers: unknown[]) =>
+  const [first, second] = [new FakeProcess(), new FakeProcess()];
+  const rest = [first, second, new FakeProcess()];
+  const { supervisor, clock } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
+  const answered = ({ replies }: FakeProcess) =>
     until('it is answered', () => {
       clock.advance(500);
-      return answers.length > 0;
+      return replies.length > 0;
     });
-  first.ask('figures', [
-    { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value: 4, labels: {} }] },
-  ]);
-  await answered(first.answers);
-  first.process.end('signal SIGKILL');
+  first.tell(['call', 7, 'figures', [figures(4)]]);
+  await answered(first);
+  first.kill();
   await until('it is replaced', () => rest.length === 0);
-  second.ask('figures', []);
-  await answered(second.answers);
-  const [[, , { others }]] = second.answers as [[string, number, { others: { name: string; values: { value: number }[] }[][] }]];
-  assert.deepEqual(
-    others.flat().map(({ name, values }) => [name, values.map(({ value }) => value)]),
-    [['svc_ssh_logins_total', [4]]],
-  );
+  second.tell(['call', 7, 'figures', [[]]]);
+  await answered(second);
+  assert.deepEqual(toldFigures(second), [['svc_ssh_logins_total', [4]]]);
+  assert.equal(await supervisor.stop(), true);
+});
+
+test('hostile messages of a node change nothing and are told once; a node cannot answer for another one', async (t) => {
+  const [hostile, honest] = [new FakeProcess(), new FakeProcess()];
+  const rest = [hostile, honest];
+  const { supervisor, lines } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
+  honest.tell(['call', 1, 'figures', [[]]]);
+  await until('the hostile one is asked', () => hostile.calls.at(-1)?.[2] === 'figures');
+  hostile.tell(['done', hostile.calls.at(-1)?.[1], figures(1)]);
+  await until('the honest one is answered', () => honest.replies.length === 1);
+  assert.deepEqual(lines, []);
+  hostile.tell(['call', 1, 'figures', [figures(1)]]);
+  await until('the honest one is asked', () => honest.calls.at(-1)?.[2] === 'figures');
+  const id = honest.calls.at(-1)?.[1];
+  for (const message of [...hostileMessages, ['done', id, figures(1000)], ['failed', id, { message: 'no' }]]) hostile.tell(message);
+  honest.tell(['done', id, figures(2)]);
+  await until('it is answered', () => hostile.replies.length > 0);
+  assert.deepEqual(toldFigures(hostile), [['svc_ssh_logins_total', [2]]]);
+  assert.equal(hostile.replies.length, 1, 'to nothing else');
+  assert.equal(lines.length, 1, lines.join(''));
+  assert.match(lines[0] ?? '', /"a malformed or unexpected message of a node is ignored","node":1,/);
+  assert.ok((lines[0] ?? '').length < 300);
+  // The reply to a question that was asked does not fit: the figures of before stay.
+  hostile.tell(['call', 2, 'figures', [figures(1)]]);
+  await until('the honest one is asked again', () => honest.calls.at(-1)?.[1] !== id);
+  honest.tell(['done', honest.calls.at(-1)?.[1], [{ ...figures(9)[0], aggregator: 'constructor' }]]);
+  await until('it is answered again', () => hostile.replies.length > 1);
+  assert.deepEqual(toldFigures(hostile), [['svc_ssh_logins_total', [2]]]);
+  assert.match(lines[1] ?? '', /is ignored","node":2,/);
   assert.equal(await supervisor.stop(), true);
 });

@@ -15,12 +15,12 @@ import { writeConfig } from '../support/server.ts';
 import { startSupervised } from '../support/supervised.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
+const support = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support');
 
 test('a fault of a request ends nothing; one of no request ends the node, which is replaced, or the supervisor and all nodes', async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const services = { web: { type: 'http', port: 0 }, eyes: { type: 'monitor', port: 0 } };
-  const svc = await startSupervised(t, 2, { services }, { env: { NODE_OPTIONS: `--require ${preload}` } });
+  const svc = await startSupervised(t, 2, { services }, { env: { NODE_OPTIONS: `--require ${join(support, 'planted-faults.cjs')}` } });
   await svc.ready(2);
   const [, eyes = ''] = await svc.running.line(/eyes listening on (\S+)\/\n/);
   const internalErrors = async () =>
@@ -43,6 +43,25 @@ test('a fault of a request ends nothing; one of no request ends the node, which 
   assert.equal((await svc.running.ended).code, 70);
   await until('the nodes end, too', () => !last.some(isRunning));
   for (const number of [1, 2]) assert.equal(existsSync(join(svc.dataFolder, 'nodes', String(number), 'svc.pid')), false, 'cleanly');
+});
+
+test('supervisor and nodes go on whatever messages come from the other side, and say so once', async (t) => {
+  if (!hasProgram(t, 'redis-server')) return;
+  const env = { NODE_OPTIONS: `--require ${join(support, 'hostile-messages.cjs')}`, SVC_TEST_HOSTILE: '1' };
+  const svc = await startSupervised(t, 2, {}, { env });
+  await svc.ready(2);
+  const nodes = svc.nodes();
+  await svc.configure({ service: { headers: { 'x-reloaded': 'yes' } } });
+  svc.running.child.kill('SIGHUP');
+  await until('it is reloaded', () => svc.running.stderr().includes('"message":"configuration reloaded"'));
+  const replies = await svc.everywhere(2, () => svc.get('/home/'));
+  assert.ok(replies.every(({ status, headers }) => status === 200 && headers['x-reloaded'] === 'yes'));
+  assert.deepEqual(svc.nodes(), nodes);
+  assert.equal(await svc.stop(), 0);
+  const told = svc.running.stderr().match(/message of (a node|the supervisor) is ignored","node":\d/g) ?? [];
+  // A node that has not started has no number yet.
+  assert.deepEqual(told.toSorted(), ['message of a node is ignored","node":1', 'message of a node is ignored","node":2']);
+  assert.equal(svc.running.stderr().match(/message of the supervisor is ignored/g)?.length, 2);
 });
 
 test('one console for all nodes: it ends sessions on all, and its reload reaches all, once', { timeout: 60_000 }, async (t) => {

@@ -1,6 +1,6 @@
+import type { ChildProcess } from 'node:child_process';
 import type { Worker } from 'node:cluster';
 import { isSea } from 'node:sea';
-import type { NodeProcess } from '../../server/supervisor/member.ts';
 
 /** A connection on its way to a node, as node:cluster sends it. */
 interface Handover {
@@ -11,7 +11,7 @@ interface Handover {
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
 /** Prepares this process to start nodes: the same script, without arguments that could tell anything. */
-export async function nodeForks(): Promise<() => NodeProcess> {
+export async function nodeForks(): Promise<() => ChildProcess> {
   // A module of Node.js that is imported by name is loaded by every command.
   const { default: cluster } = await import('node:cluster');
   // Each gets connections in turn; who is quicker at accepting would get most of a burst.
@@ -26,23 +26,10 @@ export async function nodeForks(): Promise<() => NodeProcess> {
   return () => {
     const worker = cluster.fork();
     worker.once('listening', () => listening.add(worker));
-    // Messages to a process that is just ending are lost, and that is told by its end.
+    // A message that cannot be sent is told by the end of the process.
     worker.on('error', () => {});
     rescueConnections(worker, listening);
-    return {
-      pid: worker.process.pid,
-      // What comes before the script listens would be lost: it says so with its first message.
-      hears: new Promise((resolve) => worker.once('message', () => resolve())),
-      ended: new Promise((resolve) => worker.once('exit', (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`))),
-      send: (message) => {
-        if (worker.isConnected()) worker.process.send(message as object, undefined, undefined, () => {});
-      },
-      onMessage: (listener) => void worker.once('message', () => worker.on('message', listener)),
-      disconnect: () => {
-        if (worker.isConnected()) worker.process.disconnect();
-      },
-      kill: () => void worker.process.kill('SIGKILL'),
-    };
+    return worker.process;
   };
 }
 

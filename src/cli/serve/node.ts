@@ -1,11 +1,11 @@
 import { systemClock } from '../../lib/clock.ts';
 import { onOldFile, readAsRoot } from '../../lib/disk/named-file.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { createLog } from '../../lib/log.ts';
+import { createLog, type LogOptions } from '../../lib/log.ts';
 import { nothingEnded } from '../../server/listeners.ts';
 import { Server } from '../../server/server.ts';
-import { Calls } from '../../server/supervisor/calls.ts';
-import { type NodeApi, receivedConfig, type SupervisorApi } from '../../server/supervisor/protocol.ts';
+import { type Api, Calls } from '../../server/supervisor/calls.ts';
+import { nodeOffer, receivedConfig, type SupervisorCalls, supervisorOffer } from '../../server/supervisor/protocol.ts';
 import { folderOfNode } from '../../server/supervisor/share-of-node.ts';
 import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
@@ -26,15 +26,23 @@ export async function node(): Promise<number> {
   const gone = new Promise<void>((resolve) => process.once('disconnect', resolve));
   let server: Server | undefined;
   let next: Awaited<ReturnType<Server['prepareReload']>> | undefined;
+  const makeLog = (options: Pick<LogOptions, 'level' | 'format' | 'colour' | 'fields'>) =>
+    createLog({ ...options, clock: systemClock, write: (line) => process.stderr.write(line) });
+  let log = makeLog({ level: 'warn', format: 'json' });
+  const takeNext = () => {
+    const taken = next;
+    next = undefined;
+    return taken;
+  };
   const running = () => {
     if (!server) throw new ServiceError('unavailable', 'The node has not started.');
     return server;
   };
-  // A supervisor that is gone ends this process; nobody need be told.
-  const calls = new Calls<NodeApi, SupervisorApi>((message) => process.send?.(message, undefined, undefined, () => {}), {
+  const api: Api<typeof nodeOffer> = {
     async start(setup) {
+      if (server) throw new ServiceError('unavailable', 'The node has started.');
       const { number, loaded, configPath: path, dataFolderPath } = setup;
-      const log = createLog({ ...setup.log, clock: systemClock, write: (line) => process.stderr.write(line), fields: { node: number } });
+      log = makeLog({ ...setup.log, fields: { node: number } });
       endByFault(log, () => server?.flushNow());
       for (const [path, bytes] of setup.files) readAsRoot.set(path, bytes);
       onOldFile((path) => log.warn('a file that only root may read is taken as it was at the start', { path }));
@@ -48,17 +56,21 @@ export async function node(): Promise<number> {
     async prepare(loaded) {
       next = await running().prepareReload(receivedConfig(loaded));
     },
-    commit: async () => (await next?.commit()) ?? nothingEnded,
-    abort: async () => next?.abort(),
+    commit: async () => (await takeNext()?.commit()) ?? nothingEnded,
+    abort: async () => takeNext()?.abort(),
     renewTickets: (secret) => running().renewTickets(secret),
     lookAtAccounts: () => running().lookAtAccounts(),
     figures: () => running().figures(),
     stop: () => running().stop(),
     hurry: () => running().hurry(),
-  });
+  };
+  // A supervisor that is gone ends this process; nobody need be told.
+  const send = (message: unknown) => process.send?.(message, undefined, undefined, () => {});
+  const calls: SupervisorCalls = new Calls([nodeOffer, api], supervisorOffer, send, () =>
+    log.warn('a malformed or unexpected message of the supervisor is ignored'),
+  );
   process.on('message', (message) => calls.receive(message));
-  // From now on messages are heard.
-  process.send([]);
+  calls.call('hello').catch(() => {});
   await gone;
   // Nobody would start this node again: what is under way is cut.
   systemClock.after(endWithinMs, () => process.exit(exitCode.cannotRun));

@@ -1,52 +1,67 @@
-import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
+import * as z from 'zod';
+import { errorCodes, ServiceError } from '../../lib/errors.ts';
 
-/** Methods that one process offers the other. */
-type Api<T> = { [Name in keyof T]: (...args: never[]) => unknown };
+/** The forms of the calls that a process takes: arguments and reply, by name. */
+type Offer = Readonly<Record<string, readonly [z.ZodTuple, z.ZodType]>>;
 
-type Message = ['call', id: number, name: string, args: unknown[]] | ['done', id: number, value: unknown] | ['failed', id: number, Fault];
+type Arguments<T extends Offer, Name extends keyof T> = z.output<T[Name][0]>;
+type Reply<T extends Offer, Name extends keyof T> = z.output<T[Name][1]>;
 
-/** A thrown value as a message has it; without a code it was no `ServiceError`. */
-interface Fault {
-  code: ErrorCode | undefined;
-  message: string;
-}
+/** The methods behind an offer. */
+export type Api<T extends Offer> = { [Name in keyof T]: (...args: Arguments<T, Name>) => Reply<T, Name> | Promise<Reply<T, Name>> };
+
+const call = z.tuple([z.literal('call'), z.int(), z.string(), z.unknown()]);
+const done = z.tuple([z.literal('done'), z.int(), z.unknown()]);
+// A fault without a code was no `ServiceError`.
+const fault = z.strictObject({ code: z.enum(errorCodes).optional(), message: z.string().transform((text) => text.slice(0, 10_000)) });
+const message = z.union([call, done, z.tuple([z.literal('failed'), z.int(), fault])]);
 
 interface Waiting {
+  form: z.ZodType;
   resolve: (value: never) => void;
   reject: (error: unknown) => void;
 }
 
-/** Calls between supervisor and node over messages of two processes. `Own` is what this side offers, `Theirs` what the other one does. */
-export class Calls<Own extends Api<Own>, Theirs extends Api<Theirs>> {
-  readonly #send: (message: unknown) => void;
+/** Counts the calls to all processes: the reply of one never fits a call to another. */
+let lastId = 0;
+
+/**
+ * Calls between supervisor and node by messages of their processes. All that the other process sends is validated here: what does not fit the
+ * offers, or replies to nothing, is ignored and told once.
+ */
+export class Calls<Own extends Offer, Theirs extends Offer> {
   readonly #own: Own;
+  readonly #api: Api<Own>;
+  readonly #theirs: Theirs;
+  readonly #send: (message: unknown) => void;
+  #onIgnored: () => void;
   readonly #waiting = new Map<number, Waiting>();
-  #lastId = 0;
   #end: string | undefined;
 
   /** @param send gives a message to the other process, which hands it to `receive` */
-  constructor(send: (message: unknown) => void, own: Own) {
-    this.#send = send;
+  constructor([own, api]: [Own, Api<Own>], theirs: Theirs, send: (message: unknown) => void, onIgnored: () => void) {
     this.#own = own;
+    this.#api = api;
+    this.#theirs = theirs;
+    this.#send = send;
+    this.#onIgnored = onIgnored;
   }
 
-  /** @throws what the method threw, a `ServiceError` as such; ServiceError `unavailable` when the other process is gone */
-  call<Name extends keyof Theirs & string>(name: Name, ...args: Parameters<Theirs[Name]>): Promise<Awaited<ReturnType<Theirs[Name]>>> {
+  /** @throws what the method threw, a `ServiceError` as such; ServiceError `unavailable` when the other process is gone or its reply does not fit */
+  call<Name extends keyof Theirs & string>(name: Name, ...args: Arguments<Theirs, Name>): Promise<Reply<Theirs, Name>> {
     return new Promise((resolve, reject) => {
       if (this.#end !== undefined) return reject(new ServiceError('unavailable', this.#end));
-      this.#waiting.set(++this.#lastId, { resolve, reject });
-      this.#send(['call', this.#lastId, name, args] satisfies Message);
+      this.#waiting.set(++lastId, { form: (this.#theirs[name] as Offer[string])[1], resolve, reject });
+      this.#send(['call', lastId, name, args]);
     });
   }
 
   /** Takes a message of the other process. */
-  receive(message: unknown): void {
-    const [kind, id, value, args] = message as Message;
-    if (kind === 'call') return void this.#answer(id, value as keyof Own, args as never[]);
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    if (kind === 'done') waiting?.resolve(value as never);
-    else waiting?.reject(errorOf(value as Fault));
+  receive(received: unknown): void {
+    const { data } = message.safeParse(received);
+    if (data && (data[0] === 'call' ? this.#take(data) : this.#settle(data))) return;
+    this.#onIgnored();
+    this.#onIgnored = () => {};
   }
 
   /** The other process is gone: ends what waits for it, and what is called from now on. */
@@ -56,16 +71,30 @@ export class Calls<Own extends Api<Own>, Theirs extends Api<Theirs>> {
     this.#waiting.clear();
   }
 
-  async #answer(id: number, name: keyof Own, args: never[]): Promise<void> {
-    try {
-      this.#send(['done', id, await this.#own[name](...args)] satisfies Message);
-    } catch (error) {
-      const fault = { code: error instanceof ServiceError ? error.code : undefined, message: (error as Error).message };
-      this.#send(['failed', id, fault] satisfies Message);
-    }
+  #take([, id, name, value]: z.output<typeof call>): boolean {
+    const args = Object.hasOwn(this.#own, name) ? this.#own[name]?.[0].safeParse(value) : undefined;
+    if (!args?.success) return false;
+    const answer = async () => this.#api[name]?.(...(args.data as Arguments<Own, string>));
+    answer()
+      .then((reply) => this.#send(['done', id, reply]))
+      .catch((error: Error) => {
+        const { message } = error;
+        this.#send(['failed', id, error instanceof ServiceError ? { code: error.code, message } : { message }]);
+      });
+    return true;
   }
-}
 
-function errorOf({ code, message }: Fault): Error {
-  return code === undefined ? new Error(message) : new ServiceError(code, message);
+  #settle([kind, id, value]: Exclude<z.output<typeof message>, z.output<typeof call>>): boolean {
+    const waiting = this.#waiting.get(id);
+    if (!waiting) return false;
+    this.#waiting.delete(id);
+    if (kind === 'failed') {
+      waiting.reject(value.code ? new ServiceError(value.code, value.message) : new Error(value.message));
+      return true;
+    }
+    const reply = waiting.form.safeParse(value);
+    if (reply.success) waiting.resolve(reply.data as never);
+    else waiting.reject(new ServiceError('unavailable', 'The other process gave a reply that cannot be read.'));
+    return reply.success;
+  }
 }

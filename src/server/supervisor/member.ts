@@ -1,23 +1,9 @@
+import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
 import type { MetricFigures } from '../../monitor/sources.ts';
-import { Calls } from './calls.ts';
-import type { NodeApi, NodeSetup, StartedNode, SupervisorApi } from './protocol.ts';
-
-/** A started process, as the supervisor holds it. */
-export interface NodeProcess {
-  readonly pid: number | undefined;
-  /** Resolves once it hears messages. */
-  readonly hears: Promise<void>;
-  /** Resolves with how it ended, for example `signal SIGKILL`. */
-  readonly ended: Promise<string>;
-  /** Never throws: a process that is gone gets nothing. */
-  send(message: unknown): void;
-  onMessage(listener: (message: unknown) => void): void;
-  /** Lets it end by itself: nobody talks to it any more. */
-  disconnect(): void;
-  /** Ends it at once. */
-  kill(): void;
-}
+import { type Api, Calls } from './calls.ts';
+import { type NodeSetup, nodeOffer, type StartedNode, supervisorOffer } from './protocol.ts';
 
 /** A node has so long to start. */
 const startWithinMs = 60_000;
@@ -31,26 +17,39 @@ const endWithinMs = 5000;
 /** One of the nodes. */
 export class Member {
   readonly number: number;
-  readonly calls: Calls<SupervisorApi, NodeApi>;
+  readonly calls: Calls<typeof supervisorOffer, typeof nodeOffer>;
   readonly startedMs: number;
+  /** Resolves with how it ended, for example `signal SIGKILL`. */
   readonly ended: Promise<string>;
   /** Whether it answers requests. */
   isReady = false;
   /** The last that it told. */
   figures: MetricFigures = [];
-  readonly #process: NodeProcess;
+  readonly #process: ChildProcess;
+  readonly #hears: Promise<unknown>;
   readonly #clock: Clock;
   #killedBecause: string | undefined;
 
-  /** @param own what it may call */
-  constructor(number: number, process: NodeProcess, own: (member: Member) => SupervisorApi, clock: Clock) {
+  /** @param api what it may call */
+  constructor(
+    number: number,
+    process: ChildProcess,
+    api: (member: Member) => Api<typeof supervisorOffer>,
+    { clock, log }: { clock: Clock; log: Log },
+  ) {
     this.number = number;
     this.#process = process;
     this.#clock = clock;
     this.startedMs = clock.monotonicMs();
-    this.calls = new Calls<SupervisorApi, NodeApi>((message) => process.send(message), own(this));
-    process.onMessage((message) => this.calls.receive(message));
-    this.ended = process.ended.then((how) => this.#killedBecause ?? how);
+    // Messages to a process that is just ending are lost, and that is told by its end.
+    const send = (message: unknown) => void (process.connected && process.send(message as object, () => {}));
+    const onIgnored = () => log.warn('a malformed or unexpected message of a node is ignored', { node: number, pid: process.pid });
+    this.calls = new Calls([supervisorOffer, api(this)], nodeOffer, send, onIgnored);
+    this.#hears = new Promise((resolve) => process.once('message', resolve));
+    process.on('message', (message) => this.calls.receive(message));
+    this.ended = new Promise((resolve) => {
+      process.once('exit', (code, signal) => resolve(this.#killedBecause ?? (signal ? `signal ${signal}` : `exit code ${code}`)));
+    });
     void this.ended.then((how) => this.calls.close(`The node ended: ${how}.`));
   }
 
@@ -62,7 +61,7 @@ export class Member {
   async start(setup: NodeSetup): Promise<StartedNode> {
     const timer = this.#clock.after(startWithinMs, () => this.kill('it did not start in time'));
     try {
-      await Promise.race([this.#process.hears, this.ended]);
+      await Promise.race([this.#hears, this.ended]);
       const started = await this.calls.call('start', setup);
       this.isReady = true;
       return started;
@@ -93,7 +92,7 @@ export class Member {
   async stop(withinMs: number): Promise<boolean> {
     const timer = this.#clock.after(withinMs + endWithinMs, () => this.kill('it did not stop in time'));
     const inTime = await this.calls.call('stop').catch(() => false);
-    this.#process.disconnect();
+    if (this.#process.connected) this.#process.disconnect();
     await this.ended;
     timer.cancel();
     return inTime;
@@ -101,6 +100,6 @@ export class Member {
 
   kill(reason: string): void {
     this.#killedBecause ??= reason;
-    this.#process.kill();
+    this.#process.kill('SIGKILL');
   }
 }

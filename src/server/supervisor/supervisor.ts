@@ -1,10 +1,11 @@
+import type { ChildProcess } from 'node:child_process';
 import { changesBetween, needsRestart } from '../../config/changes.ts';
 import type { ReloadReport } from '../../config/findings.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
 import { shareControlSocket } from '../../control/control-server.ts';
 import { newTicketSecret, ticketSecretLastsMs } from '../../http/connection/ticket-keys.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
-import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
+import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { type DataFolder, openDataFolder, peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
@@ -12,8 +13,9 @@ import { countedFigures } from '../../monitor/metrics.ts';
 import type { MetricFigures } from '../../monitor/sources.ts';
 import { type Ended, nothingEnded, sumOfEnded } from '../listeners.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from '../server-file.ts';
-import { Member, type NodeProcess } from './member.ts';
-import { type NodeSetup, type StartedNode, type SupervisorApi, sentConfig } from './protocol.ts';
+import type { Api } from './calls.ts';
+import { Member } from './member.ts';
+import { type NodeSetup, type StartedNode, sendableConfig, type supervisorOffer } from './protocol.ts';
 import { folderOfNode } from './share-of-node.ts';
 
 /** A node that ended this soon after its start counts as one that cannot start. */
@@ -38,7 +40,7 @@ const sameReloadMs = 15_000;
 export interface SupervisorOptions {
   loaded: LoadedConfig;
   nodes: number;
-  fork: () => NodeProcess;
+  fork: () => ChildProcess;
   file: ConfigFile | undefined;
   nodeLog: NodeSetup['log'];
   /** Makes the data folder fit for the account that the nodes become. */
@@ -53,7 +55,7 @@ export class Supervisor {
   readonly #members = new Set<Member>();
   readonly #file: ServerFile;
   /** Starts and reloads come one after the other. */
-  readonly #turns = new FairQueue({ concurrency: 1, maxWaitingPerParty: Number.POSITIVE_INFINITY, maxWaiting: Number.POSITIVE_INFINITY });
+  readonly #lock = new ReadWriteLock();
   #loaded: LoadedConfig;
   #dataFolder: DataFolder | undefined;
   #closeControl: (() => Promise<void>) | undefined;
@@ -143,11 +145,11 @@ export class Supervisor {
     const { path: dataFolderPath } = this.#dataFolder as DataFolder;
     await this.#untilFree(folderOfNode(dataFolderPath, number));
     if (this.#isStopping) throw new ServiceError('unavailable', 'The server stops.');
-    const member = new Member(number, fork(), (own) => this.#apiOf(own), clock);
+    const member = new Member(number, fork(), (own) => this.#apiOf(own), { clock, log });
     this.#members.add(member);
     void member.ended.then((how) => this.#lose(member, how));
     const setup = { number, nodes, configPath: file?.path, dataFolderPath, log: nodeLog };
-    const [loaded, ticketSecret] = [sentConfig(this.#loaded), this.#ticketSecret];
+    const [loaded, ticketSecret] = [sendableConfig(this.#loaded), this.#ticketSecret];
     const { listening, files } = await member.start({ ...setup, loaded, ticketSecret, files: this.#files });
     if (files.size > 0) this.#files = files;
     if (ticketSecret !== this.#ticketSecret) void member.calls.call('renewTickets', this.#ticketSecret).catch(() => {});
@@ -161,9 +163,10 @@ export class Supervisor {
     while (peekDataFolder(folder).ownerPid !== undefined && clock.monotonicMs() < endMs && !this.#isStopping) await clock.sleep(50);
   }
 
-  #apiOf(own: Member): SupervisorApi {
+  #apiOf(own: Member): Api<typeof supervisorOffer> {
     const others = () => this.#ready().filter((member) => member !== own);
     return {
+      hello: () => {},
       figures: async (told) => {
         own.figures = told;
         await Promise.all(others().map((member) => member.look()));
@@ -202,10 +205,9 @@ export class Supervisor {
     const { clock, log } = this.#options;
     const pauseMs = this.#failures < 2 ? 0 : Math.min(100 * 2 ** this.#failures, longestPauseMs);
     if (pauseMs > 0) await clock.sleep(pauseMs);
-    const release = await this.#turns.take('');
+    if (this.#isStopping) return;
     try {
-      if (this.#isStopping) return;
-      await this.#launch(number);
+      await this.#lock.exclusive(() => this.#launch(number));
       this.#restarts++;
     } catch (error) {
       if (this.#isStopping) return;
@@ -213,8 +215,6 @@ export class Supervisor {
       log.error('a node could not be started', { node: number, reason: error, failures: this.#failures });
       if (this.#failures >= giveUpAfter && this.#ready().length === 0) this.#giveUp((error as Error).message);
       else void this.#replace(number);
-    } finally {
-      release();
     }
   }
 
@@ -222,11 +222,10 @@ export class Supervisor {
     const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);
     if (refusal !== undefined) throw new ServiceError('unavailable', refusal);
-    const release = await this.#turns.take('');
-    try {
+    return this.#lock.exclusive(async () => {
       await this.#makeHostKeys(next);
       const members = this.#ready();
-      const loaded = sentConfig(next);
+      const loaded = sendableConfig(next);
       const answers = await Promise.allSettled(members.map(({ calls }) => calls.call('prepare', loaded)));
       const failed = answers.find(({ status }, index) => status === 'rejected' && this.#members.has(members[index] as Member));
       if (failed?.status === 'rejected') {
@@ -236,9 +235,7 @@ export class Supervisor {
       this.#loaded = next;
       const ended = await Promise.all(members.map((member) => this.#commit(member)));
       return { changes, ended: sumOfEnded(ended) };
-    } finally {
-      release();
-    }
+    });
   }
 
   async #commit(member: Member): Promise<Ended> {
