@@ -1,5 +1,6 @@
 import { ServiceError } from '../lib/errors.ts';
 import { parseVirtualPath, type VirtualPath } from '../lib/virtual-path.ts';
+import type { RequiredCredentials } from './credential-kinds.ts';
 import { defaultPermissions, type PermissionOptions, Permissions } from './permissions.ts';
 import { expandUserInPath } from './user-names.ts';
 
@@ -95,10 +96,6 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
   permissions?: PermissionOptions | null | undefined;
 }
-
-/** What accounts have to present to SSH services: any one kind, one certain kind, or a password and a key. */
-export const requiredCredentials = ['any', 'password', 'ssh-key', 'both'] as const;
-export type RequiredCredentials = (typeof requiredCredentials)[number];
 
 /** What a group says for its accounts. Members that an account leaves out are taken from here. */
 export interface GroupConfiguration extends SharedConfiguration {

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { expressionText, integer, largestSizeBytes, optionalText, readOrIssue, textList, uuidText, yesNo } from '../lib/option-types.ts';
 import { parseVirtualPath } from '../lib/virtual-path.ts';
-import { defaultGroupUuid, type GroupConfiguration, requiredCredentials } from './account.ts';
+import { defaultGroupUuid, type GroupConfiguration } from './account.ts';
+import { requiredCredentials } from './credential-kinds.ts';
 import { structureSegments } from './home-folder.ts';
 import { parsePasswordHash } from './passwords.ts';
 import { defaultPermissions, type PermissionOptions, permissionKeywords, permissionsOfEmptyList } from './permissions.ts';

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { AccountConfiguration } from '../accounts/account.ts';
+import type { CredentialType } from '../accounts/credential-kinds.ts';
 import { isPassword } from '../accounts/passwords.ts';
 import { isUserName } from '../accounts/user-names.ts';
 import type { EventPeer, RequestTrace } from '../events/event.ts';
@@ -45,10 +46,6 @@ export function parseIdentity(value: unknown): Identity {
   if (!isIdentity || (configuration !== undefined && !isObject(configuration))) throw new TypeError('It is no login.');
   return value as Identity;
 }
-
-/** How a client proved who it is (docs/spec/authentication.md#credentials-request). */
-export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate'] as const;
-export type CredentialType = (typeof credentialTypes)[number];
 
 /** What a client presented, and where: the question that every authentication method answers. */
 export interface Credentials {

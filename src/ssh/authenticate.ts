@@ -1,6 +1,7 @@
 import keyParser from 'ssh2/lib/protocol/keyParser.js';
 import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../accounts/account.ts';
+import type { CredentialKind } from '../accounts/credential-kinds.ts';
 import type { AuthChain, ChainResult } from '../auth/auth-chain.ts';
 import { refusalError } from '../auth/ban-list.ts';
 import type { Credentials, Identity } from '../auth/credentials.ts';
@@ -9,7 +10,7 @@ import { isServiceError } from '../lib/errors.ts';
 import { noteBanned } from './connection/admission.ts';
 import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
 import { publicKeyFault } from './public-key-fault.ts';
-import { type CredentialKind, isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
+import { isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
 
 /** What a client presents: a key, how it signs, and the signature where it does so already. */
 interface PresentedKey {

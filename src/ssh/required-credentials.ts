@@ -1,8 +1,5 @@
-import type { GroupConfiguration, RequiredCredentials } from '../accounts/account.ts';
-
-/** What a client proves who it is with, in the order in which the methods are offered; a password may come by two. */
-export const credentialKinds = ['ssh-key', 'password'] as const;
-export type CredentialKind = (typeof credentialKinds)[number];
+import type { GroupConfiguration } from '../accounts/account.ts';
+import { type CredentialKind, credentialKinds, type RequiredCredentials } from '../accounts/credential-kinds.ts';
 
 const methodsOf: Readonly<Record<CredentialKind, readonly string[]>> = {
   'ssh-key': ['publickey'],

@@ -1,4 +1,4 @@
-import type { RequiredCredentials } from '../accounts/account.ts';
+import type { RequiredCredentials } from '../accounts/credential-kinds.ts';
 import type { AuthChain } from '../auth/auth-chain.ts';
 import type { AddressBans } from '../auth/ban-list.ts';
 import type { LoginAttempts } from '../auth/login-attempts.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { decision } from '../../src/config/cases/decision-steps.ts';
-import { authTestReport } from '../../src/config/probe/probe-report.ts';
+import { authTestReport, decision } from '../../src/config/report-shapes.ts';
 import { within } from '../support/client.ts';
 import { asOperator, asViewer, startConsole } from '../support/console.ts';
 import { begin, hidden } from '../support/draft-uploads.ts';

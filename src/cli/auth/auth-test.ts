@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import type { LoginReport } from '../../config/cases/login-course.ts';
 import { loadConfig } from '../../config/check.ts';
-import type { MethodReport } from '../../config/probe/method-probe.ts';
 import { configTarget, type Target, urlTarget } from '../../config/probe/method-probe.ts';
-import { type AuthTestReport, type MaskedRequest, maskRequest, type ProbedLogin, probeLogin } from '../../config/probe/probe-report.ts';
+import { maskRequest, type ProbedLogin, probeLogin } from '../../config/probe/probe-report.ts';
+import type { AuthTestReport, LoginReport, MaskedRequest, MethodReport } from '../../config/report-shapes.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { count, paint, print, visible } from '../output.ts';

@@ -1,10 +1,10 @@
+import type { CredentialKind } from '../../accounts/credential-kinds.ts';
 import { checkQuestion, decide } from '../../config/cases/decision.ts';
-import type { Decision } from '../../config/cases/decision-steps.ts';
 import { requireConfigFile } from '../../config/check.ts';
 import { parseConfig } from '../../config/reading/load.ts';
 import { readSource } from '../../config/reading/source.ts';
+import type { Decision } from '../../config/report-shapes.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { CredentialKind } from '../../ssh/required-credentials.ts';
 import { exitCode } from '../exit-codes.ts';
 import { paint, print, visible } from '../output.ts';
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
+import { type CredentialKind, credentialKinds } from '../../accounts/credential-kinds.ts';
 import { permittedMethods } from '../../http/method-names.ts';
-import { type CredentialKind, credentialKinds } from '../../ssh/required-credentials.ts';
 import { loginMethod, sftpOperations } from '../../ssh/sftp/request-operations.ts';
 import { type Register, workerCount } from '../arguments.ts';
 

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { casesSchema } from '../../config/cases/case-file.ts';
-import { decision } from '../../config/cases/decision-steps.ts';
 import { reloadReport } from '../../config/findings.ts';
-import { authTestReport } from '../../config/probe/probe-report.ts';
+import { authTestReport, decision } from '../../config/report-shapes.ts';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';

@@ -1,11 +1,10 @@
 import * as z from 'zod';
-import { credentialTypes } from '../../auth/credentials.ts';
+import { credentialKinds, credentialTypes } from '../../accounts/credential-kinds.ts';
 import { isEventId } from '../../events/catalogue.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import { number } from '../../lib/option-types.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
-import { credentialKinds } from '../../ssh/required-credentials.ts';
 
 const common = {
   name: z.string().min(1).optional(),

@@ -1,4 +1,5 @@
 import type { Account, LocalAccount } from '../../accounts/account.ts';
+import { type CredentialKind, credentialKinds } from '../../accounts/credential-kinds.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
 import type { PermissionSet } from '../../accounts/permissions.ts';
 import { methodsInForce } from '../../auth/options.ts';
@@ -12,12 +13,13 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { isWithin, parseVirtualPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshServiceOptions } from '../../ssh/options.ts';
 import { keyLineFault } from '../../ssh/public-key-fault.ts';
-import { type CredentialKind, credentialKinds, requiredByGroups } from '../../ssh/required-credentials.ts';
+import { requiredByGroups } from '../../ssh/required-credentials.ts';
 import { loginMethod, sftpOperations, sftpOperationsOf } from '../../ssh/sftp/request-operations.ts';
 import { requestedPath } from '../../ssh/sftp/requested-path.ts';
 import { statusCodeOf } from '../../ssh/sftp/status.ts';
+import type { Decision } from '../report-shapes.ts';
 import { type Config, takesLocks } from '../schema/schema.ts';
-import { type AddStep, accountInForce, type Decision, localAccount, Refused } from './decision-steps.ts';
+import { type AddStep, accountInForce, localAccount, Refused } from './decision-steps.ts';
 import { type Acceptance, followLogin } from './login-course.ts';
 
 /** What is asked of a login over SSH. */

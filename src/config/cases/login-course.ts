@@ -1,23 +1,6 @@
-import * as z from 'zod';
-import { type RequiredCredentials, requiredCredentials } from '../../accounts/account.ts';
-import { type CredentialKind, credentialKinds, isOffered, methodsOffered, sufficiency } from '../../ssh/required-credentials.ts';
-
-const presented = z.strictObject({
-  type: z.enum(credentialKinds),
-  outcome: z.enum(['granted', 'partial', 'refused']).describe('partial: accepted as the first of two; nothing is granted yet.'),
-  reason: z.string(),
-  offered: z.array(z.string()).describe('Methods of SSH that the client may go on with.'),
-});
-
-/** What a login over SSH comes to; names are those of `--json`. */
-export const loginReport = z.strictObject({
-  service: z.string().describe('UUID of the service.'),
-  required_credentials: z.enum(requiredCredentials).nullable().describe('What the group requires; null when no credentials were accepted.'),
-  offered: z.array(z.string()).describe('Methods of SSH that the service offers at first.'),
-  credentials: z.array(presented).describe('In the order in which a client presents them; none after those that let it in.'),
-});
-
-export type LoginReport = z.infer<typeof loginReport>;
+import type { CredentialKind, RequiredCredentials } from '../../accounts/credential-kinds.ts';
+import { isOffered, methodsOffered, sufficiency } from '../../ssh/required-credentials.ts';
+import type { LoginReport } from '../report-shapes.ts';
 
 /** What is made of credentials by themselves: whose account they are for, or why they are not accepted. */
 export type Acceptance = { group: string; required: RequiredCredentials } | { refusal: string };

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import type { GroupConfiguration } from '../../accounts/account.ts';
 import { AccountsFile } from '../../accounts/accounts-file.ts';
 import { withDefaultGroup } from '../../accounts/options.ts';
@@ -6,17 +5,8 @@ import { PasswordVerifier } from '../../accounts/passwords.ts';
 import { ApplicationMethod } from '../../auth/application.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 import { createCalloutEndpoint } from '../../auth/callout.ts';
-
 import { judgeReply } from '../../auth/callout-reply.ts';
-import {
-  areAskable,
-  type Credentials,
-  credentialsContentType,
-  credentialsRequestBody,
-  credentialTypes,
-  notAskable,
-} from '../../auth/credentials.ts';
-
+import { areAskable, type Credentials, credentialsContentType, credentialsRequestBody, notAskable } from '../../auth/credentials.ts';
 import {
   type ApplicationOptions,
   type AuthenticationOptions,
@@ -31,31 +21,9 @@ import { silentLog } from '../../lib/log.ts';
 import { redactedUrl } from '../../lib/remote/redacted-url.ts';
 import type { RemoteResult } from '../../lib/remote/remote-endpoint.ts';
 import { describeAnswer } from '../cases/auth-answer.ts';
+import type { MethodReport } from '../report-shapes.ts';
 import type { Config } from '../schema/schema.ts';
 import { isFileService } from '../schema/schema.ts';
-
-/** What a method may say of credentials. */
-export const outcome = z.enum(['authenticated', 'next', 'rejected']);
-
-/** What one method makes of credentials; names are those of `--json`. */
-export const methodReport = z.strictObject({
-  method: z.string().describe('UUID of the authentication method.'),
-  type: z.string(),
-  credentials: z.enum(credentialTypes).describe('Type of the credentials that it was asked about.'),
-  url: z.string().exactOptional(),
-  status: z.int().exactOptional(),
-  status_reason: z.string().exactOptional(),
-  outcome,
-  invalid: z.boolean().describe('Whether no reply, or no valid one, came.'),
-  reason: z.string(),
-  problems: z.unknown().optional().describe('What is wrong with the account configuration of a 200 reply.'),
-  failure: z.unknown().optional().describe('Body of a 403 reply.'),
-  account: z.record(z.string(), z.unknown()).exactOptional().describe('The account in force.'),
-  warnings: z.array(z.string()),
-  duration_ms: z.number(),
-});
-
-export type MethodReport = z.infer<typeof methodReport>;
 
 /** A 401 body longer than this is no short text. */
 const shortTextBytes = 200;

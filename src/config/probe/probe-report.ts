@@ -1,18 +1,16 @@
 import { X509Certificate } from 'node:crypto';
-import * as z from 'zod';
 import { defaultGroupUuid } from '../../accounts/account.ts';
+import { type CredentialKind, credentialKinds } from '../../accounts/credential-kinds.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from '../../auth/credentials.ts';
 import { redactedUrl } from '../../lib/remote/redacted-url.ts';
-import { type CredentialKind, credentialKinds, requiredByGroups } from '../../ssh/required-credentials.ts';
-import { type Acceptance, followLogin, type LoginReport, loginReport } from '../cases/login-course.ts';
-import { type MethodReport, methodReport, outcome, probe, type Target } from './method-probe.ts';
-
-/** What becomes of all credentials together: `partial` when SSH asks for a second kind. */
-export const loginOutcome = z.enum([...outcome.options, 'partial']);
+import { requiredByGroups } from '../../ssh/required-credentials.ts';
+import { type Acceptance, followLogin } from '../cases/login-course.ts';
+import type { AuthTestReport, LoginReport, MaskedRequest, MethodReport } from '../report-shapes.ts';
+import { probe, type Target } from './method-probe.ts';
 
 /** What came of the credentials of one client. */
 export interface ProbedLogin {
-  outcome: z.infer<typeof loginOutcome>;
+  outcome: AuthTestReport['outcome'];
   /** Each method that was asked, for one kind of credentials after the other. */
   methods: MethodReport[];
   /** What the methods made of the credentials that decided. */
@@ -68,32 +66,6 @@ export function certificateCommonName(pem: string): string | undefined {
   const name = new X509Certificate(pem).toLegacyObject().subject.CN;
   return typeof name === 'string' ? name : undefined;
 }
-
-const maskedRequest = z
-  .strictObject({
-    method: z.string(),
-    endpoints: z
-      .array(
-        z.strictObject({ url: z.string(), headers: z.record(z.string(), z.string()).describe('Those of the configuration are masked.') }),
-      )
-      .describe('In the order in which they are asked.'),
-    body: z.record(z.string(), z.unknown()).describe('With *** in place of the secret.'),
-  })
-  .describe('With --show-request: the request, secrets masked.');
-
-export type MaskedRequest = z.infer<typeof maskedRequest>;
-
-/** What came of the credentials of one client. */
-export const authTestReport = z.strictObject({
-  outcome: loginOutcome.describe('partial: accepted over SSH as the first of two, which grants nothing yet.'),
-  expected: loginOutcome.optional(),
-  met: z.boolean().optional(),
-  request: maskedRequest.optional(),
-  methods: z.array(methodReport),
-  login: loginReport.optional().describe('What an ssh service makes of it; for credentials that reach one.'),
-});
-
-export type AuthTestReport = z.infer<typeof authTestReport>;
 
 /** The request as it is sent, to one endpoint after the other, with every secret masked. Names are those of `--json`. */
 export function maskRequest(target: Target, credentials: Credentials): MaskedRequest {

@@ -3,10 +3,7 @@ import { passwordHash } from '../../accounts/options.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { forwardedHeader, proxyRanges, servicePort } from '../../auth/options.ts';
 import { integer, number, optionalText, originList, yesNo } from '../../lib/option-types.ts';
-
-/** What administrators may do: look, or also change something. */
-export const administratorRoles = ['viewer', 'operator'] as const;
-export type AdministratorRole = (typeof administratorRoles)[number];
+import { administratorRoles } from '../report-shapes.ts';
 
 const administratorOptions = z.strictObject({
   password: passwordHash.describe('Password hash, as `svc hash-password` prints it.'),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { credentialKinds } from '../../accounts/credential-kinds.ts';
 import { checkQuestion, decide } from '../../config/cases/decision.ts';
-import { credentialKinds } from '../../ssh/required-credentials.ts';
 import { answerJson } from '../answer.ts';
 import type { ConsoleContext } from '../environment.ts';
 import { readRequest } from '../request-body.ts';

@@ -1,7 +1,5 @@
 import * as z from 'zod';
-import { decision } from '../../config/cases/decision-steps.ts';
-import { authTestReport } from '../../config/probe/probe-report.ts';
-import { administratorRoles } from '../../config/schema/console-options.ts';
+import { administrator, authTestReport, decision } from '../../config/report-shapes.ts';
 import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';
 import { count, text } from '../../control/shown-node.ts';
@@ -14,9 +12,6 @@ import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery,
 import { eventPage, eventPageQuery, eventQuery, eventView, openedEvent } from './schemas/events.ts';
 import { handlerList, handlerView, nodeView, overview, sample, sampleList, transferView } from './schemas/overview.ts';
 import { eventFilter, replayList, replayRequest, replayView } from './schemas/replays.ts';
-
-/** `GET /api/me`: who has logged in. */
-const administrator = z.object({ name: text, role: z.enum(administratorRoles) });
 
 /** `POST /api/login`. */
 const passwordLogin = z.object({ username: text, password: text.meta({ format: 'password' }) });

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { isPassword, longestVerificationMs, type PasswordVerifier } from '../../accounts/passwords.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { loginSource } from '../../auth/ban-list.ts';
-import type { AdministratorRole, ConsoleOptions } from '../../config/schema/console-options.ts';
+import type { AdministratorRole } from '../../config/report-shapes.ts';
+import type { ConsoleOptions } from '../../config/schema/console-options.ts';
 
 /** Somebody who has logged in. */
 export interface Administrator {

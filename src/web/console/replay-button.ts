@@ -1,3 +1,4 @@
+import type { ApiReplayRequest } from '../../console/api/schemas/replays.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { confirm } from './confirm.ts';
 import { choice, field, tick } from './fields.ts';
@@ -8,15 +9,8 @@ import { hashOf } from './route.ts';
 import { tell } from './section.ts';
 import { mayChange } from './session.ts';
 
-/** What is sent again: as `POST /api/replays` has it. */
-export interface ReplayRequest {
-  deliveries?: string[];
-  events?: string[];
-  filter?: Record<string, string>;
-  failed?: boolean;
-  handlers?: string[];
-  dry_run?: boolean;
-}
+/** A request of `POST /api/replays`; in its filter each member has one text. */
+export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string> };
 
 /** What was asked for, by the ID of its replay: after a dry run it can be sent. */
 const asked = new Map<string, ReplayRequest>();

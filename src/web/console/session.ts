@@ -1,12 +1,7 @@
+import type { SignedIn } from '../../config/report-shapes.ts';
 import { ask, Refused } from './request.ts';
 
-/** Who has signed in. */
-interface Administrator {
-  name: string;
-  role: 'viewer' | 'operator';
-}
-
-let administrator: Administrator | undefined;
+let administrator: SignedIn | undefined;
 
 /** Whether the administrator may change something. */
 export function mayChange(): boolean {
@@ -14,9 +9,9 @@ export function mayChange(): boolean {
 }
 
 /** Asks who has signed in. @returns undefined for nobody */
-export async function findSession(): Promise<Administrator | undefined> {
+export async function findSession(): Promise<SignedIn | undefined> {
   try {
-    administrator = await ask<Administrator>('GET', '/api/me');
+    administrator = await ask<SignedIn>('GET', '/api/me');
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;
     administrator = undefined;

@@ -14,7 +14,7 @@ import {
   renderRecord,
   requestKey,
 } from './recorded-requests.ts';
-import type { RequestDifference, ShownRequest } from './replay-schemas.ts';
+import type { DryResult, RequestDifference } from './replay-schemas.ts';
 import type { ReplaySelection } from './selected-events.ts';
 import { comparedText, describeRequest } from './shown-request.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
@@ -68,17 +68,6 @@ const shownBodyCharacters = 32 * 1024;
 export interface PlannedRequest {
   handler: WebhookHandler;
   events: readonly SentEvent[];
-}
-
-/** What a dry run says of one request. */
-export interface DryResult {
-  handler: string;
-  events: { id: string; uuid: string }[];
-  request: ShownRequest & { is_truncated: boolean };
-  /** The newest delivery that begins with the same event; null when there is none, or it is not known any more what was sent. */
-  delivery: string | null;
-  /** What today's configuration makes different from that delivery, lines that begin with - or +; null without one. */
-  differences: string[] | null;
 }
 
 /**

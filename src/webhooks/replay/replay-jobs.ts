@@ -10,6 +10,7 @@ import { dryResults, type PlannedRequest } from './dry-run.ts';
 import { type BadLineReport, JournalLines, readRecordedEvents } from './recorded-requests.ts';
 import { ReplayLane, replayEvents } from './replay.ts';
 import { chosenHandlers, replayHandler } from './replay-handlers.ts';
+import type { ReplayResult } from './replay-schemas.ts';
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
@@ -33,7 +34,7 @@ class ReplayResults {
   }
 
   /** @param isGood whether it is one of those that matter less than what failed */
-  add(result: Record<string, unknown>, isGood = false): void {
+  add(result: ReplayResult, isGood = false): void {
     const line = JSON.stringify(result);
     const room = isGood ? maxCharacters / 2 : maxCharacters;
     if (this.#characters + line.length > room) {
@@ -248,7 +249,7 @@ export class ReplayJob {
     const dependencies = { nowMs: clock.nowMs(), groupOf: (uuid: string) => groups.get(uuid) };
     for await (const result of dryResults(journal, planned, dependencies)) {
       if (this.#cancelled.signal.aborted || this.results.isFull) break;
-      this.results.add({ ...result });
+      this.results.add(result);
       this.progress.done += result.events.length;
     }
   }

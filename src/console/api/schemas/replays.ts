@@ -30,6 +30,7 @@ export const replayRequest = z
     dry_run: z.boolean().optional().describe('Show what would be sent, and send nothing.'),
   })
   .describe('Either `deliveries`, or `events`, `filter` and `failed`, which all must hold.');
+export type ApiReplayRequest = z.infer<typeof replayRequest>;
 
 /** `GET /api/replays/{id}`. */
 export const replayView = replay.extend({ node: text.describe('Which node makes it; others know its progress two seconds later.') });

@@ -1,3 +1,4 @@
+import type { AuthTestReport, MethodReport } from '../../../config/report-shapes.ts';
 import { make } from '../../shared/dom.ts';
 import { field } from '../fields.ts';
 import { text, wordOf } from '../language.ts';
@@ -9,25 +10,6 @@ import { tree } from '../tree.ts';
 import { answerForm } from './answer-form.ts';
 import { CollectionPanel, collections } from './collections.ts';
 import { explainPanel } from './explain.ts';
-
-/** What the methods make of credentials. */
-interface AuthTestReport {
-  outcome: string;
-  methods: MethodReport[];
-}
-
-interface MethodReport {
-  method: string;
-  type: string;
-  outcome: string;
-  reason: string;
-  url?: string;
-  status?: number;
-  status_reason?: string;
-  account?: Record<string, unknown>;
-  warnings: string[];
-  duration_ms: number;
-}
 
 /** Tries a login; what it is tried with is sent, and kept nowhere. */
 function authTestPanel(): HTMLElement {

@@ -1,3 +1,4 @@
+import type { Decision } from '../../../config/report-shapes.ts';
 import { make } from '../../shared/dom.ts';
 import { choice, field } from '../fields.ts';
 import { text } from '../language.ts';
@@ -6,17 +7,6 @@ import { facts, panel } from '../section.ts';
 import { datum } from '../shown.ts';
 import { yesNoBadge } from '../states.ts';
 import { answerForm } from './answer-form.ts';
-
-/** What the configuration makes of a request, step by step. */
-interface Decision {
-  allowed: boolean;
-  status: number | null;
-  reason: string | null;
-  group: string | null;
-  real_path: string | null;
-  rule: string | null;
-  steps: { step: string; ok: boolean; text: string }[];
-}
 
 const methods = ['GET', 'PUT', 'DELETE', 'MKCOL', 'MOVE', 'COPY', 'PROPFIND', 'LOCK', 'LOGIN'];
 

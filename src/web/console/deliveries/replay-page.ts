@@ -1,4 +1,5 @@
 import type { ReplayView } from '../../../console/api/schemas/replays.ts';
+import type { ReplayResult } from '../../../webhooks/replay/replay-schemas.ts';
 import { make } from '../../shared/dom.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, wordOf } from '../language.ts';
@@ -20,21 +21,6 @@ const maxResults = 500;
 
 /** IDs of the events of a request that are shown. */
 const maxIds = 5;
-
-/** What came of one request of a replay, what a dry run says of it, or what was left out. */
-interface Result {
-  handler?: string;
-  outcome?: string;
-  events?: { id: string; uuid: string }[];
-  status?: number;
-  details?: string;
-  request?: { method: string; url: string; body: string };
-  /** Lines of what would differ under the configuration of today; null when it is not known what was sent. */
-  differences?: string[] | null;
-  /** What could not be sent, and why. */
-  skipped?: string;
-  reason?: string;
-}
 
 /** Shows how far a replay has come, and what came of each request. */
 export async function showReplay({ main, route, signal }: Stage): Promise<void> {
@@ -107,46 +93,41 @@ function progressOf(replay: ReplayView, isDryRun: boolean): HTMLElement {
   );
 }
 
-async function showResults(
-  place: HTMLElement,
-  path: string,
-  { dry_run, results_left_out }: ReplayView,
-  signal: AbortSignal,
-): Promise<void> {
+async function showResults(place: HTMLElement, path: string, { results_left_out }: ReplayView, signal: AbortSignal): Promise<void> {
   let count = 0;
-  for await (const result of lines<Result>(path, signal)) {
+  for await (const result of lines<ReplayResult>(path, signal)) {
     if (++count > maxResults) break;
-    place.append(dry_run ? plannedItem(result) : resultItem(result));
+    place.append(resultItem(result));
   }
   if (count === 0) place.append(nothing(text('noResults')));
   else if (count > maxResults || results_left_out > 0) place.append(make('p', { className: 'hint' }, text('moreResults', { path })));
 }
 
-function resultItem({ handler, outcome, events = [], status, details, skipped, reason }: Result): HTMLElement {
-  const mark = badge(wordOf('outcome', outcome ?? 'skipped'), outcome === 'delivered' ? 'good' : 'bad');
-  const words = skipped === undefined ? [status, details] : [skipped, reason];
-  return make(
-    'article',
-    { className: 'result' },
-    make('p', {}, mark, ' ', handler !== undefined && datum(handlerName(handler)), ' ', idsOf(events)),
-    make('p', { className: 'hint' }, datum(words.filter((part) => part !== undefined).join(' '))),
-  );
-}
-
-function plannedItem(result: Result): HTMLElement {
-  const { handler, events = [], request, differences } = result;
-  if (!request) return resultItem(result);
-  return make(
-    'article',
-    { className: 'result' },
-    make('p', {}, comparison(differences), ' ', handler !== undefined && datum(handlerName(handler)), ' ', idsOf(events)),
+function resultItem(result: ReplayResult): HTMLElement {
+  if ('skipped' in result) return article([badge(wordOf('outcome', 'skipped'), 'bad')], hint([result.skipped, result.reason]));
+  const about = [' ', datum(handlerName(result.handler)), ' ', idsOf(result.events)];
+  if ('outcome' in result) {
+    const { outcome, status, details } = result;
+    return article([badge(wordOf('outcome', outcome), outcome === 'delivered' ? 'good' : 'bad'), ...about], hint([status, details]));
+  }
+  const { request, differences } = result;
+  return article(
+    [comparison(differences), ...about],
     make('p', {}, badge(request.method), ' ', datum(request.url, 'code')),
     differences && differences.length > 0 ? diffSource(differences) : undefined,
     make('details', {}, make('summary', {}, text('request')), bodySource(request.body, text('request'))),
   );
 }
 
-function comparison(differences: string[] | null | undefined): HTMLElement {
+function article(head: (HTMLElement | string)[], ...content: (HTMLElement | undefined)[]): HTMLElement {
+  return make('article', { className: 'result' }, make('p', {}, ...head), ...content);
+}
+
+function hint(words: readonly (string | number | undefined)[]): HTMLElement {
+  return make('p', { className: 'hint' }, datum(words.filter((part) => part !== undefined).join(' ')));
+}
+
+function comparison(differences: string[] | null): HTMLElement {
   if (!differences) return badge(text('notSentBefore'));
   return differences.length === 0 ? badge(text('sameAsThen'), 'good') : badge(text('wouldDiffer'), 'warn');
 }
