@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { defaultGroupUuid, type GroupConfiguration, noHomeFolder } from '../../accounts/account.ts';
 import { permissionsOfEmptyList } from '../../accounts/permissions.ts';
-import { isBelow } from '../../files/disk/real-roots.ts';
 import { compileExpression } from '../../lib/expression.ts';
+import { isWithin } from '../../lib/virtual-path.ts';
 import { keyLineFault } from '../../ssh/public-key-fault.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
@@ -151,7 +151,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
     if (virtual.has(name)) report('error', 'virtual-folder-overlap', at, `"${name}" is there twice`);
     virtual.set(name, index);
     const folder = resolve(realPath);
-    const other = real.find((candidate) => isBelow(folder, candidate.realPath) || isBelow(candidate.realPath, folder));
+    const other = real.find((candidate) => isWithin(folder, candidate.realPath) || isWithin(candidate.realPath, folder));
     if (other)
       report(
         'warning',

@@ -1,8 +1,8 @@
 import { dirname, resolve, sep } from 'node:path';
 import { defaultGroupUuid, type HomeFolderConfiguration, homeFolderOptions } from '../../accounts/account.ts';
 import { expandUserInPath, userForPath, userVariable } from '../../accounts/user-names.ts';
-import { isBelow } from '../../files/disk/real-roots.ts';
 import { isServiceError } from '../../lib/errors.ts';
+import { isWithin } from '../../lib/virtual-path.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
@@ -17,7 +17,7 @@ export function lintHomes(config: Config, report: Report): void {
 function lintDataFolder(config: Config, report: Report): void {
   const data = resolve(config.server.data_folder_path);
   const check = (path: string, at: PropertyKey[]) => {
-    const isFault = isBelow(resolve(path), data);
+    const isFault = isWithin(resolve(path), data);
     if (isFault) report('error', 'home-in-data-folder', at, `${resolve(path)} lies in the data folder ${data}, which is out of reach`);
     return isFault;
   };
@@ -75,12 +75,12 @@ function lintAccountHomes(config: Config, report: Report): void {
 // Accounts that share a group's folder are meant to.
 function collide(a: Home, b: Home): boolean {
   if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.holder !== b.holder;
-  return isBelow(a.path, b.path) || isBelow(b.path, a.path);
+  return isWithin(a.path, b.path) || isWithin(b.path, a.path);
 }
 
 function collisionText(home: Home, other: Home): string {
   if (home.path === other.path) return `the home folder ${home.path} is also that of "${other.name}"`;
-  return isBelow(home.path, other.path)
+  return isWithin(home.path, other.path)
     ? `the home folder ${home.path} is inside that of "${other.name}", ${other.path}`
     : `the home folder ${home.path} holds that of "${other.name}", ${other.path}`;
 }
@@ -95,7 +95,7 @@ function lintGroupHomes(config: Config, report: Report): void {
     const parent = dirname(home);
     for (const other of groups) {
       const fixed = other.home.includes(userVariable) ? dirname(`${other.home.slice(0, other.home.indexOf(userVariable))}x`) : other.home;
-      if (other.uuid === uuid || fixed === parent || !isBelow(fixed, parent)) continue;
+      if (other.uuid === uuid || fixed === parent || !isWithin(fixed, parent)) continue;
       const name = fixed.slice(parent.length + 1).split(sep, 1)[0] ?? '';
       const group = uuid === defaultGroupUuid ? 'default group' : `group "${uuid}"`;
       report(

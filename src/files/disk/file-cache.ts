@@ -7,33 +7,31 @@ import { type OpenedFile, openFile } from './opened.ts';
 import { descriptorPath, descriptorsNameFiles, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** A small file with its content, which nobody must change. */
+/** A small file with its content, which must not be modified. */
 export interface KeptFile {
   readonly content: Buffer;
   readonly entry: Entry;
-  /** What its events begin with, for those who reached it last, by a path of their own. */
+  /** Path members of its events, for the mounts and the path of the last download. */
   told?: { readonly mounts: object; readonly path: string; readonly members: SharedMembers };
 }
 
-/** Largest file that is kept. */
 export const largestKeptBytes = 128 * 1024;
 
-/** What an entry takes beside its content, at most, in bytes: buffer, attributes, reply headers, its place in the map. */
+/** Memory of an entry beside its content, at most: buffer, attributes, reply headers, map entry. */
 const entryOverheadBytes = 3072;
 
-/** How often its path, or a part of it, stands in what is kept: key, headers, the paths of its events. */
+/** How often the path, or a part of it, is in memory: key, headers, paths of the events. */
 const pathFactor = 12;
 
 /**
- * A file that was changed in this time may be changed again without another change time: what a clock ticks in, and the coarsest
- * change times of file systems, with room to spare. Version-control systems do the same ("racy git").
+ * A file that changed within this time may change again with the same change time: clocks and file systems have coarse ticks. Version
+ * control systems wait likewise ("racy git").
  */
 const restMs = 2000;
 
 /**
- * Types of statfs(2) whose attributes tell of every change at once: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs. Those of network file
- * systems are as old as the client likes, those of FUSE and overlays somebody else's, and tmpfs notes the first change alone that is
- * made through mmap(2).
+ * File systems (statfs(2)) whose attributes show every change at once: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs. Network file
+ * systems cache attributes, FUSE and overlays take them from elsewhere, and tmpfs shows only the first change through mmap(2).
  */
 const trustedTypes: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0xf2f52010, 0xca451a4e]);
 
@@ -49,38 +47,35 @@ interface Kept extends KeptFile {
 }
 
 /**
- * Content of small files, kept in memory up to a limit, by real path. What is handed out is what is on the disk at that moment: one lstat(2)
- * says whether the path still leads to the very file, unchanged. How it stays within the accounts' folders:
- * docs/design/decisions.md#files-files.
+ * Content of small files, kept in memory up to a limit, by real path. One lstat(2) per download checks that the path still leads to the
+ * same unchanged file. How it stays within the accounts' folders: docs/design/decisions.md#files-files.
  */
 export class FileCache {
   readonly #clock: Clock;
   #limitBytes: number;
   #takenBytes = 0;
-  /** By real path, in the order in which they are looked at when room is wanted. */
+  /** By real path, in the order of eviction. */
   readonly #kept = new Map<string, Kept>();
-  /** Folders that were found to be where they seem to be, in this turn of the event loop. */
+  /** Folders whose real path was verified in this turn of the event loop. */
   readonly #inPlace = new Set<string>();
 
-  /** @param limitBytes of all that is kept, keys and bookkeeping included; 0 keeps nothing */
+  /** @param limitBytes of memory in all, keys and bookkeeping included; 0 keeps nothing */
   constructor(clock: Clock, limitBytes: number) {
     this.#clock = clock;
     this.#limitBytes = limitBytes;
   }
 
-  /** What is kept at present. */
   get figures(): { files: number; bytes: number } {
     return { files: this.#kept.size, bytes: this.#takenBytes };
   }
 
-  /** Takes another limit from now on. */
   resize(limitBytes: number): void {
     this.#limitBytes = limitBytes;
     this.#makeRoom(0);
   }
 
   /**
-   * A file as it is now: its content where that is kept, or can be from now on; else open and verified, to be closed by the caller.
+   * A file as it is now: its content if that is kept or can be kept; otherwise open and verified, to be closed by the caller.
    *
    * @param path absolute path
    * @throws ServiceError `not-found`, `forbidden`, or `is-folder`
@@ -110,7 +105,7 @@ export class FileCache {
     return undefined;
   }
 
-  /** @returns undefined for what is not kept: large files, those with a link in their path, and those whose changes might not show */
+  /** @returns undefined for files that are large, have a link in their path, or might change without notice */
   #take(path: string, opened: OpenedFile): KeptFile | undefined {
     const { fd, realPath, stats } = opened;
     const takesBytes = stats.size + entryOverheadBytes + path.length * pathFactor;
@@ -128,14 +123,14 @@ export class FileCache {
     return kept;
   }
 
-  // The folder first: should it be swapped for a link behind that, what lstat(2) finds is another file, or the very one that was kept.
+  // The folder first: if it is replaced by a link after that, lstat(2) finds another file, or the same one.
   #isSame(roots: RealRoots, { path, folderPath, entry, dev, changedMs }: Kept): boolean {
     try {
       if (!this.#isInPlace(roots, folderPath)) return false;
       const { ctimeMs, mtimeMs, size, ino, dev: nowDev } = lstatSync(path);
       return ctimeMs === changedMs && mtimeMs === entry.modifiedMs && size === entry.sizeBytes && ino === entry.inode && nowDev === dev;
     } catch {
-      // Whoever opens it is told why.
+      // Opening the file reports the error.
       return false;
     }
   }
@@ -150,7 +145,7 @@ export class FileCache {
     return true;
   }
 
-  // What was used since it was last looked at gets another round ("second chance").
+  // A file that was used since the last eviction gets another round ("second chance").
   #makeRoom(wantedBytes: number): void {
     for (const kept of this.#kept.values()) {
       if (this.#takenBytes + wantedBytes <= this.#limitBytes) return;
@@ -169,13 +164,13 @@ export class FileCache {
 }
 
 function hasTrustedTimes({ fd, realPath }: OpenedFile): boolean {
-  // Other systems number their file systems otherwise; none has these numbers.
+  // Other systems have other numbers of file systems; none has these.
   return trustedTypes.has(statfsSync(descriptorsNameFiles ? descriptorPath(fd) : realPath).type);
 }
 
 /** @returns undefined when the file has become shorter */
 function readWhole(fd: number, sizeBytes: number): Buffer | undefined {
-  // Memory of its own: a view would keep all of a piece that many share.
+  // A slice of the shared pool would keep the whole pool in memory.
   const content = Buffer.allocUnsafeSlow(sizeBytes);
   for (let done = 0; done < sizeBytes; ) {
     const bytesRead = readSync(fd, content, done, sizeBytes - done, done);

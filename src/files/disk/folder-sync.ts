@@ -2,15 +2,15 @@ import { fstatSync } from 'node:fs';
 import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
 import { fsyncAsync } from '../../lib/disk/descriptors.ts';
 
-/** Folders that are being synced, by their number. */
+/** Folders that are being synced, by device and inode. */
 const syncs = new Map<string, SharedRuns<number>>();
 
 /**
- * Resolves when all names that the folder has now are on disk. Who comes while a sync of the same folder runs shares the
- * next one: many small uploads into one folder cost few syncs.
+ * Resolves when all current names of the folder are on disk. Calls during a sync of the same folder share the next one: many small
+ * uploads into one folder cost few syncs.
  *
  * @param fd of the folder, open until the promise settles
- * @throws what fsync(2) reports, to all who shared the sync
+ * @throws the error of fsync(2), to all calls that share the sync
  */
 export async function syncOpenedFolder(fd: number): Promise<void> {
   const { dev, ino } = fstatSync(fd);
@@ -24,24 +24,21 @@ export async function syncOpenedFolder(fd: number): Promise<void> {
   }
 }
 
-/**
- * One change of the files, from the moment it took effect. A fault of the disk does not undo it then: it is kept for who tells of the change,
- * and nobody may take it for a change that was not made.
- */
+/** Keeps the first fault of the disk after a change took effect: such a fault does not undo the change, but its event and reply report it. */
 export class Durability {
   #fault: unknown;
 
-  /** Why the change may not outlive a power cut; undefined for nothing. */
+  /** Why the change may not survive a power cut; undefined if it will. */
   get fault(): unknown {
     return this.#fault;
   }
 
-  /** Has the names of a folder on disk, as far as the disk can. Never rejects. @param fd of the folder */
+  /** Syncs a folder. Never rejects. @param fd of the folder */
   syncFolder(fd: number): Promise<void> {
     return this.attempt(() => syncOpenedFolder(fd));
   }
 
-  /** Takes one more step, whose fault is kept. Never rejects. */
+  /** Runs a further step. Never rejects. */
   async attempt(step: () => Promise<unknown>): Promise<void> {
     try {
       await step();

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type St
 import { basename, dirname } from 'node:path';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Durability } from './folder-sync.ts';
-import { descriptorsNameFiles, memberOfOpened, openToLook, type RealRoots } from './real-roots.ts';
+import { descriptorPath, descriptorsNameFiles, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
 /** Where a file will be written: an opened parent folder and the name in it. */
@@ -14,8 +14,8 @@ export interface WriteTarget {
 }
 
 /**
- * Opens the folder that a file will be written to. A link that leads to a file inside the roots is followed,
- * so that its target is replaced; any other link counts as absent and is itself replaced.
+ * Opens the folder that a file will be written to. A link to a file inside the roots is followed, so that its target is replaced; any other
+ * link counts as absent and is itself replaced.
  *
  * @throws ServiceError `parent-missing`, `is-folder`, `forbidden`
  */
@@ -45,19 +45,19 @@ function checkReplaceable(stats: Stats): void {
   if (!stats.isFile()) throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-/** What a path itself is, links not followed; undefined when nothing is there. */
+/** lstat(2) of a path; undefined when nothing is there. */
 export function lstatOrUndefined(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** A verified, open file. `close` is called exactly once by whoever owns it. */
+/** A verified, open file; its owner closes it exactly once. */
 export interface OpenedFile {
   fd: number;
   realPath: string;
   stats: Stats;
 }
 
-/** A verified, open folder whose members are addressed through it, whatever happens to its path meanwhile. */
+/** A verified, open folder. Its members are addressed through it, even if its path changes meanwhile. */
 export class OpenedFolder {
   readonly fd: number;
   readonly realPath: string;
@@ -68,16 +68,16 @@ export class OpenedFolder {
     this.realPath = realPath;
   }
 
-  /** A path to member `name`, bound to this very folder. */
+  /** A path to member `name` that stays bound to this folder, even if it is renamed or replaced by a link (as with openat(2)). */
   member(name: string): string {
-    return memberOfOpened(this, name);
+    return `${descriptorsNameFiles ? descriptorPath(this.fd) : this.realPath}/${name}`;
   }
 
   /**
-   * Runs synchronous work with this folder as the working folder of the process: looking at a member by its bare name costs
-   * less than half of `member`. Nothing else in the service uses relative paths.
+   * Runs synchronous work with this folder as the working directory: access to a member by its bare name costs less than half of
+   * `member`. Nothing else in the service uses relative paths.
    *
-   * @param action gets what makes a path of a member's name
+   * @param action gets a function that makes a path of a member's name
    */
   inside<T>(action: (pathOf: (name: string) => string) => T): T {
     if (!enter(this.fd)) return action((name) => this.member(name));
@@ -89,11 +89,11 @@ export class OpenedFolder {
   }
 
   /**
-   * Reads small files of this folder one after the other, in one go: nothing else runs meanwhile. Only where `descriptorsNameFiles`:
-   * elsewhere a member is not bound to this very folder, and what was opened would have to be verified.
+   * Reads small files of this folder synchronously. Only if `descriptorsNameFiles`: otherwise members are not bound to this folder, and
+   * each file would have to be verified.
    *
-   * @param action gets what reads the beginning of member `name`, a file and no link, into a buffer, and returns the bytes read: fewer
-   *   than the buffer has when the file ends before. It throws ServiceError `not-found` or `forbidden`
+   * @param action gets a function that reads the beginning of member `name`, which must not be a link, into a buffer, and returns the
+   *   bytes read: fewer than the buffer has if the file ends before. It throws ServiceError `not-found` or `forbidden`
    */
   readMembers<T>(action: (readInto: (name: string, target: Buffer) => number) => T): T {
     if (!descriptorsNameFiles) throw new Error('Members are not bound to their folder here.');
@@ -106,7 +106,7 @@ export class OpenedFolder {
   }
 }
 
-// Its folder is verified and it is no link itself: so it is where it seems to be, and nobody has to ask.
+// The folder is verified and the file is not a link, so its real path needs no check.
 function readMember(path: string, target: Buffer): number {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
@@ -128,10 +128,10 @@ function readMember(path: string, target: Buffer): number {
   }
 }
 
-/** The working folder that the process was started in, as an open descriptor: its path may be gone. */
+/** A descriptor of the initial working directory, whose path may be gone. */
 let startFd: number | undefined;
 
-/** @returns whether the folder could be entered through its descriptor; a worker thread has no working folder of its own */
+/** @returns whether the working directory could be changed; worker threads cannot */
 function enter(fd: number): boolean {
   if (process.platform !== 'linux') return false;
   try {
@@ -153,7 +153,7 @@ export function openFile(roots: RealRoots, path: string): OpenedFile {
   try {
     const stats = fstatSync(fd);
     if (stats.isDirectory()) throw new ServiceError('is-folder', 'The path is a folder.');
-    // Devices, FIFOs and sockets are no files of the account: as if absent.
+    // Devices, FIFOs and sockets count as absent.
     if (!stats.isFile()) throw new ServiceError('not-found', 'Path not found.');
     return { fd, realPath, stats };
   } catch (error) {
@@ -162,7 +162,7 @@ export function openFile(roots: RealRoots, path: string): OpenedFile {
   }
 }
 
-/** Opens a folder. @throws ServiceError `not-found` or `forbidden`; `not-found` too when it is a file */
+/** Opens a folder. @throws ServiceError `not-found`, also for a file, or `forbidden` */
 export function openFolder(roots: RealRoots, path: string): OpenedFolder {
   const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY | constants.O_DIRECTORY);
   return new OpenedFolder(fd, realPath);
@@ -175,10 +175,10 @@ export function openFolderToPass(roots: RealRoots, path: string): OpenedFolder {
 }
 
 /**
- * Looks at a path without reading it; needs no permission on the file itself.
+ * Inspects a path, links resolved; needs no permission on the file itself.
  *
- * @returns what stat(2) says of the link-resolved target and its real path, or undefined when nothing (reachable) is there
- * @throws ServiceError `forbidden` when a folder on the way may not be searched
+ * @returns undefined when nothing (reachable) exists there
+ * @throws ServiceError `forbidden` when a folder of the path may not be searched
  */
 export function inspect(roots: RealRoots, path: string): { stats: Stats; realPath: string; isLink: boolean } | undefined {
   try {
@@ -197,7 +197,7 @@ export function inspect(roots: RealRoots, path: string): { stats: Stats; realPat
   }
 }
 
-/** Opens the folder that holds `path`, with the missing parent reported as such. */
+/** Opens the folder that holds `path`. @throws ServiceError `parent-missing` */
 export function openParent(roots: RealRoots, path: string): OpenedFolder {
   try {
     return openFolder(roots, dirname(path));
@@ -209,11 +209,10 @@ export function openParent(roots: RealRoots, path: string): OpenedFolder {
 }
 
 /**
- * Changes one name in its verified parent folder; the change is on disk when the promise resolves, unless `durability` has a fault then.
+ * Changes a name in its verified parent folder; the change is on disk when the promise resolves, unless `durability` has a fault then.
  *
  * @param action gets a path bound to the opened parent
- * @returns what `action` returned
- * @throws ServiceError `parent-missing` when there is no parent, and what `action` throws
+ * @throws ServiceError `parent-missing`, and what `action` throws
  */
 export async function changeInParent<T>(roots: RealRoots, path: string, durability: Durability, action: (member: string) => T): Promise<T> {
   const parent = openParent(roots, path);

@@ -19,25 +19,25 @@ const meanings: Record<string, [ErrorCode, string]> = {
   ENOSPC: ['storage-full', 'The disk is full.'],
   EDQUOT: ['storage-full', 'The disk quota is used up.'],
   EFBIG: ['too-large', 'The file is too large for the file system.'],
-  // The file or folder was removed or replaced by way of another NFS client.
+  // Another NFS client removed or replaced the file or folder.
   ESTALE: ['not-found', 'Path not found.'],
   ETIMEDOUT: ['unavailable', 'The file system does not answer, try again.'],
   EMFILE: ['unavailable', 'Too many open files, try again.'],
   ENFILE: ['unavailable', 'Too many open files, try again.'],
 };
 
-/** Longest path that the system takes, in bytes (PATH_MAX of Linux, without the final NUL). */
+/** PATH_MAX of Linux, without the final NUL. */
 const longestPathBytes = 4095;
 
-/** @throws ServiceError `name-invalid` for a real path at which nothing can be opened; through its folder it could be made */
+/** @throws ServiceError `name-invalid` for a real path that is too long to be opened; through its parent folder it could be created */
 export function checkPathLength(realPath: string): void {
   if (Buffer.byteLength(realPath) > longestPathBytes) throw new ServiceError('name-invalid', 'The path is too long.');
 }
 
 /**
- * Gives an operating system error its meaning for a client. The text never holds a real path.
+ * Translates an operating system error for clients. The text never contains a real path.
  *
- * @returns a `ServiceError`; a `ServiceError` itself comes back as it is; what is not known becomes `internal`
+ * @returns a `ServiceError` unchanged; `internal` for unknown errors
  */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;

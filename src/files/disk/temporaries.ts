@@ -18,10 +18,10 @@ import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { freeInBackground } from './freeing.ts';
 
-/** So many are kept, of all folders together. */
+/** In all folders together. */
 const maxNames = 256;
 
-/** Names of temporary files that are in a record and that nothing has any more: who takes one need not write another. */
+/** Recorded names of temporary files that are free again: to reuse one saves a write to the record. */
 class FreeNames {
   readonly #byFolder = new Map<string, string[]>();
   #count = 0;
@@ -56,17 +56,17 @@ const removedPattern = /^\.nfs[0-9a-f]{24}$/;
 
 const recordName = 'uploads-under-way';
 
-/** The record is emptied when it is larger than this and no upload runs. */
+/** The record is compacted above this size. */
 const compactAboveBytes = 64 * 1024;
 
-/** Whether a member name is that of an upload under way: never listed, never addressed. */
+/** Whether a member name is that of a temporary file of an upload: never listed, never addressed. */
 export function isTemporaryName(name: string): boolean {
   return name.length === 34 && namePattern.test(name);
 }
 
 /**
- * Whether a member name is one that the NFS client of Linux gave to a file that was removed while somebody here has it open; it goes when
- * that is closed. https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
+ * Whether a member name is one that the NFS client of Linux gave to a file that was removed while it is open here; it goes with the close.
+ * https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
  */
 export function isRemovedName(name: string): boolean {
   return name.length === 28 && removedPattern.test(name);
@@ -77,20 +77,19 @@ export function isHiddenName(name: string): boolean {
   return isTemporaryName(name) || isRemovedName(name);
 }
 
-/** A temporary file that nobody has written to for so long belongs to a node that is gone: stalled uploads end within a day. */
+/** An unchanged temporary file of this age belongs to a node that is gone: stalled uploads end within a day. */
 const abandonedAfterMs = 86_400_000;
 
-/** Content of an unfinished upload that nobody has written to for so long has lost its record: no upload may wait longer (`server.uploads`). */
+/** Unchanged content of an unfinished upload of this age has lost its record: no upload may wait longer (`server.uploads`). */
 const keptAbandonedAfterMs = 31 * 86_400_000;
 
-/** When each temporary file that was looked at may count as abandoned, Unix time in milliseconds; too early for one that took its name over. */
+/** When each temporary file may count as abandoned, Unix time in milliseconds; too early for a file that reuses a name. */
 const notAbandonedBeforeMs = new Map<string, number>();
 const maxRemembered = 10_000;
 
 /**
- * Removes the temporary file of a node that never came back to do it; the living remove their own. Looks at each once a day, so that
- * listings cost no more while many uploads run. It goes by the time of the last change of any kind, which
- * no client can set. Never throws: another node may be faster.
+ * Removes the temporary file of a node that is gone. Each file is checked once a day, so that listings stay cheap while many uploads run,
+ * and by its change time, which no client can set. Never throws: another node may be faster.
  *
  * @param path of a file with the name of a temporary one
  */
@@ -104,16 +103,16 @@ export function removeAbandoned(path: string, nowMs: number): void {
     notAbandonedBeforeMs.set(name, stats.ctimeMs + aloneMs);
     if (stats.isFile() && nowMs - stats.ctimeMs > aloneMs) freeInBackground(path, stats, () => unlinkSync(path));
   } catch {
-    // Gone, or not ours to remove.
+    // Gone, or not permitted.
   }
 }
 
-/** A fresh name for an upload's temporary file, hidden and beside its target. */
+/** A new name for an upload's temporary file, hidden and beside its target. */
 export function temporaryName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.part`;
 }
 
-/** A fresh name for the content of an upload that may go on after a restart: no start sweeps it. */
+/** A new name for the content of an upload that may continue after a restart, which does not sweep it. */
 export function keptName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.kept`;
 }
@@ -123,33 +122,29 @@ export function isKeptName(name: string): boolean {
   return isTemporaryName(name) && name.endsWith('.kept');
 }
 
-/** A file or folder that is known again whatever its name is by then. */
+/** A file or folder that is identified by its inode, and the path that it is to get. */
 export interface Successor {
   path: string;
-  /** Number on its file system and number of that. */
+  /** By `inodeAt`. */
   inode: string;
 }
 
-/**
- * A line of the record: what to remove, or with `original` what to put back when nothing stands there, unless its
- * `successor` is in place already.
- */
+/** A line of the record: a path to remove, or with `original` to put back if that is free and `successor` is not in place. */
 interface Remains {
   path: string;
   original?: string | undefined;
   successor?: Successor | undefined;
 }
 
-/** What makes a file or folder known again after a rename; undefined when nothing is there. */
+/** Identifies a file or folder after a rename; undefined when nothing is there. */
 export function inodeAt(path: string): string | undefined {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}-${stats.ino}`;
 }
 
 /**
- * Remembers on disk which temporary files and folders exist, so that a service that was killed leaves no debris:
- * the next start removes exactly these, or puts back what was only set aside, and needs no search through the accounts'
- * folders.
+ * Records on disk which temporary files and folders exist, so that a killed service leaves none behind: the next start removes exactly
+ * these, or puts back what was only set aside, without a search through the accounts' folders.
  */
 export class Temporaries {
   readonly #fd: number;
@@ -158,11 +153,7 @@ export class Temporaries {
   readonly #free = new FreeNames();
   #sizeBytes = 0;
 
-  /**
-   * Opens the record and removes what an earlier run left behind.
-   *
-   * @param dataFolderPath the service's own folder, already locked against other processes
-   */
+  /** Opens the record and removes the remains of an earlier run. @param dataFolderPath locked against other processes */
   constructor(dataFolderPath: string, log: Log) {
     this.#log = log;
     const path = join(dataFolderPath, recordName);
@@ -172,11 +163,11 @@ export class Temporaries {
   }
 
   /**
-   * Notes a temporary file or folder **before** it is created.
+   * Records a temporary file or folder **before** it is created.
    *
-   * @param original where it stood, when it is only set aside: the next start puts it back there unless something else
-   *   stands there by then. Noted again without it, it is to be removed
-   * @param successor what takes its place elsewhere: once that stands where it should, it is removed, too
+   * @param original its former path if it is only set aside: the next start puts it back if that path is free. Recorded again without
+   *   it, the file is to be removed
+   * @param successor its copy elsewhere: if that is in place, the next start removes the file as well
    */
   add(realPath: string, original?: string, successor?: Successor): void {
     const line = formatLine(original === undefined ? realPath : { path: realPath, original, successor });
@@ -185,8 +176,7 @@ export class Temporaries {
   }
 
   /**
-   * Gives a name for a temporary file that is about to be created, and notes it where it is not in the record already. Ends with `giveBack`,
-   * or `delete`.
+   * Takes a name for a temporary file that is about to be created, and records it if necessary. Ends with `giveBack` or `delete`.
    *
    * @param folder real path
    */
@@ -199,13 +189,13 @@ export class Temporaries {
     return name;
   }
 
-  /** A temporary file was renamed or removed: its name may be taken again in the same folder. */
+  /** Frees the name of a temporary file that was renamed or removed. */
   giveBack(folder: string, name: string): void {
     this.#free.keep(folder, name);
     this.delete(`${folder}/${name}`);
   }
 
-  /** The notes are on disk when this returns: for what a power cut would lose or mix without them. */
+  /** Has the record on disk when it returns, for what a power cut would otherwise lose or mix. */
   sync(): void {
     fsyncSync(this.#fd);
   }
@@ -229,10 +219,10 @@ export class Temporaries {
   }
 
   #sweep(record: string): void {
-    // The last line about a path decides.
+    // The last line of each path counts.
     const remains = new Map(record.split('\n').flatMap((line) => parseLine(line).map((item) => [item.path, item] as const)));
     for (const { path, original, successor } of remains.values()) {
-      // The record decides nothing alone: only what has the name of a temporary file is ever touched.
+      // The record alone must not lead to the removal of other files.
       if (!isTemporaryName(basename(path))) continue;
       try {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;

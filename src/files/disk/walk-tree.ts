@@ -3,23 +3,23 @@ import { type OpenedFolder, openFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Members looked at before other requests run. */
+/** Members visited before other requests run. */
 const maxAtOnce = 256;
 
-/** One path below the folder, `/`-separated and relative to it (empty for the folder itself). */
 interface TreeMember {
+  /** `/`-separated, relative to the top folder; empty for that folder. */
   relativePath: string;
   isFolder: boolean;
-  /** A path to it that is bound to its opened folder; good until the next member is asked for. */
+  /** A path that is bound to the opened parent folder; valid until the next member. */
   boundPath: string;
 }
 
 interface WalkOptions {
-  /** Passes over what lies so deep that the system takes no path to it. */
+  /** Skips members whose paths are too long for the system. */
   passesTooDeep?: boolean;
 }
 
-/** Walks a folder without following links, parents before their members, one open descriptor at a time. The folder itself comes first. */
+/** Walks a folder without following links, itself first, parents before their members, with one open descriptor at a time. */
 export async function* walkTree(roots: RealRoots, path: string, options: WalkOptions = {}): AsyncGenerator<TreeMember> {
   const waiting = [''];
   let seen = 0;
@@ -46,7 +46,7 @@ function openIfThere(roots: RealRoots, path: string, relative: string, { passesT
   try {
     return openFolder(roots, relative === '' ? path : `${path}/${relative}`);
   } catch (error) {
-    // Gone meanwhile, or out of reach: only the top folder has to be there.
+    // Only the top folder must exist; others may be gone meanwhile, or out of reach.
     const { code } = asServiceError(error);
     if (relative !== '' && (code === 'not-found' || (passesTooDeep && code === 'name-invalid'))) return undefined;
     throw error;

@@ -16,24 +16,24 @@ import {
   type UploadStore,
 } from './upload-store.ts';
 
-/** What a note says. */
-interface Note {
+/** The file of a backup. */
+interface Backup {
   record: UploadRecord;
   /** Unix time in milliseconds. */
   atMs: number;
 }
 
 /**
- * The unfinished uploads of several nodes, with a note in this node's data folder of each that it began or went on with: where the shared store loses
- * one, it is ended with `uploadFailed` and its content goes, in place of being forgotten in silence; one that has become a file is told of with `fileUploaded`.
+ * The unfinished uploads of several nodes. This node backs up the records of those that it began or continued in its data folder: if the
+ * shared store loses one, it ends with `uploadFailed` and its content goes, or with `fileUploaded` if it has become a file.
  */
 export class BackedUpUploads implements UploadStore {
   readonly #store: SharedUploadStore;
   readonly #folder: string;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** What each note says of its upload, as `stateOf`. */
-  readonly #noted = new Map<string, string>();
+  /** The state (`stateKey`) of each backup, by upload. */
+  readonly #backups = new Map<string, string>();
 
   constructor(store: SharedUploadStore, dataFolderPath: string, { clock, log }: { clock: Clock; log: Log }) {
     this.#store = store;
@@ -42,23 +42,17 @@ export class BackedUpUploads implements UploadStore {
     this.#log = log;
     makeFolders(this.#folder, { mode: 0o700 });
     for (const id of readdirSync(this.#folder).filter(isUploadId)) {
-      const note = this.#read(id);
-      if (note) this.#noted.set(id, stateOf(note.record));
+      const backup = this.#read(id);
+      if (backup) this.#backups.set(id, stateKey(backup.record));
     }
   }
 
   async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
-    const record = await this.#store.add(order, lengthBytes);
-    await this.#note(record);
-    return record;
+    return this.#backUp(await this.#store.add(order, lengthBytes));
   }
 
   async hold(id: string, onWanted: () => void): Promise<UploadHold> {
     const hold = await this.#store.hold(id, onWanted);
-    const noted = async (record: UploadRecord) => {
-      await this.#note(record);
-      return record;
-    };
     return {
       get record() {
         return hold.record;
@@ -69,8 +63,8 @@ export class BackedUpUploads implements UploadStore {
       get isTakeover() {
         return hold.isTakeover;
       },
-      change: async (change) => noted(await hold.change(change)),
-      renewContent: async (contentPath) => noted(await hold.renewContent(contentPath)),
+      change: async (change) => this.#backUp(await hold.change(change)),
+      renewContent: async (contentPath) => this.#backUp(await hold.renewContent(contentPath)),
       confirm: () => hold.confirm(),
       remove: async () => {
         await hold.remove();
@@ -81,44 +75,29 @@ export class BackedUpUploads implements UploadStore {
   }
 
   async endLost(isStored: (id: string, sinceMs: number) => Promise<boolean>): Promise<void> {
-    for (const id of await this.#store.missing([...this.#noted.keys()])) {
-      const note = this.#read(id);
-      const content = note && statsOf(note.record.contentPath);
-      // An upload that is over has no content, but perhaps one that somebody went on with in a clone.
-      if (content?.isFile() && (await isStored(id, note?.atMs ?? 0))) removeContent(note?.record.contentPath ?? '');
-      else if (note && content?.isFile()) await this.#store.restore(this.#ended(note.record, content.size));
-      else if (note && hasItsName(note.record) && !(await isStored(id, note.atMs))) await this.#store.restore(note.record);
+    for (const id of await this.#store.missing([...this.#backups.keys()])) {
+      const backup = this.#read(id);
+      if (backup) await this.#restore(backup, () => isStored(id, backup.atMs));
       await this.#forget(id);
     }
   }
 
-  find(id: string): Promise<UploadRecord | undefined> {
-    return this.#store.find(id);
+  async #restore({ record }: Backup, isStored: () => Promise<boolean>): Promise<void> {
+    const content = statsAt(record.contentPath);
+    if (content?.isFile()) {
+      // A finished upload may leave content that somebody continued in a clone.
+      if (await isStored()) removeContent(record.contentPath);
+      else await this.#store.restore(this.#ended(record, content.size));
+    } else if (hasItsName(record) && !(await isStored())) await this.#store.restore(record);
   }
 
-  quiet(id: string): Promise<void> {
-    return this.#store.quiet(id);
-  }
-
-  within(realPath: string): Promise<UploadRecord[]> {
-    return this.#store.within(realPath);
-  }
-
-  enter(upload: PassingUpload): Promise<() => void> {
-    return this.#store.enter(upload);
-  }
-
-  dismiss(realPath: string): Promise<void> {
-    return this.#store.dismiss(realPath);
-  }
-
-  expired(): Promise<UploadRecord[]> {
-    return this.#store.expired();
-  }
-
-  completing(): Promise<UploadRecord[]> {
-    return this.#store.completing();
-  }
+  find = (id: string): Promise<UploadRecord | undefined> => this.#store.find(id);
+  quiet = (id: string): Promise<void> => this.#store.quiet(id);
+  within = (realPath: string): Promise<UploadRecord[]> => this.#store.within(realPath);
+  enter = (upload: PassingUpload): Promise<() => void> => this.#store.enter(upload);
+  dismiss = (realPath: string): Promise<void> => this.#store.dismiss(realPath);
+  expired = (): Promise<UploadRecord[]> => this.#store.expired();
+  completing = (): Promise<UploadRecord[]> => this.#store.completing();
 
   #ended(record: UploadRecord, offsetBytes: number): UploadRecord {
     const message = 'What the nodes knew of the upload was lost with Redis.';
@@ -127,30 +106,32 @@ export class BackedUpUploads implements UploadStore {
     return { ...record, offsetBytes, completion: undefined, outcome: undefined, ending };
   }
 
-  // A note that cannot be written is no reason to refuse what Redis has taken.
-  async #note(record: UploadRecord): Promise<void> {
+  // A failed backup does not undo what Redis has accepted.
+  async #backUp(record: UploadRecord): Promise<UploadRecord> {
     const { id, outcome } = record;
-    if (outcome) return this.#forget(id);
-    if (this.#noted.get(id) === stateOf(record)) return;
-    const note: Note = { record, atMs: this.#clock.nowMs() };
-    try {
-      await writeFileAtomically(join(this.#folder, id), JSON.stringify(note), { mode: 0o600 });
-      this.#noted.set(id, stateOf(record));
-    } catch (error) {
-      this.#log.warn('an unfinished upload could not be noted; should Redis lose it, nobody tells', { reason: error });
+    if (outcome) await this.#forget(id);
+    else if (this.#backups.get(id) !== stateKey(record)) {
+      const backup: Backup = { record, atMs: this.#clock.nowMs() };
+      try {
+        await writeFileAtomically(join(this.#folder, id), JSON.stringify(backup), { mode: 0o600 });
+        this.#backups.set(id, stateKey(record));
+      } catch (error) {
+        this.#log.warn('an unfinished upload could not be noted; should Redis lose it, nobody tells', { reason: error });
+      }
     }
+    return record;
   }
 
   async #forget(id: string): Promise<void> {
-    if (!this.#noted.delete(id)) return;
+    if (!this.#backups.delete(id)) return;
     await removeDurably(join(this.#folder, id)).catch((error) =>
       this.#log.warn('the note of an upload could not be removed', { reason: error }),
     );
   }
 
-  #read(id: string): Note | undefined {
+  #read(id: string): Backup | undefined {
     try {
-      const { record, atMs } = JSON.parse(readFileSync(join(this.#folder, id), 'utf8')) as Note;
+      const { record, atMs } = JSON.parse(readFileSync(join(this.#folder, id), 'utf8')) as Backup;
       if (record.id !== id || typeof record.contentPath !== 'string') throw new TypeError('It is of another upload.');
       return { record, atMs };
     } catch (error) {
@@ -160,17 +141,17 @@ export class BackedUpUploads implements UploadStore {
   }
 }
 
-/** A note is written anew when this changes: where the content is, and where the end that was begun would put it. */
-function stateOf({ contentPath, completion }: UploadRecord): string {
+/** A backup is renewed when this changes: the path of the content, and the path that a recorded completion would put it aside to. */
+function stateKey({ contentPath, completion }: UploadRecord): string {
   return `${contentPath}\0${completion?.asidePath ?? ''}`;
 }
 
-/** Whether the content of an upload is the file that it was to become. Its event may be missing. */
+/** Whether the content of an upload has become its file. The event may be missing. */
 function hasItsName({ completion }: UploadRecord): boolean {
   return completion !== undefined && inodeAt(completion.target) === completion.inode;
 }
 
-function statsOf(path: string): Stats | undefined {
+function statsAt(path: string): Stats | undefined {
   try {
     return lstatSync(path);
   } catch (error) {

@@ -9,19 +9,18 @@ import { type Entry, toEntry } from '../entry.ts';
 import { ResumableUpload } from './resumable-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';
 
-/** What an upload is begun with. */
 export interface ResumableOptions extends Pick<UploadOrder, 'metadata' | 'backendUuid' | 'modifiedMs' | 'notes'> {
   /** Announced size in bytes, when the client said it. */
   lengthBytes: number | undefined;
-  /** Refuses by throwing. It is asked again at the end, by whoever completes the upload. */
+  /** Refuses by throwing. The request that completes the upload verifies again. */
   verify: ((current: Entry | undefined) => void) | undefined;
 }
 
 /**
- * Begins an upload that may take several requests; event `uploadStarted`. The permission is checked by the caller, `AccountFiles`.
+ * Begins an upload that may take several requests; event `uploadStarted`. `AccountFiles` has checked the permission.
  *
  * @param realPath absolute path, links not resolved
- * @throws ServiceError as `startUpload`, `too-many-requests`, and `unavailable` where a state engine was emptied meanwhile
+ * @throws ServiceError as `startUpload`, `too-many-requests`, and `unavailable` if Redis was emptied meanwhile
  */
 export async function beginUpload(
   paths: AccountPaths,
@@ -53,19 +52,19 @@ export async function beginUpload(
   return upload;
 }
 
-/** An upload that was begun before. @see AccountFiles.resumable */
+/** @see AccountFiles.resumable */
 export async function findUpload(
   paths: AccountPaths,
   id: string,
   request: { realPath: (path: VirtualPath) => Promise<string>; onWanted: () => void },
 ): Promise<ResumableUpload> {
   const { uploads, clock } = paths.environment;
-  // Before anybody is made to wait, or is cut: of others' uploads nothing is told.
-  await ownUpload(paths, id);
+  // Checked first, so that the uploads of other accounts are neither revealed nor disturbed.
+  await findRecord(paths, id);
   const hold: UploadHold = await uploads.hold(id, request.onWanted);
   try {
     if (hold.isWanted) throw new ServiceError('client-gone', 'A newer request goes on with the upload.');
-    const record = settled(ownOf(paths, hold.record), clock);
+    const record = requireSettled(requireOwner(paths, hold.record), clock);
     return new ResumableUpload(paths, hold, record, () => request.realPath(record.path));
   } catch (error) {
     hold.release();
@@ -73,24 +72,24 @@ export async function findUpload(
   }
 }
 
-/** What is known of an upload that was begun before: requests that bring content to it come to their end first. @see AccountFiles.lookAtResumable */
+/** @see AccountFiles.inspectResumable */
 export async function inspectUpload(paths: AccountPaths, id: string): Promise<UploadRecord> {
   const { uploads, clock } = paths.environment;
-  await ownUpload(paths, id);
+  await findRecord(paths, id);
   await uploads.quiet(id);
-  return settled(await ownUpload(paths, id), clock);
+  return requireSettled(await findRecord(paths, id), clock);
 }
 
-async function ownUpload(paths: AccountPaths, id: string): Promise<UploadRecord> {
-  return ownOf(paths, isUploadId(id) ? await paths.environment.uploads.find(id) : undefined);
+async function findRecord(paths: AccountPaths, id: string): Promise<UploadRecord> {
+  return requireOwner(paths, isUploadId(id) ? await paths.environment.uploads.find(id) : undefined);
 }
 
-function ownOf({ account }: AccountPaths, record: UploadRecord | undefined): UploadRecord {
+function requireOwner({ account }: AccountPaths, record: UploadRecord | undefined): UploadRecord {
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
   return record;
 }
 
-function settled(record: UploadRecord, clock: Clock): UploadRecord {
+function requireSettled(record: UploadRecord, clock: Clock): UploadRecord {
   if (record.expiresMs <= clock.nowMs()) throw unknownUpload();
   if (isEnding(record)) throw new ServiceError('unavailable', 'The end of the upload is looked after, try again.');
   return record;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { integer } from '../../lib/option-types.ts';
 import type { UploadLimits } from './upload-store.ts';
 
-/** An unfinished upload is kept for so long at most, in seconds. */
+/** 30 days. */
 const longestLifeS = 2_592_000;
 
 /** `server.uploads`: uploads that may take several requests. */

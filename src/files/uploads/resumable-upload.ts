@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { eventIds } from '../../events/event-ids.ts';
-import { readAsync, totalBytes } from '../../lib/disk/descriptors.ts';
+import { readChunks, totalBytes } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
@@ -18,25 +18,20 @@ import { decideEnd, emitEnd, removeContent, resumedData, uploadEventUuid } from 
 import { takeOverContent } from './take-over.ts';
 import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
 
-/** Faults after which a later request may still go on: nothing is wrong with the upload itself. `internal` is a disk that fails, for example. */
+/** Faults that do not concern the upload itself, so that a later request may continue it. `internal` is a failing disk, for example. */
 const passing = ['unavailable', 'locked', 'in-use', 'client-gone', 'too-many-requests', 'internal'] as const;
 
-/** Whether a fault is the end of an upload: every later request would meet it again, or must not begin. */
+/** Whether a fault ends an upload: every later request would meet it again, or must not begin. */
 export function isFinal(error: unknown): boolean {
   return !isServiceError(asServiceError(error), ...passing);
 }
 
-/** So much of the content is read at a time. */
-const readBytes = 1024 * 1024;
-
-const overrun = { details: { overrun: true } };
-
-/** Whether a fault is that more came than was announced. */
+/** Whether a request brought more than was announced. */
 export function isOverrun(error: unknown): boolean {
   return isServiceError(error) && error.details.overrun === true;
 }
 
-/** What one request brings, or brought. */
+/** The content that one request brings. */
 interface Receiving extends Transfer {
   readonly writer: FileWriter;
   readonly reservation: QuotaReservation;
@@ -45,8 +40,8 @@ interface Receiving extends Transfer {
 }
 
 /**
- * An upload that may take several requests, in the hands of one of them. It ends with `keep`, `commit` and then `conclude`, `end` or
- * `release`; whoever waits for it gets it then.
+ * An upload that may take several requests, held by one of them. The request ends with `keep`, `commit` and then `conclude`, `end` or
+ * `release`; the next request that waits gets the upload then.
  */
 export class ResumableUpload {
   readonly #paths: AccountPaths;
@@ -55,14 +50,14 @@ export class ResumableUpload {
   #record: UploadRecord;
   #receiving: Receiving | undefined;
   #failure: unknown;
-  #noted: Promise<unknown> = Promise.resolve();
+  #recorded: Promise<unknown> = Promise.resolve();
   #isReleased = false;
-  /** Told when so much of it is on disk while a request brings more; not of all there is. */
+  /** Called with the bytes on disk while a request brings more; never with the whole. */
   onProgress: ((offsetBytes: number) => void) | undefined;
-  /** Whether its client knows its URL. What nobody can go on with ends with the first fault. */
+  /** Whether the client knows the upload's URL. Without it nobody can continue, so that the first fault ends the upload. */
   isKnownToClient = true;
 
-  /** @param realPath asks anew whatever may refuse the upload, and resolves with where it will be written */
+  /** @param realPath repeats all checks that may refuse the upload, and resolves with the path to be written */
   constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
     this.#paths = paths;
     this.#record = record;
@@ -74,22 +69,22 @@ export class ResumableUpload {
     return this.#record;
   }
 
-  /** Bytes that have come, on disk or not yet. */
+  /** Bytes received so far, on disk or not. */
   get receivedBytes(): number {
     return this.#receiving?.writer.sizeBytes ?? this.#record.offsetBytes;
   }
 
-  /** Notes the size of the whole. @throws ServiceError `too-large` for more than a file of this account may have */
+  /** Records the size of the whole. @throws ServiceError `too-large` for a file larger than the account may write */
   async setLength(lengthBytes: number): Promise<void> {
     this.#paths.checkFileSize(lengthBytes);
     if (this.#record.lengthBytes === undefined) await this.#change({ lengthBytes });
   }
 
   /**
-   * Begins to take content behind what is there.
+   * Begins to append content.
    *
-   * @param announces whether what is on disk may be told and kept before the request has ended; not where a digest decides about all of it
-   * @throws ServiceError what may refuse any upload; then the upload is over, unless it may pass
+   * @param announces whether bytes on disk may be confirmed before the request has ended; not if a digest covers the whole request
+   * @throws ServiceError for which `isFinal` says whether the upload is over
    */
   async open(announces: boolean): Promise<void> {
     try {
@@ -100,7 +95,7 @@ export class ResumableUpload {
     }
   }
 
-  /** Ends a request that met a fault: the upload is over with it, or kept for another request where the fault may pass. */
+  /** Ends a request that met a fault: ends the upload, or keeps it for another request if the fault may pass. */
   async fail(error: unknown): Promise<void> {
     if (!this.isKnownToClient || isFinal(error)) await this.end(error);
     else if (this.#receiving) await this.#goBack();
@@ -134,7 +129,7 @@ export class ResumableUpload {
       throw error;
     }
     const onSynced = (sizeBytes: number) => {
-      if (announces) this.#note(sizeBytes);
+      if (announces) this.#confirm(sizeBytes);
     };
     try {
       const writer = new FileWriter(target, environment, undefined, { name, sizeBytes: offsetBytes, onSynced });
@@ -164,11 +159,11 @@ export class ResumableUpload {
     this.#receiving = undefined;
   }
 
-  // The whole is never noted before it is done: a client that is told so would not ask for the end any more.
-  #note(sizeBytes: number): void {
+  // The whole is confirmed only at the end: a client that knew would not send the request that completes the upload.
+  #confirm(sizeBytes: number): void {
     const { lengthBytes } = this.#record;
     if (lengthBytes !== undefined && sizeBytes >= lengthBytes) return;
-    this.#noted = this.#noted.then(async () => {
+    this.#recorded = this.#recorded.then(async () => {
       try {
         await this.#change({ offsetBytes: sizeBytes });
         this.onProgress?.(sizeBytes);
@@ -178,7 +173,7 @@ export class ResumableUpload {
     });
   }
 
-  /** Appends. @throws ServiceError `too-large`, `storage-full`, `length-mismatch` behind the announced end, `not-found` when it was ended meanwhile */
+  /** Appends. @throws ServiceError `too-large`, `storage-full`, `length-mismatch` beyond the announced end, `not-found` for an ended upload */
   async write(chunks: readonly Buffer[]): Promise<void> {
     const { writer, reservation } = this.#opened;
     if (this.#failure !== undefined) throw this.#failure;
@@ -186,33 +181,35 @@ export class ResumableUpload {
     const sizeBytes = writer.sizeBytes + bytes;
     const { lengthBytes } = this.#record;
     if (lengthBytes !== undefined && sizeBytes > lengthBytes)
-      throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, and more came.`, overrun);
+      throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, and more came.`, {
+        details: { overrun: true },
+      });
     this.#paths.checkFileSize(sizeBytes);
     await reservation.take(bytes);
     await writer.write(chunks);
   }
 
-  /** Reads all that has come, in order. */
+  /** Reads all content received so far, in order. */
   async read(onChunk: (chunk: Buffer) => void): Promise<void> {
     const { fd, sizeBytes } = this.#opened.writer;
-    const buffer = Buffer.allocUnsafe(Math.min(readBytes, sizeBytes));
-    for (let done = 0; done < sizeBytes; ) {
-      const { bytesRead } = await readAsync(fd, buffer, 0, buffer.length, done);
-      if (bytesRead === 0) throw new ServiceError('not-found', 'The content of the upload is gone.');
-      onChunk(buffer.subarray(0, bytesRead));
-      done += bytesRead;
+    let readBytes = 0;
+    for await (const chunk of readChunks(fd, sizeBytes)) {
+      onChunk(chunk);
+      readBytes += chunk.length;
     }
+    if (readBytes < sizeBytes) throw new ServiceError('not-found', 'The content of the upload is gone.');
   }
 
-  /** Drops what this request brought. */
+  /** Drops the content of this request. */
   async rollBack(): Promise<void> {
     await this.#opened.writer.truncate(this.#record.offsetBytes);
   }
 
   /**
-   * Ends the request, and keeps what it brought for another one to go on; all of it is on disk then.
+   * Ends the request, and keeps its content for another one; all of it is on disk then.
    *
-   * @param mayBeWhole whether all of the announced length may be told; else the last byte has to come again, so that somebody completes it
+   * @param mayBeWhole whether the announced length may be confirmed; otherwise the last byte has to be sent again by a request that
+   *   completes the upload
    */
   async keep(mayBeWhole: boolean): Promise<void> {
     const { writer, reservation, startedMs } = this.#opened;
@@ -221,7 +218,7 @@ export class ResumableUpload {
     this.#stopReceiving();
     try {
       await writer.suspend();
-      await this.#noted;
+      await this.#recorded;
       if (this.#failure !== undefined) throw this.#failure;
       const isTooMuch = !mayBeWhole && lengthBytes !== undefined && writer.sizeBytes >= lengthBytes;
       const sizeBytes = isTooMuch ? Math.max(offsetBytes, lengthBytes - 1) : writer.sizeBytes;
@@ -240,16 +237,16 @@ export class ResumableUpload {
   }
 
   /**
-   * Makes the upload the file's content; event `fileUploaded`, on disk when the promise resolves. `conclude` follows.
+   * Gives the content its name; event `fileUploaded`, on disk when the promise resolves. `conclude` follows.
    *
-   * @param verify refuses by throwing, in the turn of the rename
-   * @throws ServiceError; the upload is over then, unless the fault may pass
+   * @param verify refuses by throwing, under the mutex of the rename
+   * @throws ServiceError for which `isFinal` says whether the upload is over
    */
   async commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {
     try {
       return await this.#commit(verify);
     } catch (error) {
-      // The file has its name: where its event is missing, who looks after uploads tells of it as soon as that can be done.
+      // The file has its name; if its event is missing, `UploadUpkeep` emits it later.
       if (isServiceError(error, 'not-durable') && error.details.recorded)
         await this.conclude({ kind: 'stored', headers: [] }).catch(() => {});
       else if (!this.#receiving) this.release();
@@ -263,21 +260,15 @@ export class ResumableUpload {
     const { writer, reservation, target } = this.#opened;
     const { id, lengthBytes, path, contentPath, backendUuid, modifiedMs } = this.#record;
     events.assertWritable();
-    await this.#noted;
+    await this.#recorded;
     if (this.#failure !== undefined) throw this.#failure;
     if (lengthBytes !== undefined && writer.sizeBytes !== lengthBytes)
       throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, ${writer.sizeBytes} came.`);
     const { dev, ino } = fstatSync(writer.fd, { bigint: true });
     const data = this.#eventData();
+    const eventUuid = uploadEventUuid(id, eventIds.fileUploaded);
     const asidePath = `${dirname(contentPath)}/${keptName()}`;
-    const completion = {
-      inode: `${dev}-${ino}`,
-      target,
-      eventUuid: uploadEventUuid(id, eventIds.fileUploaded),
-      atMs: clock.nowMs(),
-      data,
-      asidePath,
-    };
+    const completion = { inode: `${dev}-${ino}`, target, eventUuid, atMs: clock.nowMs(), data, asidePath };
     await this.#change({ completion });
     const durability = new Durability();
     const { entry, isReplacement } = await writer.finish(durability, {
@@ -287,16 +278,13 @@ export class ResumableUpload {
       reservation,
     });
     this.#stopReceiving();
-    // After a sleep others may have told of it.
+    // If this process was suspended, another one may have emitted the event.
     await this.#hold.confirm();
-    const draft = {
-      ...this.#paths.draft(eventIds.fileUploaded, path, { ...data, replaced: isReplacement || undefined }),
-      uuid: completion.eventUuid,
-    };
-    return { entry, delivery: await emitUploaded(this.#paths, durability, draft, backendUuid) };
+    const draft = this.#paths.draft(eventIds.fileUploaded, path, { ...data, replaced: isReplacement || undefined });
+    return { entry, delivery: await emitUploaded(this.#paths, durability, { ...draft, uuid: eventUuid }, backendUuid) };
   }
 
-  /** Keeps how the end was answered, and lets the next request have that. */
+  /** Keeps the outcome for later requests. */
   async conclude(outcome: UploadOutcome): Promise<void> {
     try {
       const { lengthBytes } = this.#record;
@@ -308,17 +296,17 @@ export class ResumableUpload {
   }
 
   /**
-   * Gives the upload up: its content goes, the old file stays as it was. Event `uploadFailed`.
+   * Ends the upload without a file: its content goes, the old file stays as it was. Event `uploadFailed`.
    *
-   * @param reason why; later requests are told
-   * @param how `cancelled` by its client: event `unfinishedUploadEnded` besides, and it is forgotten at once
+   * @param reason for the event and for later requests
+   * @param how `cancelled` by its client: also event `unfinishedUploadEnded`, and it is forgotten at once
    */
   async end(reason: unknown, how?: 'cancelled'): Promise<void> {
     const { environment, mounts, context } = this.#paths;
     const receiving = this.#receiving;
     this.#stopReceiving();
     try {
-      await this.#noted;
+      await this.#recorded;
       receiving?.reservation.release();
       const data = receiving && this.#eventData(receiving);
       await decideEnd(environment, this.#hold, asServiceError(reason), { how, isTold: this.isKnownToClient, data });
@@ -341,7 +329,7 @@ export class ResumableUpload {
     }
   }
 
-  /** Lets the next request have it. Does nothing when that has happened. */
+  /** Gives the upload to the next request. Does nothing the second time. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;

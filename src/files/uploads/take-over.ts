@@ -17,12 +17,12 @@ const copyFileAsync = promisify(copyFile);
 const gone = () => new ServiceError('not-found', 'The content of the upload is gone.');
 
 /**
- * Gives an upload content that only its holder has open: a clone of what was confirmed where the file system can do that, else a copy. Whoever had
- * the upload before may wake at any time, and writes and cuts then what has no name any more.
+ * Gives an upload new content that only its holder has open: a clone of the confirmed part, or a copy. The earlier holder may wake at any
+ * time, and changes then only a file without a name.
  *
- * @param parent the folder of the content
- * @returns the record with the new place
- * @throws ServiceError `not-found` when the content is gone, `unavailable`, also where there is no room for a copy
+ * @param parent folder of the content
+ * @returns the record with the new path
+ * @throws ServiceError `not-found` when the content is gone, `unavailable`, also without room for a copy
  */
 export async function takeOverContent(
   { temporaries }: Pick<FilesEnvironment, 'temporaries'>,
@@ -31,14 +31,13 @@ export async function takeOverContent(
   parent: OpenedFolder,
 ): Promise<UploadRecord> {
   const name = keptName();
-  // Of what nothing was confirmed nothing is needed.
   if (offsetBytes > 0) await copyBeginning(temporaries, parent, { from: basename(contentPath), to: name, sizeBytes: offsetBytes });
   const newPath = `${parent.realPath}/${name}`;
   let record: UploadRecord;
   try {
     record = await hold.renewContent(newPath);
   } catch (error) {
-    // Otherwise it may have been noted after all.
+    // After any other fault the new path may be recorded.
     if (isLost(error)) removeContent(newPath);
     throw error;
   }
@@ -59,7 +58,7 @@ async function copyBeginning(
     const fd = openSync(member, constants.O_RDWR | constants.O_NOFOLLOW);
     try {
       if (lstatSync(member).size < sizeBytes) throw gone();
-      // What lies behind was never confirmed.
+      // Bytes beyond the size were never confirmed.
       ftruncateSync(fd, sizeBytes);
       await fsyncAsync(fd);
     } finally {
@@ -79,10 +78,10 @@ async function copyBeginning(
 }
 
 /**
- * Takes the content of an upload away from its end that somebody began: who only slept finds nothing to rename any more.
+ * Puts the content of an upload aside, so that a suspended process that began its end finds nothing to rename.
  *
  * @param inode of the content
- * @returns whether it is aside; not when it was renamed before, or is gone
+ * @returns whether the content is aside; false if it was renamed before, or is gone
  */
 export function putAside(contentPath: string, asidePath: string, inode: string): boolean {
   try {
@@ -91,6 +90,6 @@ export function putAside(contentPath: string, asidePath: string, inode: string):
   } catch (error) {
     if (!['ENOENT', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw error;
   }
-  // Somebody may have done it before, and not have come to note it.
+  // An earlier run may have put it aside without recording that.
   return inodeAt(asidePath) === inode;
 }

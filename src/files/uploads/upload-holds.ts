@@ -1,32 +1,31 @@
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** An upload that nobody can go on with: it ends with its connection, and with its process. */
+/** An upload that ends with its connection, so that nobody can continue it. */
 export interface PassingUpload {
   readonly accountUuid: string;
-  /** Real path of the folder that it writes in. */
+  /** Real path of its folder. */
   readonly folder: string;
-  /** Told when that folder is removed. */
+  /** Called when that folder is removed. */
   readonly onGone: () => void;
 }
 
-/** The uploads of this kind that are under way. */
+/** Such uploads under way. */
 export class PassingUploads {
   readonly #underWay = new Set<PassingUpload>();
   readonly #countOf = new Map<string, number>();
 
-  /** @returns tells that it has ended, once or more often */
+  /** @returns reports the end; it may be called again */
   enter(upload: PassingUpload): () => void {
     this.#underWay.add(upload);
     this.#countOf.set(upload.accountUuid, this.count(upload.accountUuid) + 1);
     return () => this.#leave(upload);
   }
 
-  /** How many an account has. */
   count(accountUuid: string): number {
     return this.#countOf.get(accountUuid) ?? 0;
   }
 
-  /** Tells those in a folder, or below it, that it is gone. */
+  /** Reports to the uploads in a folder, or below it, that it is gone. */
   dismiss(realPath: string): void {
     for (const { folder, onGone } of [...this.#underWay]) if (folder === realPath || isWithin(folder, realPath)) onGone();
   }
@@ -39,9 +38,9 @@ export class PassingUploads {
   }
 }
 
-/** The turn of one request. */
+/** One request's hold on an upload. */
 export interface UploadTurn {
-  /** Whether a newer request wants it. */
+  /** Whether a newer request wants the upload. */
   readonly isWanted: boolean;
   release(): void;
 }
@@ -53,12 +52,12 @@ interface Hold {
   release(): void;
 }
 
-/** Gives each upload to one request at a time, in the order in which they asked, and has all older ones hurry. */
+/** Gives each upload to one request at a time, in the order of the requests, and asks all older ones to end. */
 export class UploadHolds {
-  /** Of each upload, oldest first. */
+  /** The holds of each upload, oldest first. */
   readonly #holds = new Map<string, Hold[]>();
 
-  /** Resolves when it is the request's turn. @see UploadStore.hold */
+  /** Resolves when the request has the upload. @see UploadStore.hold */
   async take(id: string, onWanted: () => void): Promise<UploadTurn> {
     const holds = this.#holds.get(id) ?? [];
     this.#holds.set(id, holds);
@@ -93,14 +92,14 @@ export class UploadHolds {
     };
   }
 
-  /** Has all come to their end that have an upload, or wait for it now, and waits until they have. */
+  /** Ends all requests that have an upload, or wait for it now, and waits for that. */
   async quiet(id: string): Promise<void> {
     const last = this.#holds.get(id)?.at(-1);
     last?.want();
     await last?.over;
   }
 
-  /** Whether somebody has an upload, or waits for it. */
+  /** Whether a request has an upload, or waits for it. */
   has(id: string): boolean {
     return this.#holds.has(id);
   }

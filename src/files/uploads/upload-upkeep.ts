@@ -12,10 +12,8 @@ import { concludeEnd, emitEnd, endsAtOnce, endUpload, removeContent, uploadEvent
 import { putAside } from './take-over.ts';
 import { isEnding, type UploadCompletion, type UploadHold, type UploadRecord } from './upload-store.ts';
 
-/** How often somebody looks after uploads that no request looks after. */
 const periodMs = 10_000;
 
-/** What looks after unfinished uploads has of the server. */
 interface UpkeepDependencies {
   files: Pick<FilesEnvironment, 'events' | 'uploads' | 'clock'>;
   /** Whether an event is in the journal. @param sinceMs when it was made at the earliest, Unix time in milliseconds */
@@ -24,10 +22,7 @@ interface UpkeepDependencies {
   log: Log;
 }
 
-/**
- * Looks after uploads that no request looks after: those whose time is over, and those whose end a killed process left half-way, so that each
- * file is told of once.
- */
+/** Ends the uploads that expired, and those whose end a killed process left unfinished, so that each file has exactly one event. */
 export class UploadUpkeep {
   readonly #dependencies: UpkeepDependencies;
   #timer: Timer | undefined;
@@ -37,19 +32,19 @@ export class UploadUpkeep {
     this.#dependencies = dependencies;
   }
 
-  /** Looks once, and from then on again and again. */
+  /** Runs once, and then periodically. */
   async start(): Promise<void> {
     await this.run();
     this.#timer = this.#dependencies.clock.every(periodMs, () => void this.run());
   }
 
-  /** Ends once what is under way is done. */
+  /** Resolves once a run under way has ended. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     await this.#running;
   }
 
-  /** Looks after all that there is now. Never rejects: what cannot be done is tried again. */
+  /** Ends all such uploads of this moment. Never rejects: failures are tried again. */
   run(): Promise<void> {
     this.#running ??= this.#look().finally(() => {
       this.#running = undefined;
@@ -61,17 +56,17 @@ export class UploadUpkeep {
     const { isJournalled } = this.#dependencies;
     const { events, uploads } = this.#dependencies.files;
     const faults: unknown[] = [];
-    // What was seen before may have changed until it is ours. A fault of one upload keeps no other from its end.
-    const lookAfter = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
+    // A record may change before it is held. A fault of one upload must not stop the others.
+    const forEach = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       forEachConcurrently(records, endsAtOnce, async ({ id }) => {
-        // No content goes whose end cannot be told.
+        // Content is kept while the journal takes no events.
         events.assertWritable();
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });
     try {
       await uploads.endLost?.((id, sinceMs) => isJournalled(uploadEventUuid(id, eventIds.fileUploaded), sinceMs));
-      await lookAfter(await uploads.completing(), (hold, record) => this.#settle(hold, record));
-      await lookAfter(await uploads.expired(), (hold, record) => this.#expire(hold, record));
+      await forEach(await uploads.completing(), (hold, record) => this.#settle(hold, record));
+      await forEach(await uploads.expired(), (hold, record) => this.#expire(hold, record));
     } catch (error) {
       faults.push(error);
     }
@@ -103,7 +98,7 @@ export class UploadUpkeep {
       return;
     }
     if (!completion) return;
-    // Whoever began the end may only sleep: from here on its rename finds nothing, or this one finds that it was done.
+    // The process that began the end may only be suspended: its rename finds nothing from here on, or was done before.
     const isAside = putAside(contentPath, completion.asidePath, completion.inode);
     if (isAside && inodeAt(completion.target) !== completion.inode) {
       await hold.change({ completion: undefined, contentPath: completion.asidePath });
@@ -119,7 +114,7 @@ export class UploadUpkeep {
     await endUpload(files, hold, reason, { data: completion.data });
   }
 
-  // Either its event is in the journal, or it has its name and its event is missing.
+  // Emits the event of a file that has its name but no event.
   async #isStored(
     hold: UploadHold,
     { path, origin }: UploadRecord,

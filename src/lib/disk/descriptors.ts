@@ -7,10 +7,10 @@ const chunkBytes = 1024 * 1024;
 /**
  * The content of an open file from its beginning, in chunks that share one buffer: each is used up before the next is asked for.
  */
-export async function* readChunks(fd: number): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(chunkBytes);
+export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, sizeBytes));
   for (let position = 0; ; ) {
-    const { bytesRead } = await readAsync(fd, buffer, 0, chunkBytes, position);
+    const { bytesRead } = await readAsync(fd, buffer, 0, buffer.length, position);
     if (bytesRead === 0) return;
     position += bytesRead;
     yield buffer.subarray(0, bytesRead);
