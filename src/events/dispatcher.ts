@@ -4,7 +4,7 @@ import { createEvent, stringifyData } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
 
-/** What came of delivering an event to the handler that a request waits for. */
+/** The outcome of delivering an event to the handler that a request waits for. */
 export interface BackendDelivery {
   outcome: 'delivered' | 'failed' | 'discarded' | 'unavailable';
   status?: number;
@@ -20,7 +20,7 @@ export interface BlockingHandler {
   abandon(event: ServiceEvent): void;
 }
 
-/** What modules that emit events need. */
+/** The part of the dispatcher that emitting modules need. */
 export interface EventDispatcher {
   /** Journals an event (written at once, synced within 100 ms) and wakes the handlers. */
   emit(draft: EventDraft): ServiceEvent;
@@ -28,11 +28,7 @@ export interface EventDispatcher {
   emitGrouped(draft: EventDraft): void;
   /** Resolves once all events so far are in the journal; undefined when none waits. Never rejects. */
   grouped(): Promise<void> | undefined;
-  /**
-   * Journals an event and wakes the handlers; it is on disk when the promise resolves.
-   *
-   * @throws ServiceError `storage-full` or `internal`
-   */
+  /** Journals an event and wakes the handlers; it is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   emitDurable(draft: EventDraft): Promise<ServiceEvent>;
   /** Like `emitDurable`, and then waits for the delivery by one handler; the others get the event as usual. */
   emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }>;
@@ -42,17 +38,16 @@ export interface EventDispatcher {
 
 const changing = new WeakSet<RequestTrace>();
 
-/** Notes that a request has changed something, or is about to: who repeats it may do it twice. */
+/** Records that a request has changed something, or is about to: repeating it may do it twice. */
 export function recordChange(request: RequestTrace | undefined): void {
   if (request) changing.add(request);
 }
 
-/** Whether `noteChange` was told of the request. */
 export function hasChanged(request: RequestTrace): boolean {
   return changing.has(request);
 }
 
-/** The dispatcher of one server: makes events; journal first, then everybody who wants to know. */
+/** The dispatcher of one server: makes events and journals them before anybody hears of them. */
 export class JournalledDispatcher implements EventDispatcher {
   readonly #sink: EventSink;
   readonly #server: EventServer;
@@ -66,7 +61,7 @@ export class JournalledDispatcher implements EventDispatcher {
     this.#clock = clock;
   }
 
-  /** Names one who is told of every event, for figures; it must not throw. */
+  /** Sets the observer of every event, for figures; it must not throw. */
   observe(onEvent: (event: ServiceEvent) => void): void {
     this.#onEvent = onEvent;
   }
@@ -107,12 +102,12 @@ export class JournalledDispatcher implements EventDispatcher {
       this.#blocking.get(handlerUuid)?.abandon(event);
       throw error;
     }
-    // Looked up now: a reload may have put another one in its place meanwhile.
+    // A reload may have replaced the handler meanwhile.
     const handler = marks.takenBy === undefined ? undefined : this.#blocking.get(handlerUuid);
     return { event, delivery: handler ? await handler.deliver(event, marks, position) : { outcome: 'unavailable' } };
   }
 
-  /** Names the one who delivers for `emitAndWait`. @returns a function that takes it back */
+  /** Sets the handler that delivers for `emitAndWait`. @returns a function that removes it */
   registerBlockingHandler(handlerUuid: string, handler: BlockingHandler): () => void {
     this.#blocking.set(handlerUuid, handler);
     return () => {

@@ -1,18 +1,14 @@
-/** Members that the `data` of many events begins with, such as the paths of a file that is read again and again. Their JSON is made once. */
+/** Members that the `data` of many events begins with, such as the paths of one file. Their JSON is made once. */
 export class SharedMembers {
   readonly members: Readonly<Record<string, unknown>>;
   #json: string | undefined;
 
-  /** @param members at least one; none is undefined, and they are not changed any more */
+  /** @param members at least one; none is undefined, and they do not change any more */
   constructor(members: Readonly<Record<string, unknown>>) {
     this.members = members;
   }
 
-  /**
-   * The JSON of an object with these members and, behind them, others, byte for byte what `JSON.stringify` gives.
-   *
-   * @param others of other names
-   */
+  /** The JSON of an object with these members and then `others`, which have other names, byte for byte that of `JSON.stringify`. */
   jsonWith(others: Readonly<Record<string, unknown>>): string {
     this.#json ??= JSON.stringify(this.members).slice(0, -1);
     const json = JSON.stringify(others);
@@ -48,11 +44,7 @@ export interface EventComponent {
   name: string;
 }
 
-export interface EventServer {
-  uuid: string;
-  type: string;
-  name: string;
-}
+export type EventServer = EventComponent;
 
 /** One event exactly as it stands in the journal and in `events` of a request body (docs/spec/events.md#event-object). */
 export interface ServiceEvent {
@@ -66,9 +58,9 @@ export interface ServiceEvent {
   server: EventServer;
 }
 
-/** What identifies a request across logs, events, replies and other servers. */
+/** Identifies a request across logs, events, replies and other servers. */
 export interface RequestTrace {
-  /** The `X-Request-Id`: of the client or its proxy when it sent a well-formed one, else made here. */
+  /** The `X-Request-Id` of the client or its proxy when it is well-formed, else one made here. */
   readonly id: string;
   /** The client's `traceparent` (W3C Trace Context), when it sent a valid one. */
   readonly traceparent?: string;
@@ -78,24 +70,22 @@ export interface RequestTrace {
 export interface EventContext {
   account: EventAccount;
   component: EventComponent;
-  /**
-   * The group of the account, for `user_groups` filters of handlers; not part of the event object (docs/spec/events.md#event-object).
-   */
+  /** The group of the account, for `user_groups` filters of handlers; not part of the event object (docs/spec/events.md#event-object). */
   group?: string;
   /** The request that led to the event; becomes `data.request_id` and `data.traceparent`. */
   request?: RequestTrace | undefined;
 }
 
-/** What a module hands to the dispatcher; the dispatcher adds id, uuid, time and server. */
+/** An event as a module hands it to the dispatcher, which adds uuid, time and server. */
 export interface EventDraft {
   id: number;
   context: EventContext;
-  /** What `data` begins with. */
+  /** The members that `data` begins with. */
   shared?: SharedMembers | undefined;
   /** Members of `data`; undefined members are left out. */
   data?: Record<string, unknown>;
   /** Replaces the catalogue's message. */
   message?: string;
-  /** UUID of the event, where it has to be known before. */
+  /** UUID of the event, where it has to be known before it is emitted. */
   uuid?: string;
 }

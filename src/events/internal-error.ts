@@ -5,20 +5,16 @@ import type { EventDispatcher } from './dispatcher.ts';
 import type { EventContext } from './event.ts';
 import { eventIds } from './event-ids.ts';
 
-/** Where an internal error was met. */
-export interface FaultPlace {
-  /** What the log says of it. */
-  logged: Record<string, unknown>;
-  context: () => EventContext;
-  /** What the event says of it. */
-  data: Record<string, unknown>;
-}
-
-/** Logs an internal error, and emits event `internalError`, which counts it. Never throws. @returns the reference that names it in log and event */
+/**
+ * Logs an internal error, and emits event `internalError`, which counts it. Never throws.
+ *
+ * @param logged fields of the log line; `data` is that of the event
+ * @returns the reference that names it in log and event
+ */
 export function reportInternalError(
   { log, events }: { log: Log; events: Pick<EventDispatcher, 'emit'> },
   error: unknown,
-  { logged, context, data }: FaultPlace,
+  { logged, context, data }: { logged: Record<string, unknown>; context: () => EventContext; data: Record<string, unknown> },
 ): { reference: string } {
   const reference = randomUUID();
   const reason = isServiceError(error) ? (error.cause ?? error) : error;
@@ -33,10 +29,10 @@ export function reportInternalError(
 }
 
 /**
- * Logs that a change took effect which may not outlive a power cut, and emits event `internalError` with the fault. Never throws.
+ * Logs that a change took effect but may not survive a power cut, and emits event `internalError` with the fault. Never throws.
  *
- * @param data of the event, besides
- * @returns what its client is told
+ * @param data further members of the event's data
+ * @returns the error for the client
  */
 export function notDurable(
   dependencies: { log: Log; events: Pick<EventDispatcher, 'emit'> },

@@ -3,15 +3,14 @@ import { eventIds } from './event-ids.ts';
 import type { NewestFirstJournal } from './journal/event-log.ts';
 import { newestEvents } from './journal/search/search.ts';
 
-/** What somebody did to a file or folder. */
 export type ChangeKind = 'uploaded' | 'created' | 'moved' | 'copied' | 'deleted';
 
-/** One change of an account's files, as the journal tells it. */
+/** One change of an account's files, from the journal. */
 export interface RecentChange {
   kind: ChangeKind;
-  /** Virtual path of what was changed; for `moved` and `copied` where it came from. */
+  /** Virtual path of the file or folder; for `moved` and `copied` the source. */
   path: string;
-  /** Virtual path where it went to. */
+  /** Virtual path of the target. */
   destination: string | undefined;
   /** Undefined where the event does not say. */
   isFolder: boolean | undefined;
@@ -19,14 +18,13 @@ export interface RecentChange {
   atMs: number;
 }
 
-/** Changes that are told of at most. */
 const maxChanges = 100;
 
-/** How far back to look, in bytes of the journal: it is somebody's page that waits for it. */
+/** How far back to read, in bytes of the journal: a page waits for it. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** The events of changes that were made, by ID (docs/reference/events.md). */
-const changes: ReadonlyMap<string, Pick<RecentChange, 'kind' | 'isFolder'>> = new Map([
+/** The events of changes, by ID. */
+const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
   [String(eventIds.fileUploaded), { kind: 'uploaded', isFolder: false }],
   [String(eventIds.sftpFileUploaded), { kind: 'uploaded', isFolder: false }],
   [String(eventIds.folderCreated), { kind: 'created', isFolder: true }],
@@ -41,17 +39,12 @@ const changes: ReadonlyMap<string, Pick<RecentChange, 'kind' | 'isFolder'>> = ne
   [String(eventIds.sftpFolderRemoved), { kind: 'deleted', isFolder: true }],
 ]);
 
-/**
- * What an account changed lately, the newest first: the same kind of change of one path once.
- *
- * @param accountUuid UUID of the account
- * @throws ServiceError `unavailable` when the journal cannot be read at present
- */
+/** The recent changes of an account, newest first, the same kind of change of one path once. @throws ServiceError `unavailable` when the journal cannot be read */
 export async function recentChanges(journal: NewestFirstJournal, accountUuid: string): Promise<RecentChange[]> {
   const found = new Map<string, RecentChange>();
   const selection = { id: [...changes.keys()].map(Number), uuid: [], account: [accountUuid] };
   for await (const { event } of newestEvents(journal, selection, { maxBytes })) {
-    const change = event.account.uuid === accountUuid ? changeOf(event) : undefined;
+    const change = event.account.uuid === accountUuid ? readChange(event) : undefined;
     if (!change) continue;
     const key = JSON.stringify([change.kind, change.destination ?? change.path]);
     if (!found.has(key)) found.set(key, change);
@@ -60,7 +53,7 @@ export async function recentChanges(journal: NewestFirstJournal, accountUuid: st
   return [...found.values()];
 }
 
-function changeOf({ id, data, timestamp }: ServiceEvent): RecentChange | undefined {
+function readChange({ id, data, timestamp }: ServiceEvent): RecentChange | undefined {
   const known = changes.get(id);
   const { path, destination } = data;
   if (!known || typeof path !== 'string') return undefined;

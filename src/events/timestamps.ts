@@ -9,11 +9,7 @@ function cwa14051(at: Date): string {
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
 }
 
-/**
- * The two forms that stand in the JSON of an event: Unix time with six decimals, and local time.
- *
- * @param nowMs Unix time in milliseconds, with or without a fraction
- */
+/** The two forms in the JSON of an event: Unix time with six decimals, and local time. @param nowMs Unix time in milliseconds */
 export function jsonTimestamps(nowMs: number): { timestamp: string; cwa_14051: string } {
   const second = Math.floor(nowMs / 1000);
   if (second !== lastSecond) {

@@ -35,8 +35,8 @@ export function eventVariable(event: ServiceEvent, name: string): string | undef
   const lowerName = name.toLowerCase();
   const member = Object.hasOwn(members, lowerName) ? members[lowerName] : undefined;
   if (member) return member(event);
-  if (lowerName.startsWith('data.')) return textOf(valueAt(event.data, lowerName.slice('data.'.length)));
-  if (lowerName.startsWith('timestamp.')) return timestampOf(event, lowerName.slice('timestamp.'.length));
+  if (lowerName.startsWith('data.')) return stringify(findValue(event.data, lowerName.slice('data.'.length)));
+  if (lowerName.startsWith('timestamp.')) return formatTimestamp(event, lowerName.slice('timestamp.'.length));
   return undefined;
 }
 
@@ -49,8 +49,8 @@ export function isKnownVariable(name: string): boolean {
   return root === 'data' && dataNames.has(first);
 }
 
-// Local time stays that of the server that wrote the event, wherever and whenever it is delivered.
-function timestampOf(event: ServiceEvent, name: string): string | undefined {
+// Local time stays that of the server that wrote the event.
+function formatTimestamp(event: ServiceEvent, name: string): string | undefined {
   if (!timestampNames.has(name)) return undefined;
   if (name === 'timestamp' || name === 'cwa_14051') return event.timestamp[name];
   const forms: Record<string, string> = allTimestamps(event.timestamp.timestamp);
@@ -58,20 +58,20 @@ function timestampOf(event: ServiceEvent, name: string): string | undefined {
 }
 
 // A name may have dots of its own (`data.metadata.project.id` with the key `project.id`): the longest that exists wins.
-function valueAt(value: unknown, path: string): unknown {
+function findValue(value: unknown, path: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
     const name = path.slice(0, end);
     const key = Object.keys(value).find((candidate) => candidate.toLowerCase() === name);
     if (key === undefined) continue;
     const found = (value as Record<string, unknown>)[key];
-    const result = end === path.length ? found : valueAt(found, path.slice(end + 1));
+    const result = end === path.length ? found : findValue(found, path.slice(end + 1));
     if (result !== undefined) return result;
   }
   return undefined;
 }
 
-function textOf(value: unknown): string | undefined {
+function stringify(value: unknown): string | undefined {
   if (typeof value === 'string' || value === undefined) return value;
   return value === null ? '' : JSON.stringify(value);
 }

@@ -4,9 +4,8 @@ import { eventCatalogue, eventDefinition, eventGroups, formatMessage } from '../
 import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { SharedMembers } from '../../src/events/event.ts';
-import { processAccount } from '../../src/events/event-factory.ts';
+import { eventJson, processAccount } from '../../src/events/event-factory.ts';
 import type { EventLog, EventMarks } from '../../src/events/journal/event-log.ts';
-import { eventJson } from '../../src/events/journal/serialised.ts';
 import { allTimestamps, jsonTimestamps } from '../../src/events/timestamps.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

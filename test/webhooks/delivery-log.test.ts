@@ -22,7 +22,7 @@ function setup(t: TestContext, more: Partial<DeliveryLogOptions> = {}) {
   const clock = new ManualClock();
   const lines: string[] = [];
   const log = createLog({ level: 'info', format: 'json', clock, write: (line) => lines.push(line) });
-  return { folder, clock, lines, options: { folder, maximumFileSizeBytes: 1000, clock, log, ...more } };
+  return { folder, clock, lines, options: { folder, maximumFileSizeBytes: 1000, retentionDays: 1, clock, log, ...more } };
 }
 
 async function all(folder: string, kind: 'deliveries' | 'replays' = 'deliveries') {
@@ -102,17 +102,17 @@ test('old files go, those of replays too; the one that is written stays', async 
   const last = readdirSync(folder)
     .filter((name) => name.startsWith('deliveries-'))
     .at(-1);
-  log.removeOld(1);
+  clock.advance(3_600_000);
   assert.deepEqual(readdirSync(folder), [last]);
   await log.close();
 });
 
 test('a folder that cannot be read now keeps old files, and ends nothing', async (t) => {
-  const { folder, options, lines } = setup(t);
+  const { folder, options, clock, lines } = setup(t);
   const log = DeliveryLog.open(options);
   renameSync(folder, `${folder}.away`);
   writeFileSync(folder, 'no folder');
-  log.removeOld(1);
+  clock.advance(3_600_000);
   assert.ok(lines.some((line) => line.includes('ENOTDIR')));
   unlinkSync(folder);
   renameSync(`${folder}.away`, folder);

@@ -1,36 +1,27 @@
-import type { BadLine, EventReader, LoggedEvent } from './event-log.ts';
-import { comparePositions, type LogPosition } from './position.ts';
+import type { BadLine, EventLog, LoggedEvent } from './event-log.ts';
+import { comparePositions } from './position.ts';
 import { type EventSelection, isSelected } from './search/event-selection.ts';
 
-/** A journal that is searched, of a service that may be running. */
-export interface SearchedJournal {
-  /** @param wanted what the reader may leave out is whatever is not selected by it */
-  openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
-  /** Where to begin reading events that are not older than a time. */
-  since(sinceMs: number | undefined): LogPosition | undefined;
-}
+/** A journal to search, of a service that may be running. */
+export type SearchedJournal = Pick<EventLog, 'openReader' | 'since'>;
 
-/** Says where a line that is no event stands, and why. */
+/** Is told where a line that is no event stands, and why it is none. */
 export type OnBadLine = (place: string, reason: string) => void;
 
-/** Whether an event is in the journal. @param sinceMs when it was made at the earliest, Unix time in milliseconds */
+/** Whether an event is in the journal. @param sinceMs its earliest time, Unix time in milliseconds */
 export async function hasEvent(journal: SearchedJournal, uuid: string, sinceMs: number): Promise<boolean> {
   const found = await journalEvents(journal, { id: [], uuid: [uuid] }, () => {}, sinceMs).next();
   return !found.done;
 }
 
-/**
- * The events of the journal that are selected, the oldest first.
- *
- * @param sinceMs begins where the first event can be that is not older, Unix time in milliseconds
- */
+/** The selected events of the journal, oldest first. @param sinceMs time of the first event to read, Unix time in milliseconds */
 export async function* journalEvents(
   journal: SearchedJournal,
   selection: EventSelection,
   onBadLine: OnBadLine,
   sinceMs = selection.since,
 ): AsyncGenerator<LoggedEvent> {
-  const report = (bad: { path: string; offset: number; reason: string }) => onBadLine(`${bad.path}, byte ${bad.offset}`, bad.reason);
+  const report = (bad: BadLine) => onBadLine(`${bad.path}, byte ${bad.offset}`, bad.reason);
   const reader = journal.openReader(report, selection);
   try {
     for (let position = journal.since(sinceMs); ; ) {

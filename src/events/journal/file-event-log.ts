@@ -2,13 +2,12 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolders } from '../../lib/disk/durable-files.ts';
 import type { ServiceEvent } from '../event.ts';
-import { measureBacklog } from './backlog.ts';
+import { eventJson, isSpecialAccount } from '../event-factory.ts';
 import type { Backlog, BadLine, CandidateBlock, EventLog, EventMarks, EventReader, RawReader } from './event-log.ts';
 import { Growth } from './growth.ts';
-import { countLines } from './lines.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { RecentBlocks, rawJournalReader } from './raw-reader.ts';
-import { JournalReader } from './reader.ts';
+import { JournalReader, measureBacklog } from './reader.ts';
 import { RecentEvents } from './recent.ts';
 import { JournalReserve } from './reserve.ts';
 import type { EventSelection } from './search/event-selection.ts';
@@ -18,21 +17,36 @@ import { Summariser } from './search/summariser.ts';
 import { SegmentChain, type SegmentChainOptions } from './segment-chain.ts';
 import { isDiskFull, journalFault, journalFull, orEndProcess } from './segment-writer.ts';
 import { eventsSince } from './segments.ts';
-import { lineOf, serialisedEvents, type WaitingLine } from './serialised.ts';
 
 const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 
 /** How often lost events are reported. */
 const reportEveryMs = 1000;
 
+/** An event on its way into the journal. */
+interface WaitingLine {
+  event: ServiceEvent;
+  marks: EventMarks;
+  /** Whether it belongs to an account, not to the process or to an unknown client. */
+  hasAccount: boolean;
+  /** Its JSON with a newline. */
+  text: string;
+  sizeBytes: number;
+}
+
+function serialiseLine(event: ServiceEvent, marks = noMarks, dataJson?: string): WaitingLine {
+  const text = `${eventJson(event, dataJson)}\n`;
+  return { event, marks, hasAccount: !isSpecialAccount(event.account.uuid), text, sizeBytes: Buffer.byteLength(text) };
+}
+
 export interface FileEventLogOptions extends SegmentChainOptions {
-  /** Has summaries written beside the files, by which searches are fast. */
+  /** Whether to write summaries beside the files, which make searches fast. */
   hasSummaries?: boolean;
 }
 
 /**
- * The journal in NDJSON files. Appending is one synchronous write of a few microseconds, so that a killed process loses
- * nothing; `appendDurable` waits for a sync that all callers of the meantime share.
+ * The journal in NDJSON files. Appending is one synchronous write of a few microseconds, so a killed process loses nothing;
+ * concurrent calls of `appendDurable` share a sync.
  */
 export class FileEventLog implements EventLog {
   readonly #options: FileEventLogOptions;
@@ -48,7 +62,7 @@ export class FileEventLog implements EventLog {
   #lostEvents = 0;
   #lostReportedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Opens the journal, repairs its end, and removes what is past its retention. */
+  /** Opens the journal, repairs its end, and removes files past their retention. */
   constructor(options: FileEventLogOptions) {
     this.#options = options;
     const { folder, clock, log } = options;
@@ -70,11 +84,10 @@ export class FileEventLog implements EventLog {
     return eventsSince(this.#options.folder, sinceMs);
   }
 
-  append(event: ServiceEvent, marks: EventMarks = noMarks): LogPosition | undefined {
+  append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined {
     try {
-      // When the disk is full, half of the reserve is for changes under way: reads alone must not use it up.
-      if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
-      const position = this.#appendLine(lineOf(event, marks));
+      this.#assertRoomForReads();
+      const position = this.#appendLine(serialiseLine(event, marks));
       this.#segments.writer.syncSoon();
       return position;
     } catch (error) {
@@ -83,8 +96,8 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  appendGrouped(event: ServiceEvent, marks: EventMarks = noMarks, dataJson?: string): void {
-    this.#group.push(lineOf(event, marks, dataJson));
+  appendGrouped(event: ServiceEvent, marks?: EventMarks, dataJson?: string): void {
+    this.#group.push(serialiseLine(event, marks, dataJson));
     this.#groupWritten ??= new Promise((resolve) => {
       setImmediate(() => {
         this.#writeGroup();
@@ -97,8 +110,8 @@ export class FileEventLog implements EventLog {
     return this.#groupWritten;
   }
 
-  async appendDurable(event: ServiceEvent, marks: EventMarks = noMarks): Promise<LogPosition> {
-    const position = this.#appendLine(lineOf(event, marks));
+  async appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition> {
+    const position = this.#appendLine(serialiseLine(event, marks));
     try {
       await this.#segments.writer.synced();
     } catch (error) {
@@ -107,40 +120,12 @@ export class FileEventLog implements EventLog {
     return position;
   }
 
-  /**
-   * Writes events that another process of this server serialised: whole lines, whose accounts are of one group.
-   *
-   * @param group null when the accounts have none, undefined when the events have no accounts
-   * @param kind `changes` when requests wait for them; a full disk leaves less room for `reads`, and none for a mixture
-   * @returns resolves when they are on disk; nobody need wait for reads
-   * @throws ServiceError `storage-full` or `internal` when none of them could be written
-   */
-  appendSerialised(lines: Buffer, group: string | null | undefined, kind: 'reads' | 'changes' | 'mixed'): Promise<void> {
-    if (kind !== 'changes' && !this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
-    const marks = { group: group ?? undefined, takenBy: undefined };
-    this.#writeGroup();
-    orEndProcess(() => {
-      const position = this.#appendBytes(lines, (offset) => this.#segments.writer.mark(offset, '', marks, group !== undefined));
-      if (this.#recentBlocks.isKept) this.#recentBlocks.add(position, lines.length, countLines(lines));
-      if (this.#recent.isKept) for (const logged of serialisedEvents(lines, position, marks.group)) this.#recent.add(logged);
-    });
-    if (this.#growth.isAwaited) this.#wakeSoon();
-    if (kind !== 'reads') return this.#segments.writer.synced().catch((error) => Promise.reject(journalFault(error)));
-    this.#segments.writer.syncSoon();
-    return Promise.resolve();
-  }
-
-  /** Counts and logs an event of a read that could not be written. */
-  noteLost(event: Pick<ServiceEvent, 'id' | 'uuid'>, error: unknown): void {
-    this.#reportLost(event, error);
-  }
-
   assertWritable(): void {
     if (!this.#reserve.isHeld()) throw journalFull();
-    this.#segments.assertWritable();
+    journalled(() => this.#segments.assertWritable());
   }
 
-  async backlog(from: LogPosition): Promise<Backlog> {
+  backlog(from: LogPosition): Promise<Backlog> {
     return measureBacklog(this.#options.folder, from, this.end);
   }
 
@@ -150,9 +135,8 @@ export class FileEventLog implements EventLog {
   }
 
   openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader {
-    const reader = wanted
-      ? new SelectiveReader(this.#options.folder, wanted, onBadLine)
-      : new JournalReader(this.#options.folder, onBadLine);
+    const { folder } = this.#options;
+    const reader = wanted ? new SelectiveReader(folder, wanted, onBadLine) : new JournalReader(folder, onBadLine);
     const release = this.#recent.keep();
     return {
       next: async (from) => {
@@ -189,7 +173,7 @@ export class FileEventLog implements EventLog {
     this.#growth.close();
     await this.#summariser?.close();
     if (this.#lostEvents > 0) this.#options.log.error('events could not be journalled', { lost: this.#lostEvents });
-    await this.#segments.close();
+    await this.#segments.close().catch((error) => Promise.reject(journalFault(error)));
   }
 
   #appendLine(line: WaitingLine): LogPosition {
@@ -197,14 +181,13 @@ export class FileEventLog implements EventLog {
     return this.#appendLines([line], Buffer.from(line.text));
   }
 
-  // One that cannot be written is counted and logged, as a single event of a read is.
   #writeGroup(): void {
     const lines = this.#group;
     this.#group = [];
     this.#groupWritten = undefined;
     if (lines.length === 0) return;
     try {
-      if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
+      this.#assertRoomForReads();
       let text = '';
       for (const line of lines) text += line.text;
       this.#appendLines(lines, Buffer.from(text));
@@ -214,44 +197,38 @@ export class FileEventLog implements EventLog {
     }
   }
 
+  // On a full disk half of the reserve is for changes under way: reads alone must not use it up.
+  #assertRoomForReads(): void {
+    if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
+  }
+
   /** @param bytes the texts of all lines */
   #appendLines(lines: readonly WaitingLine[], bytes: Buffer): LogPosition {
     return orEndProcess(() => {
-      const position = this.#appendBytes(bytes, (begin) => {
-        let offset = begin;
-        for (const { event, marks, hasAccount, sizeBytes } of lines) {
-          this.#segments.writer.mark(offset, event.uuid, marks, hasAccount);
-          offset += sizeBytes;
-        }
-      });
-      if (this.#recentBlocks.isKept) this.#recentBlocks.add(position, bytes.length, lines.length);
+      journalled(() => this.#segments.rotateFor(bytes.length));
+      const position = this.end;
+      try {
+        this.#write(lines, bytes);
+      } catch (error) {
+        if (!isDiskFull(error) || !this.#reserve.release()) throw journalFault(error);
+        this.#options.log.error('the disk of the journal is full; changes are refused until there is space');
+        journalled(() => this.#write(lines, bytes));
+      }
+      this.#reserve.countUse(bytes.length);
+      this.#recentBlocks.add(position, bytes.length, lines.length);
       if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
       if (this.#growth.isAwaited) this.#wakeSoon();
       return position;
     });
   }
 
-  /** @param mark writes the marks of what begins at an offset of the segment */
-  #appendBytes(bytes: Buffer, mark: (offset: number) => void): LogPosition {
-    this.#segments.rotateFor(bytes.length);
-    const position = this.end;
-    const write = () => {
-      mark(position.offset);
-      this.#segments.writer.append(bytes);
-    };
-    try {
-      write();
-    } catch (error) {
-      if (!isDiskFull(error) || !this.#reserve.release()) throw journalFault(error);
-      this.#options.log.error('the disk of the journal is full; changes are refused until there is space');
-      try {
-        write();
-      } catch (again) {
-        throw journalFault(again);
-      }
+  #write(lines: readonly WaitingLine[], bytes: Buffer): void {
+    let { offset } = this.end;
+    for (const { event, marks, hasAccount, sizeBytes } of lines) {
+      this.#segments.writer.mark(offset, event.uuid, marks, hasAccount);
+      offset += sizeBytes;
     }
-    this.#reserve.countUse(bytes.length);
-    return position;
+    this.#segments.writer.append(bytes);
   }
 
   #keepRecent(lines: readonly WaitingLine[], bytes: Buffer, first: LogPosition): void {
@@ -265,7 +242,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // Behind the work of the request that is under way, once for all events of it.
+  // After the work of the request under way, once for all its events.
   #wakeSoon(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;
@@ -275,13 +252,21 @@ export class FileEventLog implements EventLog {
     });
   }
 
-  #reportLost(event: Pick<ServiceEvent, 'id' | 'uuid'>, reason: unknown): void {
+  #reportLost({ id, uuid }: ServiceEvent, reason: unknown): void {
     this.#lostEvents++;
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#lostReportedAtMs < reportEveryMs) return;
     this.#lostReportedAtMs = nowMs;
-    const { id, uuid } = event;
     this.#options.log.error('an event could not be journalled', { id, uuid, lost: this.#lostEvents, reason });
+  }
+}
+
+/** @throws ServiceError `storage-full` or `internal` for whatever the action throws */
+function journalled(action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    throw journalFault(error);
   }
 }
 

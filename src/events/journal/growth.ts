@@ -1,12 +1,12 @@
 import { comparePositions, type LogPosition } from './position.ts';
 
-/** Those who wait for a journal to grow. */
+/** The waiters for a journal to grow. */
 export class Growth {
   readonly #end: () => LogPosition;
   readonly #waiting = new Set<() => void>();
   #isClosed = false;
 
-  /** @param end where the journal ends now */
+  /** @param end of the journal at present */
   constructor(end: () => LogPosition) {
     this.#end = end;
   }
@@ -15,7 +15,7 @@ export class Growth {
     return this.#waiting.size > 0;
   }
 
-  /** Resolves when there is something behind a position, or the journal is closed. @throws the signal's reason */
+  /** Resolves when the journal goes beyond a position, or is closed. @throws the signal's reason */
   beyond(from: LogPosition, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
@@ -33,12 +33,11 @@ export class Growth {
     });
   }
 
-  /** Has those go on whose wait is over. */
+  /** Settles the waits that are over. */
   wake(): void {
     for (const settle of [...this.#waiting]) settle();
   }
 
-  /** Nothing will come any more. */
   close(): void {
     this.#isClosed = true;
     this.wake();

@@ -5,42 +5,32 @@ import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
 import { listSegments, type Segment, type SegmentKind } from './segments.ts';
 
-/** What is read at once as a rule. */
+/** Bytes that are usually read at once. */
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
+const noText = Buffer.alloc(0);
 
 /** Whole lines in a row. */
-export class LineBlock {
+export interface LineBlock {
   /** Undefined where there is no file. */
-  readonly segment: Segment | undefined;
+  segment: Segment | undefined;
   /** The lines, each with its newline; empty at the present end. */
-  readonly text: Buffer;
-  /** Where they begin. */
-  readonly position: LogPosition;
+  text: Buffer;
+  position: LogPosition;
   /** Where to go on reading. */
-  readonly next: LogPosition;
-
-  constructor(segment: Segment | undefined, text: Buffer, position: LogPosition, next: LogPosition) {
-    this.segment = segment;
-    this.text = text;
-    this.position = position;
-    this.next = next;
-  }
-
-  /** Each without its newline. */
-  get lines(): LineWithOffset[] {
-    const { text } = this;
-    const lines: LineWithOffset[] = [];
-    for (let start = 0; start < text.length; ) {
-      const end = text.indexOf(newline, start);
-      lines.push({ line: text.subarray(start, end), offset: this.position.offset + start });
-      start = end + 1;
-    }
-    return lines;
-  }
+  next: LogPosition;
 }
 
-const noText = Buffer.alloc(0);
+/** The lines of a text of whole lines, each without its newline. @param offset of the text in its file, in bytes */
+export function splitLines(text: Buffer, offset: number): LineWithOffset[] {
+  const lines: LineWithOffset[] = [];
+  for (let start = 0; start < text.length; ) {
+    const end = text.indexOf(newline, start);
+    lines.push({ line: text.subarray(start, end), offset: offset + start });
+    start = end + 1;
+  }
+  return lines;
+}
 
 /** @param text whole lines */
 export function countLines(text: Buffer): number {
@@ -54,8 +44,8 @@ interface OpenSegment extends Segment {
 }
 
 /**
- * Reads the lines of a row of files, also while another process writes them. Memory is bounded by one block, or by the
- * longest line. What has no newline yet is left for the next time.
+ * Reads the lines of a row of files, also while another process writes them. Memory is bounded by one block, or by the longest
+ * line. A line without its newline is left for the next time.
  */
 export class LineReader {
   readonly #folder: string;
@@ -69,7 +59,6 @@ export class LineReader {
     this.#onBadLine = onBadLine;
   }
 
-  /** The lines from a position on; none at the present end. */
   async next(from: LogPosition | undefined): Promise<LineBlock> {
     let position = from ?? { segment: 0, offset: 0 };
     for (;;) {
@@ -80,9 +69,9 @@ export class LineReader {
         continue;
       }
       const later = listSegments(this.#folder, this.#kind).find(({ number }) => number > position.segment);
-      if (!later) return new LineBlock(block?.segment, noText, position, position);
+      if (!later) return { segment: block?.segment, text: noText, position, next: position };
       if (block) {
-        // The segment may have got its last lines between the reading and the look for a later one.
+        // The segment may have got its last lines before the later one was listed.
         const last = await this.#read(position);
         if (last && last.text.length > 0) return last;
         this.#reportTorn(position);
@@ -100,13 +89,13 @@ export class LineReader {
 
   /** @returns undefined when there is no such segment */
   async #read(position: LogPosition): Promise<LineBlock | undefined> {
-    const segment = this.#segment(position.segment);
+    const segment = this.#openSegment(position.segment);
     if (!segment) return undefined;
-    const { text, nextOffset } = await this.#lines(segment, position.offset);
-    return new LineBlock(segment, text, position, { segment: position.segment, offset: nextOffset });
+    const { text, nextOffset } = await this.#readLines(segment, position.offset);
+    return { segment, text, position, next: { segment: segment.number, offset: nextOffset } };
   }
 
-  #segment(number: number): OpenSegment | undefined {
+  #openSegment(number: number): OpenSegment | undefined {
     if (this.#open?.number === number) return this.#open;
     const segment = listSegments(this.#folder, this.#kind).find((candidate) => candidate.number === number);
     if (!segment) return undefined;
@@ -117,20 +106,20 @@ export class LineReader {
     return this.#open;
   }
 
-  async #lines(segment: OpenSegment, start: number): Promise<{ text: Buffer; nextOffset: number }> {
+  async #readLines(segment: OpenSegment, start: number): Promise<{ text: Buffer; nextOffset: number }> {
     for (let sizeBytes = chunkBytes; ; sizeBytes *= 4) {
       const wantedBytes = Math.min(sizeBytes, longestLineBytes + 1, Math.max(fstatSync(segment.fd).size - start, 0));
       const chunk = Buffer.allocUnsafe(wantedBytes);
       const { bytesRead } = wantedBytes === 0 ? { bytesRead: 0 } : await readAsync(segment.fd, chunk, 0, wantedBytes, start);
       const text = chunk.subarray(0, chunk.subarray(0, bytesRead).lastIndexOf(newline) + 1);
       if (text.length > 0) return { text, nextOffset: start + text.length };
-      if (bytesRead > longestLineBytes) return { text, nextOffset: await this.#endOfLine(segment, start) };
+      if (bytesRead > longestLineBytes) return { text, nextOffset: await this.#skipLine(segment, start) };
       if (bytesRead < sizeBytes) return { text, nextOffset: start };
     }
   }
 
-  /** Passes over a line that is longer than any that is written. @returns where it begins while it has no end */
-  async #endOfLine(segment: OpenSegment, start: number): Promise<number> {
+  /** Skips a line that is longer than svc writes. @returns the offset behind it, or of its start while it has no end */
+  async #skipLine(segment: OpenSegment, start: number): Promise<number> {
     const chunk = Buffer.allocUnsafe(chunkBytes);
     for (let position = start; ; ) {
       const { bytesRead } = await readAsync(segment.fd, chunk, 0, chunkBytes, position);

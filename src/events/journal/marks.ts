@@ -1,8 +1,7 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
+import { fdatasyncAsync, openIfThere } from '../../lib/disk/descriptors.ts';
 import { syncFolder } from '../../lib/disk/durable-files.ts';
-import { systemErrorCode } from '../../lib/errors.ts';
 import type { EventMarks } from './event-log.ts';
 
 const chunkBytes = 64 * 1024;
@@ -14,15 +13,12 @@ type MarkLine =
   /** The handler that a request waits for with this event. */
   | { uuid: string; taken_by: string };
 
-/** The marks file that belongs to a journal file, for example `events-00000001.marks`: no NDJSON for people to trip over. */
+/** The marks file that belongs to a journal file, for example `events-00000001.marks`. */
 export function marksPath(segmentPath: string): string {
   return segmentPath.replace(/\.ndjson$/, '.marks');
 }
 
-/**
- * Writes what is known of events beside the event objects. A group is written when it is another than that of the event
- * before, so most events need no mark.
- */
+/** Writes the marks of events. A group is written only when it differs from that of the event before. */
 export class MarksWriter {
   readonly #path: string;
   #fd: number | undefined;
@@ -33,7 +29,7 @@ export class MarksWriter {
     this.#path = marksPath(segmentPath);
   }
 
-  /** @param offset where the event will stand in its segment, in bytes */
+  /** @param offset of the event in its segment, in bytes */
   write(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
     const lines: MarkLine[] = [];
     const group = marks.group ?? null;
@@ -42,7 +38,7 @@ export class MarksWriter {
     if (lines.length === 0) return;
     const isFirst = this.#fd === undefined;
     this.#fd ??= openDurably(this.#path);
-    // A line that an earlier process, or a full disk, left torn ends here.
+    // The leading newline ends a line that an earlier process or a full disk left torn.
     const text = `${isFirst || this.#group === undefined ? '\n' : ''}${lines.map((line) => `${JSON.stringify(line)}\n`).join('')}`;
     this.#group = undefined;
     writeSync(this.#fd, text);
@@ -54,7 +50,6 @@ export class MarksWriter {
     return this.#isUnsynced;
   }
 
-  /** Resolves when all marks so far are on disk. */
   async sync(): Promise<void> {
     if (this.#fd === undefined) return;
     this.#isUnsynced = false;
@@ -81,8 +76,8 @@ function openDurably(path: string): number {
 /** The marks of one segment, read as far as they are written. */
 export class MarksReader {
   readonly #path: string;
-  readonly #offsets: number[] = [];
-  readonly #groups: (string | null)[] = [];
+  /** By ascending offset. */
+  readonly #groups: { offset: number; group: string | null }[] = [];
   readonly #takenBy = new Map<string, string>();
   #readBytes = 0;
   #rest = '';
@@ -91,22 +86,17 @@ export class MarksReader {
     this.#path = marksPath(segmentPath);
   }
 
-  /** Reads what was added since the last time. */
+  /** Reads the marks that were added since the last time. */
   refresh(): void {
-    let fd: number;
-    try {
-      fd = openSync(this.#path, 'r');
-    } catch (error) {
-      if (systemErrorCode(error) === 'ENOENT') return;
-      throw error;
-    }
+    const fd = openIfThere(this.#path);
+    if (fd === undefined) return;
     try {
       const chunk = Buffer.allocUnsafe(chunkBytes);
       for (;;) {
         const bytesRead = readSync(fd, chunk, 0, chunkBytes, this.#readBytes);
         if (bytesRead === 0) break;
         this.#readBytes += bytesRead;
-        this.#take(chunk.toString('latin1', 0, bytesRead));
+        this.#parse(chunk.toString('latin1', 0, bytesRead));
       }
     } finally {
       closeSync(fd);
@@ -116,37 +106,30 @@ export class MarksReader {
   /** The group of the account of an event at an offset of the segment. */
   groupAt(offset: number): string | undefined {
     let low = 0;
-    for (let high = this.#offsets.length; low < high; ) {
+    for (let high = this.#groups.length; low < high; ) {
       const middle = (low + high) >>> 1;
-      if ((this.#offsets[middle] as number) <= offset) low = middle + 1;
+      if ((this.#groups[middle]?.offset as number) <= offset) low = middle + 1;
       else high = middle;
     }
-    return this.#groups[low - 1] ?? undefined;
+    return this.#groups[low - 1]?.group ?? undefined;
   }
 
   takenBy(uuid: string): string | undefined {
     return this.#takenBy.get(uuid);
   }
 
-  // Bytes come as Latin-1 so that a character that a chunk cuts in two stays whole; JSON is decoded a line at a time.
-  #take(latin1: string): void {
+  // Latin-1 keeps a character whole that a chunk cuts in two; UTF-8 is decoded line by line.
+  #parse(latin1: string): void {
     const lines = (this.#rest + latin1).split('\n');
     this.#rest = lines.pop() as string;
     for (const line of lines) {
       const mark = parseMark(Buffer.from(line, 'latin1').toString('utf8'));
-      if (mark && 'offset' in mark) this.#takeGroup(mark.offset, mark.group);
-      else if (mark) this.#takenBy.set(mark.uuid, mark.taken_by);
+      if (mark && 'offset' in mark) {
+        // An event that could not be written leaves its mark; the next event at that offset has another.
+        if (this.#groups.at(-1)?.offset === mark.offset) this.#groups.pop();
+        this.#groups.push(mark);
+      } else if (mark) this.#takenBy.set(mark.uuid, mark.taken_by);
     }
-  }
-
-  // An event that failed to be written leaves its mark; the next event at the same offset has one of its own.
-  #takeGroup(offset: number, group: string | null): void {
-    if (this.#offsets.at(-1) === offset) {
-      this.#groups[this.#groups.length - 1] = group;
-      return;
-    }
-    this.#offsets.push(offset);
-    this.#groups.push(group);
   }
 }
 

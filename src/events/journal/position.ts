@@ -13,13 +13,13 @@ export function formatPosition(position: LogPosition): string {
   return `${String(position.segment).padStart(8, '0')}:${position.offset}`;
 }
 
-/** Reads the text form of a position. @returns undefined for any other text */
+/** Parses the text form of a position. @returns undefined for any other text */
 export function parsePosition(text: string): LogPosition | undefined {
   const match = positionText.exec(text);
   return match ? { segment: Number(match[1]), offset: Number(match[2]) } : undefined;
 }
 
-/** Orders positions: negative when the first comes before the second, 0 when they are the same. */
+/** Negative when the first position comes before the second, 0 when they are the same. */
 export function comparePositions(first: LogPosition, second: LogPosition): number {
   return first.segment - second.segment || first.offset - second.offset;
 }

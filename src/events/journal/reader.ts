@@ -1,41 +1,36 @@
 import { isUtf8 } from 'node:buffer';
+import { open } from 'node:fs/promises';
 import { deepestJson, isObject, parseJson } from '../../lib/json.ts';
 import type { ServiceEvent } from '../event.ts';
 import { isSpecialAccount } from '../event-factory.ts';
-import type { BadLine, EventBlock, EventReader, LoggedEvent } from './event-log.ts';
-import { LineReader } from './lines.ts';
+import type { Backlog, BadLine, EventBlock, EventReader, LoggedEvent } from './event-log.ts';
+import { countLines, LineReader, splitLines } from './lines.ts';
 import { MarksReader } from './marks.ts';
-import type { LogPosition } from './position.ts';
-import type { Segment } from './segments.ts';
+import { comparePositions, type LogPosition } from './position.ts';
+import { listSegments, type Segment } from './segments.ts';
 
-/** Deepest nesting of an event: what came from a remote endpoint stands two levels deep in it, as a member of `data`. */
+/** Deepest nesting of an event: a reply of a remote endpoint stands two levels deep in it, as a member of `data`. */
 export const deepestEvent = deepestJson + 2;
 
 /** Seconds that a date can show (ECMA-262, "Time Values"), with a fraction. */
 const unixTime = /^\d{1,12}(?:\.\d{1,12})?$/;
 
-/** Members that every event has (docs/spec/events.md#event-object). */
-const texts = ['id', 'uuid', 'message'] as const;
-
-/** @returns why a value is no event object, or undefined when it is one */
+/** Says why a value is no event object (docs/spec/events.md#event-object). @returns undefined when it is one */
 export function eventProblem(value: unknown): string | undefined {
   if (!isObject(value)) return 'not an event object';
-  for (const name of texts) if (typeof value[name] !== 'string') return `"${name}" must be a string`;
+  for (const name of ['id', 'uuid', 'message']) if (typeof value[name] !== 'string') return `"${name}" must be a string`;
   if (!isObject(value.timestamp) || !unixTime.test(String(value.timestamp.timestamp)))
     return '"timestamp.timestamp" must be Unix time as a string';
   if (!isObject(value.data)) return '"data" must be an object';
-  if (!isObject(value.account) || !hasNames(value.account)) return '"account" must have uuid and name';
+  if (!isObject(value.account) || typeof value.account.uuid !== 'string' || typeof value.account.name !== 'string')
+    return '"account" must have uuid and name';
   if (!isObject(value.account.peer) || typeof value.account.peer.address !== 'string') return '"account.peer" must have an address';
   if (!isObject(value.component) || typeof value.component.uuid !== 'string') return '"component" must have a uuid';
   if (!isObject(value.server) || typeof value.server.uuid !== 'string') return '"server" must have a uuid';
   return undefined;
 }
 
-function hasNames(account: Record<string, unknown>): boolean {
-  return typeof account.uuid === 'string' && typeof account.name === 'string';
-}
-
-/** Reads events, with what is known beside them, from the journal's files. */
+/** Reads events with their marks from the journal's files. */
 export class JournalReader implements EventReader {
   readonly #onBadLine: (bad: BadLine) => void;
   readonly #lines: LineReader;
@@ -49,11 +44,11 @@ export class JournalReader implements EventReader {
 
   async next(from: LogPosition | undefined): Promise<EventBlock> {
     for (let position = from; ; ) {
-      const { segment, lines, next } = await this.#lines.next(position);
-      if (!segment || lines.length === 0) return { events: [], next };
+      const { segment, text, position: start, next } = await this.#lines.next(position);
+      if (!segment || text.length === 0) return { events: [], next };
       const events: LoggedEvent[] = [];
-      const marks = this.#marksOf(segment);
-      for (const [index, { line, offset }] of lines.entries()) {
+      const marks = this.#readMarks(segment);
+      for (const { line, offset } of splitLines(text, start.offset)) {
         const event = parseEvent(line);
         if (typeof event === 'string') {
           this.#onBadLine({ path: segment.path, offset, reason: event });
@@ -63,7 +58,7 @@ export class JournalReader implements EventReader {
           event,
           raw: line,
           position: { segment: segment.number, offset },
-          next: { segment: segment.number, offset: lines[index + 1]?.offset ?? next.offset },
+          next: { segment: segment.number, offset: offset + line.length + 1 },
           group: isSpecialAccount(event.account.uuid) ? undefined : marks.groupAt(offset),
           takenBy: marks.takenBy(event.uuid),
         });
@@ -77,7 +72,7 @@ export class JournalReader implements EventReader {
     this.#lines.close();
   }
 
-  #marksOf(segment: Segment): MarksReader {
+  #readMarks(segment: Segment): MarksReader {
     if (!this.#marks || this.#marksPath !== segment.path) {
       this.#marks = new MarksReader(segment.path);
       this.#marksPath = segment.path;
@@ -87,7 +82,7 @@ export class JournalReader implements EventReader {
   }
 }
 
-/** @returns the event of a line, or why it is none */
+/** Reads the event of a line. @returns a text that says why it is none */
 export function parseEvent(line: Buffer | string): ServiceEvent | string {
   if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';
   let value: unknown;
@@ -97,4 +92,51 @@ export function parseEvent(line: Buffer | string): ServiceEvent | string {
     return (error as Error).message;
   }
   return eventProblem(value) ?? (value as ServiceEvent);
+}
+
+const chunkBytes = 1024 * 1024;
+
+/** Bytes counted line by line; the rest is estimated from their average. */
+const countedBytes = 64 * chunkBytes;
+
+/** The events between a position of the journal in a folder and its end. */
+export async function measureBacklog(folder: string, from: LogPosition, end: LogPosition): Promise<Backlog> {
+  if (comparePositions(from, end) >= 0) return { events: 0, oldestMs: undefined };
+  const reader = new JournalReader(folder, () => {});
+  try {
+    const [first] = (await reader.next(from)).events;
+    if (!first) return { events: 0, oldestMs: undefined };
+    const events = await estimateLines(folder, first.position, end);
+    return { events, oldestMs: Number(first.event.timestamp.timestamp) * 1000 };
+  } finally {
+    reader.close();
+  }
+}
+
+// Exact up to 64 MiB, by the average line beyond that.
+async function estimateLines(folder: string, from: LogPosition, to: LogPosition): Promise<number> {
+  let lines = 0;
+  let counted = 0;
+  let left = 0;
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  for (const { number, path } of listSegments(folder)) {
+    if (number < from.segment || number > to.segment) continue;
+    const file = await open(path, 'r').catch(() => undefined);
+    if (!file) continue;
+    try {
+      const end = number === to.segment ? to.offset : (await file.stat()).size;
+      let offset = number === from.segment ? from.offset : 0;
+      while (offset < end && counted < countedBytes) {
+        const { bytesRead } = await file.read(chunk, 0, Math.min(chunkBytes, end - offset), offset);
+        if (bytesRead === 0) break;
+        lines += countLines(chunk.subarray(0, bytesRead));
+        counted += bytesRead;
+        offset += bytesRead;
+      }
+      left += Math.max(end - offset, 0);
+    } finally {
+      await file.close();
+    }
+  }
+  return counted === 0 ? 0 : Math.round(lines + (left * lines) / counted);
 }

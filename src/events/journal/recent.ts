@@ -1,35 +1,34 @@
 import type { EventBlock, LoggedEvent } from './event-log.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 
-/** What is kept at most: who is further behind reads the files. */
+/** Events that are kept: a reader further behind reads the files. */
 const maxBytes = 1024 * 1024;
 const maxEvents = 1024;
 
-/** Most events of one block, so that a reader leaves room for others. */
+/** Events of one block, so that a reader leaves room for others. */
 const blockEvents = 256;
 
-/** The newest events, so that handlers that keep up need not read back and parse what was written a moment ago. */
+/** The newest events, so that handlers that keep up need not read them back and parse them. */
 export class RecentEvents {
   #events: LoggedEvent[] = [];
   #head = 0;
   #bytes = 0;
-  #readers = 0;
+  readonly #readers = new Set<symbol>();
 
-  /** Events are kept while somebody reads. @returns a function that ends it */
+  /** Keeps events while somebody reads. @returns a function that ends it */
   keep(): () => void {
-    this.#readers++;
-    let isOver = false;
+    const reader = Symbol();
+    this.#readers.add(reader);
     return () => {
-      if (isOver) return;
-      isOver = true;
-      this.#readers--;
-      if (this.#readers === 0) this.#clear();
+      if (!this.#readers.delete(reader) || this.#readers.size > 0) return;
+      this.#events = [];
+      this.#head = 0;
+      this.#bytes = 0;
     };
   }
 
-  /** Whether anybody reads. */
   get isKept(): boolean {
-    return this.#readers > 0;
+    return this.#readers.size > 0;
   }
 
   add(logged: LoggedEvent): void {
@@ -58,11 +57,5 @@ export class RecentEvents {
     const events = this.#events.slice(low, low + blockEvents);
     const last = events.at(-1);
     return last && { events, next: last.next };
-  }
-
-  #clear(): void {
-    this.#events = [];
-    this.#head = 0;
-    this.#bytes = 0;
   }
 }

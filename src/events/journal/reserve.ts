@@ -1,18 +1,18 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
-import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
+import { isDiskFull } from './segment-writer.ts';
 
-/** Room for the events of the changes that are under way when the disk fills up. */
+/** Room for the events of changes under way when the disk fills up. */
 const reserveBytes = 1024 * 1024;
 
 /** How often a full disk is tried again. */
 const retryEveryMs = 1000;
 
 /**
- * Disk space set aside for the journal. When the disk is full it is given up, so that what was already changed can still
- * be recorded; until it can be set aside again no change is begun.
+ * Disk space set aside for the journal. A full disk releases it, so that changes under way can still be recorded; no change
+ * begins until it is set aside again.
  */
 export class JournalReserve {
   readonly #path: string;
@@ -29,7 +29,7 @@ export class JournalReserve {
     this.isHeld();
   }
 
-  /** Whether the space is set aside; tries to take it again, at most once a second. */
+  /** Whether the space is set aside; tries to set it aside at most once a second. */
   isHeld(): boolean {
     if (this.#isHeld || this.#clock.monotonicMs() - this.#triedAtMs < retryEveryMs) return this.#isHeld;
     this.#triedAtMs = this.#clock.monotonicMs();
@@ -37,17 +37,17 @@ export class JournalReserve {
     return this.#isHeld;
   }
 
-  /** Whether events of reads may be written: they get half of what was given up, the events of changes all of it. */
+  /** Whether events of reads may be written: they get half of the released space, events of changes all of it. */
   get hasRoomForReads(): boolean {
     return this.#isHeld || this.#usedBytes < reserveBytes / 2;
   }
 
-  /** Counts what the journal wrote since the space was given up. */
+  /** Counts what the journal writes after the release. */
   countUse(bytes: number): void {
     if (!this.#isHeld) this.#usedBytes += bytes;
   }
 
-  /** Gives the space up. @returns whether there was any */
+  /** Releases the space. @returns whether there was any */
   release(): boolean {
     const hadBytes = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (hadBytes > 0) {
@@ -65,14 +65,13 @@ export class JournalReserve {
       this.#fill();
       return true;
     } catch (error) {
-      const code = systemErrorCode(error);
-      if (code !== 'ENOSPC' && code !== 'EDQUOT') this.#log.warn('no space could be set aside for the journal', { reason: error });
+      if (!isDiskFull(error)) this.#log.warn('no space could be set aside for the journal', { reason: error });
       rmSync(this.#path, { force: true });
       return false;
     }
   }
 
-  // Real bytes, not zeros: a file system may keep zeros without taking space for them.
+  // Not zeros: a file system may keep these without taking space.
   #fill(): void {
     const fd = openSync(this.#path, 'w', 0o600);
     try {

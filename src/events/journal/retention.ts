@@ -5,34 +5,31 @@ import type { LogPosition } from './position.ts';
 import { summaryPath } from './search/summary.ts';
 import { listSegments, type SegmentKind } from './segments.ts';
 
-const dayMs = 86_400_000;
-
-/** What is kept of a row of files. */
+/** The files of a row that stay. */
 export interface Retention {
   folder: string;
   kind: SegmentKind;
-  retentionDays: number;
-  /** Number of the segment that is written, which always stays. */
-  currentSegment: number;
-  /** The oldest position that somebody still has to read. */
-  neededFrom: LogPosition | undefined;
-  /** Largest size of what stays past its retention because it is needed, in bytes. */
+  /** Files whose newest line is older are removed, Unix time in milliseconds. */
+  oldestMs: number;
+  /** Number of the segment being written, which always stays. */
+  currentSegment?: number;
+  /** The oldest position that a handler still has to read. */
+  neededFrom?: LogPosition | undefined;
+  /** Largest size of the files that stay past their retention because of it, in bytes. */
   neededLimitBytes: number;
-  nowMs: number;
   log: Log;
 }
 
 /**
- * Removes the segments whose newest event is past its retention. What a handler still needs stays, the newest first, up
- * to a limit: a receiver that is never there again must not fill the disk.
+ * Removes the segments past their retention. Those that a handler still needs stay, the newest first, up to a limit: a receiver
+ * that never comes back must not fill the disk.
  */
 export function removeOldSegments(retention: Retention): void {
-  const { folder, kind, log, neededFrom, neededLimitBytes } = retention;
-  const oldestMs = retention.nowMs - retention.retentionDays * dayMs;
+  const { folder, kind, oldestMs, currentSegment = Number.POSITIVE_INFINITY, log, neededFrom, neededLimitBytes } = retention;
   let neededBytes = 0;
   for (const { number, path } of listSegments(folder, kind).reverse()) {
     const stats = statSync(path, { throwIfNoEntry: false });
-    if (!stats || number >= retention.currentSegment || stats.mtimeMs >= oldestMs) continue;
+    if (!stats || number >= currentSegment || stats.mtimeMs >= oldestMs) continue;
     const isNeeded = neededFrom !== undefined && number >= neededFrom.segment;
     if (isNeeded) neededBytes += stats.size;
     if (isNeeded && neededBytes <= neededLimitBytes) continue;

@@ -2,54 +2,61 @@ import type { Timer } from '../../lib/clock.ts';
 import { makeFolders, syncFolder } from '../../lib/disk/durable-files.ts';
 import type { LogPosition } from './position.ts';
 import { removeOldSegments } from './retention.ts';
-import { journalFault, SegmentWriter, type SegmentWriterOptions } from './segment-writer.ts';
-import { listSegments, repairSegment, type Segment, segmentPath } from './segments.ts';
+import { SegmentWriter, type SegmentWriterOptions } from './segment-writer.ts';
+import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPath } from './segments.ts';
 
 /** How often a file that could not be begun is tried again. */
 const retryEveryMs = 1000;
 
-/** How often a quiet journal looks for files past their retention. */
+/** How often files past their retention are removed. */
 const retentionEveryMs = 3_600_000;
 
-/** What undelivered events may take on disk past their retention, in bytes. */
+/** Default limit of undelivered events on disk past their retention, in bytes. */
 const defaultNeededLimitBytes = 10 * 2 ** 30;
 
 export interface SegmentChainOptions extends SegmentWriterOptions {
-  /** Folder of the journal. */
   folder: string;
+  kind?: SegmentKind;
+  /** The file to go on with; the last one when left out. */
+  segment?: Segment;
   /** A segment is ended when it would grow beyond this. */
   maximumFileSizeBytes: number;
-  /** Segments whose newest event is older are removed. */
-  retentionDays: number;
+  /** Segments whose newest line is older are removed; none when left out. */
+  retentionDays?: number;
+  /** Further kinds of files to which the retention applies. */
+  alsoRemoves?: readonly SegmentKind[];
   /** The oldest position that a handler still has to read: retention spares it, up to `neededLimitBytes`. */
   neededFrom?: () => LogPosition | undefined;
   /** Largest size of what `neededFrom` spares; 10 GiB when left out. */
   neededLimitBytes?: number;
 }
 
-/** The files of a journal: the one that is written, those that are being ended, and those that are past their retention. */
+/** Numbered files of lines: the one being written, those being ended, and those past their retention. */
 export class SegmentChain {
   readonly #options: SegmentChainOptions;
+  readonly #kind: SegmentKind;
   readonly #retentionTimer: Timer;
   readonly #ending = new Set<Promise<void>>();
   #writer: SegmentWriter;
   #triedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Opens the last file, repairs its end, and removes what is past its retention. */
+  /** Opens the last file, repairs its end, and removes files past their retention. */
   constructor(options: SegmentChainOptions) {
+    const { folder, clock, log, kind = 'events' } = options;
     this.#options = options;
-    const { folder, clock, log } = options;
-    const segments = listSegments(folder);
+    this.#kind = kind;
+    makeFolders(folder, { mode: 0o700 });
+    const segments = options.segment ? [] : listSegments(folder, kind);
     // A power cut may tear the last two: a segment is begun while the one before is still being synced.
     for (const { path } of segments.slice(-2)) repairSegment(path, log);
-    const last = segments.at(-1);
-    this.#writer = new SegmentWriter(last ?? segmentOf(folder, 1), options);
+    const last = options.segment ?? segments.at(-1);
+    this.#writer = new SegmentWriter(last ?? { number: 1, path: segmentPath(folder, 1, kind) }, options);
     if (!last) syncFolder(folder);
     this.#removeOld();
     this.#retentionTimer = clock.every(retentionEveryMs, () => this.#removeOld());
   }
 
-  /** The end of the file that is written. */
+  /** Writes the end of the last file. */
   get writer(): SegmentWriter {
     return this.#writer;
   }
@@ -58,16 +65,16 @@ export class SegmentChain {
     return { segment: this.#writer.segment.number, offset: this.#writer.sizeBytes };
   }
 
-  /** Begins a new file where the present one failed. @throws ServiceError `storage-full` or `internal` when that cannot be done */
+  /** Begins a new file where the present one failed. @throws the failure, or the reason that no file can be begun */
   assertWritable(): void {
     if (this.#writer.failure !== undefined) this.#replaceFailed();
   }
 
   /**
-   * Begins a new file where the present one failed, or would grow too large. A full one that cannot be followed by a new one is written on:
-   * too large a file is better than a lost event.
+   * Begins a new file where the present one failed, or would grow too large. A full one without a successor is written on:
+   * too large a file is better than a lost line.
    *
-   * @param lineBytes what will be written
+   * @param lineBytes size of the next write
    * @throws as `assertWritable`
    */
   rotateFor(lineBytes: number): void {
@@ -84,26 +91,18 @@ export class SegmentChain {
     }
   }
 
-  /** Syncs and closes all files. @throws ServiceError `storage-full` or `internal` when the last one could not be synced */
+  /** Syncs and closes all files. @throws when the last one could not be synced */
   async close(): Promise<void> {
     this.#retentionTimer.cancel();
     await Promise.all(this.#ending);
-    try {
-      await this.#writer.close();
-    } catch (error) {
-      throw journalFault(error);
-    }
+    await this.#writer.close();
   }
 
   // At most once a second, so that a disk that fails every sync does not fill up with files.
   #replaceFailed(): void {
-    if (!this.#mayTry()) throw journalFault(this.#writer.failure);
+    if (!this.#mayTry()) throw this.#writer.failure;
     this.#triedAtMs = this.#options.clock.monotonicMs();
-    try {
-      this.#beginNext();
-    } catch (error) {
-      throw journalFault(error);
-    }
+    this.#beginNext();
     this.#options.log.warn('the journal goes on in a new file', { path: this.#writer.segment.path });
   }
 
@@ -114,7 +113,8 @@ export class SegmentChain {
   #beginNext(): void {
     const { folder } = this.#options;
     makeFolders(folder, { mode: 0o700 });
-    const next = new SegmentWriter(segmentOf(folder, this.#writer.segment.number + 1), this.#options);
+    const number = this.#writer.segment.number + 1;
+    const next = new SegmentWriter({ number, path: segmentPath(folder, number, this.#kind) }, this.#options);
     try {
       syncFolder(folder);
     } catch (error) {
@@ -136,24 +136,15 @@ export class SegmentChain {
   }
 
   #removeOld(): void {
-    const { folder, retentionDays, clock, log, neededFrom } = this.#options;
+    const { folder, retentionDays, clock, log, neededFrom, neededLimitBytes = defaultNeededLimitBytes, alsoRemoves = [] } = this.#options;
+    if (retentionDays === undefined) return;
+    const retention = { folder, neededLimitBytes, oldestMs: clock.nowMs() - retentionDays * 86_400_000, log };
+    const currentSegment = this.#writer.segment.number;
     try {
-      removeOldSegments({
-        folder,
-        kind: 'events',
-        retentionDays,
-        currentSegment: this.#writer.segment.number,
-        neededFrom: neededFrom?.(),
-        neededLimitBytes: this.#options.neededLimitBytes ?? defaultNeededLimitBytes,
-        nowMs: clock.nowMs(),
-        log,
-      });
+      removeOldSegments({ ...retention, kind: this.#kind, currentSegment, neededFrom: neededFrom?.() });
+      for (const kind of alsoRemoves) removeOldSegments({ ...retention, kind });
     } catch (error) {
       log.warn('journal files past their retention could not be removed', { reason: error });
     }
   }
-}
-
-function segmentOf(folder: string, number: number): Segment {
-  return { number, path: segmentPath(folder, number) };
 }

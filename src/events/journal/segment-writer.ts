@@ -53,23 +53,19 @@ export class SegmentWriter {
   }
 
   /**
-   * Why this segment is to be written no more, if so. Linux reports a failed sync once and forgets the pages that it could
-   * not write, so a later sync of the same file would promise what is not there.
+   * Why nothing more is written to this segment, if so. Linux reports a failed sync once and drops the pages that it could not
+   * write, so a later sync of the same file would promise too much.
    */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /**
-   * Writes what is known of an event that is about to be written, beside the event itself.
-   *
-   * @param offset where it will begin, in bytes
-   */
+  /** Writes the marks of an event that is written next. @param offset where it will begin, in bytes */
   mark(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
     this.#marks.write(offset, uuid, marks, hasAccount);
   }
 
-  /** Writes whole lines. What fits in part only is cut back, so that the file stays lines of JSON. */
+  /** Writes whole lines. A partial write is cut off, so that the file stays lines of JSON. */
   append(line: Buffer): void {
     // The descriptor's number may belong to somebody else's file by now.
     if (this.#isClosed) throw new ServiceError('unavailable', `${this.segment.path} is closed`);
@@ -85,26 +81,26 @@ export class SegmentWriter {
     this.#isUnsynced = true;
   }
 
-  /** Resolves when all lines so far are on disk. Who comes while a sync runs shares the next one. */
+  /** Resolves when all lines so far are on disk. Callers during a sync share the next one. */
   synced(): Promise<void> {
     return this.#syncs.run();
   }
 
-  /** Sees to it that all lines so far are on disk in time. */
+  /** Schedules a sync of all lines so far. */
   syncSoon(): void {
     this.#syncTimer ??= this.#clock.after(syncWithinMs, () => {
       this.#syncTimer = undefined;
-      // A failure is noted and logged; nobody waits for it.
+      // A failure is kept and logged; nobody waits for it.
       if (this.#isUnsynced && !this.#isClosed) this.#syncs.run().catch(() => {});
     });
   }
 
-  /** Has all lines so far on disk when it returns. @throws what fdatasync(2) throws */
+  /** Syncs all lines so far before it returns. @throws the error of fdatasync(2) */
   syncNow(): void {
     if (!this.#isClosed && this.#failure === undefined) fdatasyncSync(this.#fd);
   }
 
-  /** Syncs what is written and closes the file. */
+  /** Syncs all lines and closes the file. */
   async close(): Promise<void> {
     try {
       do await this.synced();
@@ -123,10 +119,10 @@ export class SegmentWriter {
     try {
       if (this.#marks.isUnsynced) await this.#marks.sync();
       await this.#sync(this.#fd);
-      // What is in a file without a name is gone with the process.
+      // The lines of a file without a name are gone with the process.
       if (fstatSync(this.#fd).nlink === 0) throw new ServiceError('internal', `${this.segment.path} was removed.`);
     } catch (error) {
-      // A write may have failed meanwhile, and told.
+      // A write may have failed meanwhile, and been logged.
       if (this.#failure === undefined) this.#log.error('the journal could not be synced', { path: this.segment.path, reason: error });
       this.#failure ??= error;
       endProcessUnlessExpected(error);
@@ -149,21 +145,19 @@ export function isDiskFull(error: unknown): boolean {
   return systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
 }
 
-/** What is thrown when the journal has no room: no change is made that cannot be recorded (docs/spec/events.md#durability). */
+/** The error of a journal without room: no change is made that cannot be recorded (docs/spec/events.md#durability). */
 export function journalFull(cause?: unknown): ServiceError {
   return new ServiceError('storage-full', 'The disk of the event journal is full; no change is made that cannot be recorded.', { cause });
 }
 
-/** What a failed write or sync of the journal means: `storage-full` or `internal`. */
+/** The error of a failed write or sync of the journal: `storage-full` or `internal`. */
 export function journalFault(cause: unknown): ServiceError {
   return isDiskFull(cause) ? journalFull(cause) : new ServiceError('internal', 'The event journal could not be written.', { cause });
 }
 
 /**
- * Runs a piece of the journal writer. What the system reports (a full or broken disk) goes to the caller; any other fault means that
- * nobody knows what the journal holds, so it is thrown where no request can catch it, too, and ends the process.
- *
- * @throws what the action throws
+ * Runs a step of the journal writer. Errors of the system (a full or broken disk) go to the caller; after any other fault the state of
+ * the journal is unknown, so it is also thrown where no request can catch it, and ends the process.
  */
 export function orEndProcess<T>(action: () => T): T {
   try {
@@ -174,7 +168,7 @@ export function orEndProcess<T>(action: () => T): T {
   }
 }
 
-/** Ends the process by a fault of the journal writer that is not the system's: see `orEndProcess`. */
+/** Ends the process by a fault of the journal writer that is no error of the system: see `orEndProcess`. */
 export function endProcessUnlessExpected(error: unknown): void {
   const cause = isServiceError(error) ? (error.cause ?? error) : error;
   if (isServiceError(cause) || systemErrorCode(cause) !== undefined) return;

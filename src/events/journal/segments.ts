@@ -8,10 +8,10 @@ import type { LogPosition } from './position.ts';
 
 const newline = 0x0a;
 
-/** How much of a file's end a repair looks at first. */
-const firstLookBytes = 64 * 1024;
+/** Size of a file's end that a repair reads first. */
+const firstReadBytes = 64 * 1024;
 
-/** What a row of files holds: events, deliveries of handlers, deliveries made by hand. */
+/** The lines in a row of files: events, deliveries of handlers, deliveries made by hand. */
 export type SegmentKind = 'events' | 'deliveries' | 'replays';
 
 /** One file of a row. */
@@ -28,7 +28,7 @@ export function segmentPath(folder: string, number: number, kind: SegmentKind = 
 /** All segments of a folder, oldest first. */
 export function listSegments(folder: string, kind: SegmentKind = 'events'): Segment[] {
   const segmentName = new RegExp(`^${kind}-(\\d{8,})\\.ndjson$`);
-  return namesIn(folder)
+  return listNames(folder)
     .flatMap((name) => {
       const match = segmentName.exec(name);
       return match ? [{ number: Number(match[1]), path: join(folder, name) }] : [];
@@ -36,7 +36,7 @@ export function listSegments(folder: string, kind: SegmentKind = 'events'): Segm
     .sort((a, b) => a.number - b.number);
 }
 
-/** Where the first event can be that is not older than a time (Unix time in milliseconds); undefined for all there are. */
+/** Where the first event can be that is not older than a time (Unix time in milliseconds); undefined for the oldest. */
 export function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
   if (sinceMs === undefined) return undefined;
   const segments = listSegments(folder);
@@ -44,8 +44,8 @@ export function eventsSince(folder: string, sinceMs: number | undefined): LogPos
   return first && { segment: first.number, offset: 0 };
 }
 
-// A folder that is not there yet holds nothing.
-function namesIn(folder: string): string[] {
+// A missing folder is empty.
+function listNames(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
@@ -54,16 +54,13 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/**
- * Repairs the end of a segment after a crash: a whole event without its newline gets one; a torn one, which nobody was
- * answered for, is cut off.
- */
+/** Repairs the end of a segment after a crash: a whole line without its newline gets one; a torn one, which no answer waited for, is cut off. */
 export function repairSegment(path: string, log: Log): void {
   const sizeBytes = statSync(path).size;
   if (sizeBytes === 0) return;
   const fd = openSync(path, 'r+');
   try {
-    const tail = lastLineOf(fd, sizeBytes);
+    const tail = readLastLine(fd, sizeBytes);
     const tailStart = sizeBytes - tail.length;
     if (tail.at(-1) === newline) return;
     const lineStart = tail.lastIndexOf(newline) + 1;
@@ -81,9 +78,9 @@ export function repairSegment(path: string, log: Log): void {
   }
 }
 
-/** The end of a file: its last line and a newline before it, when there is one. */
-function lastLineOf(fd: number, sizeBytes: number): Buffer {
-  for (let wantedBytes = firstLookBytes; ; wantedBytes *= 16) {
+/** The end of a file: its last line and the newline before it, if any. */
+function readLastLine(fd: number, sizeBytes: number): Buffer {
+  for (let wantedBytes = firstReadBytes; ; wantedBytes *= 16) {
     const tail = Buffer.alloc(Math.min(sizeBytes, wantedBytes, longestLineBytes));
     readSync(fd, tail, 0, tail.length, sizeBytes - tail.length);
     if (tail.length < wantedBytes || tail.includes(newline)) return tail;

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync } from 'node:fs';
-import { LineReader } from '../../events/journal/lines.ts';
+import { LineReader, splitLines } from '../../events/journal/lines.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
 import { listSegments } from '../../events/journal/segments.ts';
 import { openIfThere } from '../../lib/disk/descriptors.ts';
@@ -27,8 +27,8 @@ export function fileRecords(folder: string): DeliveryRecords {
 async function recordAt(folder: string, kind: RecordKind, position: LogPosition): Promise<DeliveryRecord | undefined> {
   const reader = new LineReader(folder, kind, () => {});
   try {
-    const { segment, lines } = await reader.next(position);
-    const [first] = lines;
+    const { segment, text, position: start } = await reader.next(position);
+    const [first] = splitLines(text, start.offset);
     if (segment?.number !== position.segment || first?.offset !== position.offset) return undefined;
     return parseDeliveryRecord(first.line.toString('utf8'));
   } finally {
@@ -39,9 +39,9 @@ async function recordAt(folder: string, kind: RecordKind, position: LogPosition)
 async function* newestInFiles(
   folder: string,
   kind: RecordKind,
-  { before, sinceMs, needles: signs }: RecordSearch,
+  { before, sinceMs, needles: texts }: RecordSearch,
 ): AsyncGenerator<SearchStep> {
-  const needles = signs.map((sign) => [Buffer.from(sign)]);
+  const needles = texts.map((text) => [Buffer.from(text)]);
   const oldest = sinceMs === undefined ? '' : new Date(sinceMs).toISOString();
   for (const { number, path } of listSegments(folder, kind).toReversed()) {
     if (before && number > before.segment) continue;

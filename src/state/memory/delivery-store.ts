@@ -1,6 +1,6 @@
 import type { EventLog } from '../../events/journal/event-log.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
-import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { DeliveryStore, HandlerOrder, HandlerProgress, KnownHandler, Ownership } from '../../webhooks/engine/delivery-store.ts';
 import { pausedBy } from '../../webhooks/engine/handler-status.ts';
@@ -10,9 +10,6 @@ import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import type { HandlerPositions } from './handler-positions.ts';
 import { Pauses } from './pauses.ts';
 import { UploadDeliveries } from './upload-deliveries.ts';
-
-/** How often old records are looked for. */
-const retentionEveryMs = 3_600_000;
 
 export interface FileDeliveryOptions {
   journal: EventLog;
@@ -37,21 +34,18 @@ export class FileDeliveryStore implements DeliveryStore {
   readonly #begin: LogPosition;
   readonly #uploads = new Map<string, UploadDeliveries>();
   readonly #stopped = new Set<string>();
-  readonly #timer: Timer;
   /** Handlers that are to run; undefined until they are named. */
   #placed: ReadonlySet<string> | undefined;
   #known: ReadonlySet<string> = new Set();
 
   /** @param positions as the process before left them */
   constructor(positions: HandlerPositions, options: FileDeliveryOptions) {
-    const { journal, folder, clock, log, retentionDays } = options;
+    const { journal, folder, log } = options;
     this.#options = options;
     this.#positions = positions;
     this.#pauses = new Pauses(folder, log);
     this.#begin = journal.end;
     this.#deliveries = DeliveryLog.open(options);
-    this.#deliveries.removeOld(retentionDays);
-    this.#timer = clock.every(retentionEveryMs, () => this.#deliveries.removeOld(retentionDays));
   }
 
   /** The oldest position that a handler still has to read, unless it stopped. */
@@ -125,7 +119,6 @@ export class FileDeliveryStore implements DeliveryStore {
   async leave(): Promise<void> {}
 
   async close(): Promise<void> {
-    this.#timer.cancel();
     await this.beat();
     await this.#deliveries.close();
   }

@@ -69,7 +69,7 @@ const size = fc.oneof(fc.nat(300), fc.constantFrom(30_000, 70_000, 300_000));
 const step = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({ what: fc.constantFrom('append', 'group', 'serialised'), count: fc.integer({ min: 1, max: 8 }), size }),
+    arbitrary: fc.record({ what: fc.constantFrom('append', 'group'), count: fc.integer({ min: 1, max: 8 }), size }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('many'), count: fc.integer({ min: 60, max: 90 }), size: fc.constant(66_000) }) },
   { weight: 6, arbitrary: fc.record({ what: fc.constant('read'), who: fc.nat(3), count: fc.constantFrom(1, 2, 1000) }) },
@@ -99,13 +99,6 @@ test('whoever reads lines gets all from where it began, once and in order, whate
         else if (what === 'group') {
           for (let index = 0; index < count; index++) log.appendGrouped(event(length));
           if (count % 2 === 0) await log.grouped();
-        } else if (what === 'serialised') {
-          const lines = Array.from({ length: count }, () => `${JSON.stringify(event(length))}\n`).join('');
-          try {
-            await log.appendSerialised(Buffer.from(lines), 'g', 'reads');
-          } catch {
-            // Of a journal that cannot be written.
-          }
         } else if (what === 'read') await follower?.readOn(count);
         else if (what === 'open') follow(log.end);
         else if (what === 'open-before') follow(begins[who % begins.length] as LogPosition);

@@ -2,10 +2,7 @@ import type { EventGroup } from '../../catalogue.ts';
 import { eventDefinition, isEventId } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 
-/**
- * Which events are searched for; without anything given all. What is given must all hold; of a list one item is enough, and an empty
- * list is as good as none.
- */
+/** Selects events: all given members must hold, of a list one item. An empty list is the same as none. */
 export interface EventSelection {
   id: number[];
   uuid: string[];
@@ -13,33 +10,29 @@ export interface EventSelection {
   since?: number;
   /** Unix time in milliseconds: older than this. */
   until?: number;
-  /** Groups of the catalogue, as filters of handlers have them. */
+  /** Groups of the catalogue. */
   group?: EventGroup[];
   /** Groups of accounts. */
   userGroup?: string[];
-  /** Names or UUIDs of accounts, and names that somebody tried to log in with. */
+  /** Names or UUIDs of accounts, and names of attempted logins. */
   account?: string[];
-  /** Paths of files and folders, virtual or on disk; one that ends in `/` is a folder with all that is below it. */
+  /** Paths of files and folders, virtual or on disk; one that ends in `/` is a folder with everything below it. */
   path?: string[];
   /** Addresses of clients. */
   address?: string[];
   requestId?: string[];
-  /** Stands in some value of the event, as it is: no pattern, and capitals count. */
+  /** Part of some value of the event: no pattern, case-sensitive. */
   text?: string;
 }
 
-/**
- * Whether an event is selected.
- *
- * @param userGroup the group of its account, which is no part of the event
- */
+/** Whether an event is selected. @param userGroup the group of its account, which is no part of the event */
 export function isSelected(event: ServiceEvent, selection: EventSelection, userGroup?: string): boolean {
   const { id, uuid, since, until, group, userGroup: userGroups, account, path, address, requestId, text } = selection;
   if (id.length > 0 && !id.includes(Number(event.id))) return false;
   if (uuid.length > 0 && !uuid.includes(event.uuid)) return false;
   const atMs = eventTimeMs(event);
   if ((since !== undefined && atMs < since) || (until !== undefined && atMs >= until)) return false;
-  if (isGiven(group) && !groupsOf(event).some((name) => group.includes(name))) return false;
+  if (isGiven(group) && !eventGroups(event).some((name) => group.includes(name))) return false;
   if (isGiven(userGroups) && (userGroup === undefined || !userGroups.includes(userGroup))) return false;
   if (isGiven(account) && !eventAccounts(event).some((name) => account.includes(name))) return false;
   if (isGiven(path) && !eventPaths(event).some((own) => path.some((wanted) => isAtOrBelow(own, wanted)))) return false;
@@ -48,7 +41,7 @@ export function isSelected(event: ServiceEvent, selection: EventSelection, userG
   return text === undefined || text === '' || hasText(event, text);
 }
 
-/** Whether nothing is given. */
+/** Whether a selection has no conditions. */
 export function selectsAll(selection: Partial<EventSelection>): boolean {
   return Object.values(selection).every((given) => given === undefined || given === '' || (Array.isArray(given) && given.length === 0));
 }
@@ -63,22 +56,22 @@ export function isGiven<T>(list: readonly T[] | undefined): list is readonly T[]
   return list !== undefined && list.length > 0;
 }
 
-/** What a search for an account finds an event by. */
+/** Names and UUIDs by which a search for an account finds an event. */
 export function eventAccounts({ account, data }: ServiceEvent): string[] {
-  return [account.uuid, account.name, ...textsOf([data.username])];
+  return [account.uuid, account.name, ...filterTexts([data.username])];
 }
 
 /** The paths that an event is about, without a final slash. */
 export function eventPaths({ data }: ServiceEvent): string[] {
-  return textsOf([data.path, data.real_path, data.destination]).map((path) => (path.endsWith('/') ? path.slice(0, -1) : path));
+  return filterTexts([data.path, data.real_path, data.destination]).map((path) => (path.endsWith('/') ? path.slice(0, -1) : path));
 }
 
-function groupsOf({ id }: ServiceEvent): readonly EventGroup[] {
-  // The journal of a newer version may have kinds of events that this one does not know.
+function eventGroups({ id }: ServiceEvent): readonly EventGroup[] {
+  // A newer version may have written events that this one does not know.
   return isEventId(Number(id)) ? eventDefinition(Number(id)).groups : [];
 }
 
-function textsOf(values: readonly unknown[]): string[] {
+function filterTexts(values: readonly unknown[]): string[] {
   return values.filter((value): value is string => typeof value === 'string' && value !== '');
 }
 

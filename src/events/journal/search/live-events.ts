@@ -3,16 +3,17 @@ import { FairQueue } from '../../../lib/concurrency/fair-queue.ts';
 import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import type { ServiceEvent } from '../../event.ts';
 import type { EventLog, RawBlock, RawEvent } from '../event-log.ts';
+import { Growth } from '../growth.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 import { type EventSelection, isSelected, selectsAll } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 
-/** Blocks are dropped, the oldest first, while the others have so many events, or all of them so many bytes. */
+/** Old blocks are dropped while the others have enough events, or all of them too many bytes. */
 const enoughEvents = 1024;
 const maxBytes = 4 * 1024 * 1024;
 
-/** An event that is parsed once at most, and only when somebody may want it. */
+/** An event that is parsed at most once, and only when a follower may want it. */
 class KeptEvent {
   readonly raw: Buffer;
   readonly position: LogPosition;
@@ -27,8 +28,8 @@ class KeptEvent {
     this.#isOwn = isOwn;
   }
 
-  /** @param selection undefined for all; of the groups of accounts nothing is known here */
-  isSelected(selection: Omit<EventSelection, 'userGroup'> | undefined): boolean {
+  /** @param selection undefined for all */
+  isSelected(selection: LiveSelection | undefined): boolean {
     if (!selection && this.#isOwn) return true;
     this.#event ??= parseEvent(this.raw);
     return typeof this.#event !== 'string' && (!selection || isSelected(this.#event, selection));
@@ -39,27 +40,27 @@ interface KeptBlock {
   block: RawBlock;
   /** Number of its first event. */
   first: number;
-  /** Once somebody has looked at them. */
+  /** Undefined until a follower needs them. */
   events: Promise<KeptEvent[]> | undefined;
 }
 
-/** The newest events of a journal, numbered in order. Of those that nobody looks at only the number and the place are known. */
+/** The newest events of a journal, numbered in order. Events that no follower needs are not read. */
 export class KeptEvents {
   #blocks: KeptBlock[] = [];
   #bytes = 0;
   #end = 0;
 
-  /** Number of the oldest that is kept; `end` when none is. */
+  /** Number of the oldest kept event; `end` when there is none. */
   get first(): number {
     return this.#blocks[0]?.first ?? this.#end;
   }
 
-  /** Number of the next that comes. */
+  /** Number of the next event. */
   get end(): number {
     return this.#end;
   }
 
-  /** Where the oldest that is kept begins. */
+  /** Where the oldest kept event begins. */
   get begins(): LogPosition | undefined {
     return this.#blocks[0]?.block.position;
   }
@@ -74,112 +75,114 @@ export class KeptEvents {
     }
   }
 
-  /** Drops all; numbers go on. */
+  /** Drops all events; numbers go on. */
   clear(): void {
     this.#blocks = [];
     this.#bytes = 0;
   }
 
-  /** The events from a number on, some at a time. @throws ServiceError `unavailable` when they are there no more */
+  /** The events from a number on, block by block. @throws ServiceError `unavailable` when they are gone */
   async *from(number: number): AsyncGenerator<KeptEvent[]> {
     const index = this.#blocks.findLastIndex(({ first }) => first <= number);
-    for (const kept of this.#blocks.slice(index)) yield (await eventsOf(kept)).slice(Math.max(number - kept.first, 0));
+    for (const kept of this.#blocks.slice(index)) yield (await readKept(kept)).slice(Math.max(number - kept.first, 0));
   }
 
-  /** Number of the first event that begins at a position or behind it. @throws ServiceError `unavailable` when it is there no more */
+  /** Number of the first event at or behind a position. @throws ServiceError `unavailable` when it is gone */
   async findNumber(position: LogPosition): Promise<number> {
     const last = this.#blocks.at(-1);
     if (!last || comparePositions(last.block.next, position) <= 0) return this.#end;
     const isBehind = (place: { position: LogPosition }) => comparePositions(place.position, position) >= 0;
     const before = this.#blocks.findLast(({ block }) => !isBehind(block));
     if (!before) return this.first;
-    const index = (await eventsOf(before)).findIndex(isBehind);
+    const index = (await readKept(before)).findIndex(isBehind);
     return before.first + (index < 0 ? before.block.count : index);
   }
 }
 
-async function eventsOf(kept: KeptBlock): Promise<KeptEvent[]> {
+async function readKept(kept: KeptBlock): Promise<KeptEvent[]> {
   kept.events ??= kept.block.events().then((events) => events.map((event) => new KeptEvent(event, kept.block.isOwn)));
   try {
     return await kept.events;
   } catch (error) {
-    // Who asks next may have more luck.
+    // The next reading may succeed.
     kept.events = undefined;
     throw error;
   }
 }
 
-/** The journal is looked at so often while it grows, and who follows hears of it so often, in milliseconds. */
-const lookEveryMs = 50;
-const tellEveryMs = 250;
+/** Intervals of reading while the journal grows, and of batches for a follower. */
+const readEveryMs = 50;
+const batchEveryMs = 250;
 
-/** Most events that are told at once: a thousand a second. */
+/** Events of one batch: a thousand a second. */
 const maxAtOnce = 250;
 
-/** Most blocks that are read again for one who comes back, and how many are read for at once. */
+/** Blocks that are read again for a returning follower, and the number of such readers. */
 const maxBlocksBack = 64;
 const readersBack = 2;
 
-/** What happened since the last time. */
+/** The events since the batch before. */
 export interface LiveBatch {
   events: RawEvent[];
-  /** Events that were left out, selected or not, and where they stand; before `events`. */
+  /** Events that were left out before `events`, selected or not. */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
-  /** Where to come back to. */
+  /** Where to follow again later. */
   next: LogPosition;
 }
 
-/** What those who follow want; of the groups of accounts nothing is known here. */
+/** A selection without groups of accounts, which are not known here. */
 type LiveSelection = Omit<EventSelection, 'userGroup'>;
 
-/** What reads the journal for all who follow meanwhile. */
+type FollowedJournal = Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
+
+/** Reads the journal for all present followers. */
 interface Reading {
   stop: AbortController;
-  /** Why it ended: those who follow it are told, and who comes then begins another. */
+  growth: Growth;
+  /** Why it ended: its followers get the error, and the next one begins another reading. */
   fault: unknown;
 }
 
 /**
- * The events of a journal as they happen, for any number of those who follow: one reader reads for all of them, and keeps what is newest once,
- * whoever is slow. Nobody reads while nobody follows.
+ * The events of a journal as they happen, for any number of followers: one reader serves all of them and keeps the newest events
+ * once, however slow a follower is. Without followers nothing is read.
  */
 export class LiveEvents {
-  readonly #journal: Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
+  readonly #journal: FollowedJournal;
   readonly #clock: Clock;
-  readonly #turnsBack = new FairQueue({
+  readonly #readersBack = new FairQueue({
     concurrency: readersBack,
     maxWaitingPerParty: Number.POSITIVE_INFINITY,
     maxWaiting: Number.POSITIVE_INFINITY,
   });
-  /** What all who follow share: who is further behind is told that there were more. */
+  /** Shared by all followers: one further behind hears of a lag. */
   readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;
   #reading: Reading | undefined;
-  readonly #waiting = new Set<() => void>();
-  /** Over when those who follow hear of what came meanwhile: all at once, so that they hear of the same events. */
-  #turn: Promise<void> | undefined;
+  /** Ends when all followers get their next batch: the same events for all. */
+  #pause: Promise<void> | undefined;
 
-  constructor(journal: Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>, clock: Clock) {
+  constructor(journal: FollowedJournal, clock: Clock) {
     this.#journal = journal;
     this.#clock = clock;
     this.#end = journal.end;
   }
 
-  /** How many follow at present. */
+  /** Number of present followers. */
   get followers(): number {
     return this.#followers;
   }
 
-  /** How far the journal was read for those who follow. */
+  /** How far the journal was read for the followers. */
   get end(): LogPosition {
     return this.#end;
   }
 
   /**
-   * Follows the journal until the signal aborts. The next batch is made when it is asked for: nothing is kept for one who is slow.
+   * Follows the journal until the signal aborts. Each batch is made on demand: nothing is kept for a slow follower.
    *
-   * @param from `next` of a batch before, to hear what came meanwhile; any place will do
+   * @param from `next` of an earlier batch, or any position, to get the events since then
    * @throws ServiceError `unavailable` when the journal cannot be read at present
    */
   async *follow(selection: LiveSelection, from: LogPosition | undefined, signal: AbortSignal): AsyncGenerator<LiveBatch> {
@@ -198,7 +201,7 @@ export class LiveEvents {
       while (!signal.aborted) {
         if (reading.fault !== undefined) throw reading.fault;
         if (number === this.#kept.end) {
-          await this.#grown(signal);
+          await reading.growth.beyond(this.#end, signal).catch(() => {});
           continue;
         }
         const skipped = Math.max(this.#kept.first - number, 0);
@@ -215,19 +218,19 @@ export class LiveEvents {
           if (events.length === maxAtOnce) break;
         }
         if (events.length > 0 || lag) yield { events, lag, next: position };
-        await this.#nextTurn();
+        await this.#pauseTogether();
       }
     } finally {
       this.#leave();
     }
   }
 
-  /** Where the events that are kept begin. */
+  /** Where the kept events begin. */
   get #begins(): LogPosition {
     return this.#kept.begins ?? this.#end;
   }
 
-  /** What came since somebody followed before, up to the events that are kept, and the number of the event to go on with. */
+  /** The events since an earlier batch, up to the kept ones, and the number of the event to go on with. */
   async *#missed(selection: LiveSelection, from: LogPosition, signal: AbortSignal): AsyncGenerator<{ number: number; batch: LiveBatch }> {
     let isBroken = false;
     const reader = this.#journal.openReader(() => {
@@ -235,10 +238,10 @@ export class LiveEvents {
     }, selection);
     try {
       for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
-        // Of the reading alone: who takes nothing keeps nobody waiting.
-        const endTurn = await this.#turnsBack.take('');
+        // For the reading alone: a follower that takes no batch blocks nobody.
+        const endTurn = await this.#readersBack.take('');
         const { events, next } = await reader.next(position).finally(endTurn);
-        // From here to the reckoning of the number nothing may be waited for: the events that are kept go on.
+        // No await until the number is known: the kept events change.
         const to = this.#begins;
         const isAtHand = comparePositions(next, position) > 0 || comparePositions(position, to) >= 0;
         const isLast = comparePositions(next, to) >= 0 || !isAtHand;
@@ -258,14 +261,14 @@ export class LiveEvents {
     }
   }
 
-  #nextTurn(): Promise<void> {
-    this.#turn ??= this.#clock
-      .sleep(tellEveryMs, this.#reading?.stop.signal)
+  #pauseTogether(): Promise<void> {
+    this.#pause ??= this.#clock
+      .sleep(batchEveryMs, this.#reading?.stop.signal)
       .catch(() => {})
       .then(() => {
-        this.#turn = undefined;
+        this.#pause = undefined;
       });
-    return this.#turn;
+    return this.#pause;
   }
 
   #begin(): Reading {
@@ -273,7 +276,7 @@ export class LiveEvents {
     if (this.#reading && this.#reading.fault === undefined) return this.#reading;
     this.#kept.clear();
     this.#end = this.#journal.end;
-    const reading: Reading = { stop: new AbortController(), fault: undefined };
+    const reading: Reading = { stop: new AbortController(), growth: new Growth(() => this.#end), fault: undefined };
     this.#reading = reading;
     void this.#read(reading);
     return reading;
@@ -298,33 +301,16 @@ export class LiveEvents {
           this.#end = block.next;
           if (block.count === 0) break;
           this.#kept.add(block);
-          this.#wake();
+          reading.growth.wake();
         }
-        await this.#clock.sleep(lookEveryMs, signal);
+        await this.#clock.sleep(readEveryMs, signal);
       }
     } catch (error) {
       if (signal.aborted) return;
       reading.fault = error;
-      this.#wake();
+      reading.growth.close();
     } finally {
       reader.close();
     }
-  }
-
-  #wake(): void {
-    for (const resolve of [...this.#waiting]) resolve();
-  }
-
-  #grown(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const settle = () => {
-        this.#waiting.delete(settle);
-        signal.removeEventListener('abort', settle);
-        resolve();
-      };
-      if (signal.aborted) return resolve();
-      this.#waiting.add(settle);
-      signal.addEventListener('abort', settle);
-    });
   }
 }

@@ -4,16 +4,16 @@ import { linesBackwards } from '../../../lib/disk/lines-backwards.ts';
 import type { CandidateBlock } from '../event-log.ts';
 import { MarksReader } from '../marks.ts';
 import { comparePositions, type LogPosition } from '../position.ts';
-import { listSegments, type Segment } from '../segments.ts';
+import { listSegments } from '../segments.ts';
 import type { EventSelection } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 import { type Range, Summary } from './summary.ts';
 
 /**
- * Looks through the files of a journal from its end: what may be selected, the newest first. Where a file has a summary, only those
- * parts are read that it does not rule out. Files that are torn, rotated or removed meanwhile are read as far as they are there.
+ * Searches the files of a journal from its end for events that may be selected, newest first. Parts that a file's summary rules out are
+ * not read. Files that are torn, rotated or removed meanwhile are read as far as possible.
  *
- * @param before begins there instead of at the end; any place will do
+ * @param before any position to begin at instead of the end
  */
 export async function* newestBlocks(folder: string, selection: EventSelection, before?: LogPosition): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
@@ -24,15 +24,15 @@ export async function* newestBlocks(folder: string, selection: EventSelection, b
     try {
       const sizeBytes = fstatSync(fd).size;
       const end = before?.segment === segment.number ? Math.min(before.offset, sizeBytes) : sizeBytes;
-      const { ranges, readBytes } = await rangesOf(segment, fd, selection);
-      const groups = new UserGroups(segment);
+      const { ranges, readBytes } = await readRanges(segment.path, fd, selection);
+      const groupAt = groupLookup(segment.path);
       for (const range of ranges?.toReversed() ?? [{ start: 0, end }])
         for await (const block of linesBackwards(fd, { start: range.start, end: Math.min(range.end, end) }, needles))
           yield {
             candidates: block.lines.map(({ line, offset }) => ({
               raw: line,
               position: { segment: segment.number, offset },
-              userGroup: () => groups.at(offset),
+              userGroup: () => groupAt(offset),
             })),
             from: { segment: segment.number, offset: block.start },
             readBytes: block.readBytes,
@@ -45,12 +45,12 @@ export async function* newestBlocks(folder: string, selection: EventSelection, b
 }
 
 /** @returns no ranges without a summary */
-async function rangesOf(
-  segment: Segment,
+async function readRanges(
+  path: string,
   fd: number,
   selection: EventSelection,
 ): Promise<{ ranges?: Range[] | undefined; readBytes: number }> {
-  const summary = await Summary.open(segment.path, fd);
+  const summary = await Summary.open(path, fd);
   if (!summary) return { readBytes: 0 };
   try {
     return { ranges: await summary.findRanges(selection), readBytes: summary.readBytes };
@@ -59,20 +59,14 @@ async function rangesOf(
   }
 }
 
-/** The groups of the accounts of a file's events; read when somebody asks for one. */
-class UserGroups {
-  readonly #segment: Segment;
-  #marks: MarksReader | undefined;
-
-  constructor(segment: Segment) {
-    this.#segment = segment;
-  }
-
-  at(offset: number): string | undefined {
-    if (!this.#marks) {
-      this.#marks = new MarksReader(this.#segment.path);
-      this.#marks.refresh();
+/** Looks up the groups of the accounts of a file's events; reads them on the first call. */
+function groupLookup(path: string): (offset: number) => string | undefined {
+  let marks: MarksReader | undefined;
+  return (offset) => {
+    if (!marks) {
+      marks = new MarksReader(path);
+      marks.refresh();
     }
-    return this.#marks.groupAt(offset);
-  }
+    return marks.groupAt(offset);
+  };
 }

@@ -6,7 +6,7 @@ import type { LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 
-/** An event that was searched for. */
+/** An event that a search found. */
 export interface FoundEvent {
   event: ServiceEvent;
   /** The event's JSON byte for byte. */
@@ -16,31 +16,30 @@ export interface FoundEvent {
   node: string | undefined;
 }
 
-/** How far one page of a search goes. */
+/** Limits of one page of a search; `bytes` are those that are read, give or take a block. */
 export interface SearchLimits {
   events: number;
-  /** What is read, in bytes, give or take a block. */
   bytes: number;
   timeMs: number;
 }
 
-/** One page of what was searched for. */
+/** One page of a search. */
 export interface EventPage {
-  /** The newest first. */
+  /** Newest first. */
   events: FoundEvent[];
-  /** Where to go on: the next page is what comes before; undefined at the beginning of the journal. */
+  /** Where the next page begins; undefined at the beginning of the journal. */
   next: LogPosition | undefined;
-  /** Files that were looked at, and what was read of them. */
+  /** Files that were searched, and bytes that were read of them. */
   searched: { files: number; bytes: number };
   /** False when the search ended at its limits of bytes or time before the page was full. */
   isComplete: boolean;
 }
 
-/** What the events of one page take at most, in bytes, whatever their number. */
+/** Largest size of the events of one page, in bytes. */
 const largestPage = 8 * 1024 * 1024;
 
 /**
- * Searches a journal for a page of events, the newest first. Other work of the process gets its turn between blocks of some hundred events.
+ * Searches a journal for a page of events, newest first. Other work of the process runs between blocks of some hundred events.
  *
  * @param before the `next` of the page before
  * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
@@ -55,49 +54,41 @@ export async function searchPage(
   const files = new Set<number>();
   let bytes = 0;
   let pageBytes = 0;
-  const page = (next: LogPosition | undefined, isComplete: boolean) => ({
-    events,
-    next,
-    searched: { files: files.size, bytes },
-    isComplete,
-  });
+  const page = (next?: LogPosition, isComplete = true) => ({ events, next, searched: { files: files.size, bytes }, isComplete });
   for await (const { candidates, from, readBytes } of journal.newestBlocks(selection, before)) {
     signal?.throwIfAborted();
     files.add(from.segment);
     bytes += readBytes;
     for (const candidate of candidates) {
-      const found = foundIn(candidate, selection);
+      const found = matchCandidate(candidate, selection);
       if (!found) continue;
       events.push(found);
       pageBytes += found.raw.length;
-      if (events.length >= limits.events || pageBytes >= largestPage) return page(found.position, true);
+      if (events.length >= limits.events || pageBytes >= largestPage) return page(found.position);
     }
     if (bytes >= limits.bytes || clock.monotonicMs() >= endMs) return page(from, false);
   }
-  return page(undefined, true);
+  return page();
 }
 
 /**
- * All events that are selected, the newest first.
+ * All selected events, newest first.
  *
  * @param before begins there instead of at the end
- * @param maxBytes how far to go back at most, in bytes that are read
+ * @param maxBytes limit of the bytes that are read
  * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
  */
 export async function* newestEvents(
   journal: NewestFirstJournal,
   selection: EventSelection,
-  {
-    before,
-    maxBytes = Number.POSITIVE_INFINITY,
-    signal,
-  }: { before?: LogPosition | undefined; maxBytes?: number; signal?: AbortSignal } = {},
+  options: { before?: LogPosition | undefined; maxBytes?: number; signal?: AbortSignal } = {},
 ): AsyncGenerator<FoundEvent> {
+  const { before, maxBytes = Number.POSITIVE_INFINITY, signal } = options;
   let bytes = 0;
   for await (const { candidates, readBytes } of journal.newestBlocks(selection, before)) {
     signal?.throwIfAborted();
     for (const candidate of candidates) {
-      const found = foundIn(candidate, selection);
+      const found = matchCandidate(candidate, selection);
       if (found) yield found;
     }
     bytes += readBytes;
@@ -105,11 +96,11 @@ export async function* newestEvents(
   }
 }
 
-function foundIn({ raw, position, userGroup, node }: Candidate, selection: EventSelection): FoundEvent | undefined {
+function matchCandidate({ raw, position, userGroup, node }: Candidate, selection: EventSelection): FoundEvent | undefined {
   const event = parseEvent(raw);
   if (typeof event === 'string') return undefined;
   const isGroupWanted = isGiven(selection.userGroup) && !isSpecialAccount(event.account.uuid);
   if (!isSelected(event, selection, isGroupWanted ? userGroup() : undefined)) return undefined;
-  // A view would keep all that was read with it.
+  // A view would keep the whole block in memory.
   return { event, raw: Buffer.from(raw), position, node };
 }

@@ -2,17 +2,17 @@ import { eventCatalogue } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 import { type EventSelection, eventAccounts, eventPaths, isGiven } from './event-selection.ts';
 
-/** What a summary has a filter of for each block of a journal file; the order is that of its sections. */
+/** The filters that a summary has for each block of a journal file, in the order of its sections. */
 export const filterKinds = ['accounts', 'paths', 'addresses', 'requests', 'uuids', 'ids', 'userGroups'] as const;
 export type FilterKind = (typeof filterKinds)[number];
 
-/** Folders above a path that a filter has: a path of very many would fill it alone. */
+/** Folders above a path in a filter: one very deep path must not fill it. */
 const maxFolders = 16;
 
 /** The keys of the events of a block. */
 export type BlockKeys = Record<FilterKind, Set<string>>;
 
-/** The keys of a block without events, to be added to. */
+/** The keys of a block without events. */
 export function noKeys(): BlockKeys {
   return Object.fromEntries(filterKinds.map((kind) => [kind, new Set<string>()])) as BlockKeys;
 }
@@ -32,38 +32,32 @@ export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string 
   if (userGroup !== undefined) keys.userGroups.add(userGroup);
 }
 
-/** Keys of which a block must have one to have a selected event. */
-export interface WantedKeys {
-  kind: FilterKind;
-  keys: string[];
-}
-
-/** What a block must have to have a selected event, apart from its time. */
-export function wantedKeys(selection: EventSelection): WantedKeys[] {
+/** The lists of keys of which a block with a selected event has at least one each. */
+export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys: readonly string[] }[] {
   const { id, uuid, group, userGroup, account, path, address, requestId } = selection;
   const wanted: [FilterKind, readonly string[] | undefined][] = [
     ['uuids', uuid],
     ['requests', requestId],
-    ['paths', isGiven(path) && !path.includes('/') ? path.flatMap(keysOfPath) : undefined],
+    ['paths', isGiven(path) && !path.includes('/') ? path.flatMap(pathKeys) : undefined],
     ['accounts', account],
     ['addresses', address],
     ['userGroups', userGroup],
     ['ids', id.map(String)],
-    ['ids', isGiven(group) ? idsOf(group) : undefined],
+    ['ids', isGiven(group) ? groupIds(group) : undefined],
   ];
-  return wanted.flatMap(([kind, keys]) => (isGiven(keys) ? [{ kind, keys: [...keys] }] : []));
+  return wanted.flatMap(([kind, keys]) => (isGiven(keys) ? [{ kind, keys }] : []));
 }
 
 /**
- * Bytes of which the JSON of a selected event has at least one out of each list, those first that are likely to be rare: what has none is
- * not parsed. Values are written by `JSON.stringify`, so that they always look the same.
+ * Bytes of which the JSON of a selected event has at least one out of each list, likely rare ones first: lines without are not
+ * parsed. All values are written by `JSON.stringify`, so equal values have equal bytes.
  */
 export function selectionNeedles(selection: EventSelection): Buffer[][] {
   const { id, uuid, account, path, address, requestId, text } = selection;
   const lists: string[][] = [
     uuid.map(quoted),
     (requestId ?? []).map(quoted),
-    (path ?? []).includes('/') ? [] : (path ?? []).map(needleOfPath),
+    (path ?? []).includes('/') ? [] : (path ?? []).map(pathNeedle),
     text === undefined || text === '' ? [] : [quoted(text).slice(1, -1)],
     (account ?? []).map(quoted),
     (address ?? []).map(quoted),
@@ -76,18 +70,18 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-// A folder is found with all below it.
-function needleOfPath(path: string): string {
+// A folder is found with everything below it.
+function pathNeedle(path: string): string {
   return path.endsWith('/') ? quoted(path.slice(0, -1)).slice(0, -1) : quoted(path);
 }
 
-function keysOfPath(path: string): string[] {
+function pathKeys(path: string): string[] {
   if (!path.endsWith('/')) return [path];
   const folders = foldersAbove(`${path}x`);
   return [folders.at(-1) as string, path.slice(0, -1)];
 }
 
-/** The folders above a path, the highest first, each with its final slash. */
+/** The folders above a path, highest first, each with its final slash. */
 function foldersAbove(path: string): string[] {
   const folders: string[] = [];
   for (let at = path.indexOf('/', 1); at >= 0 && folders.length < maxFolders; at = path.indexOf('/', at + 1))
@@ -95,6 +89,6 @@ function foldersAbove(path: string): string[] {
   return folders;
 }
 
-function idsOf(groups: readonly string[]): string[] {
+function groupIds(groups: readonly string[]): string[] {
   return eventCatalogue.filter((definition) => definition.groups.some((group) => groups.includes(group))).map(({ id }) => String(id));
 }

@@ -7,13 +7,13 @@ import { listSegments, type Segment } from '../segments.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type Range, Summary } from './summary.ts';
 
-/** Reads a journal's files in order and passes over those parts that have no selected event, as far as summaries tell. */
+/** Reads a journal's files in order and skips the parts without a selected event, as far as summaries tell. */
 export class SelectiveReader implements EventReader {
   readonly #folder: string;
   readonly #wanted: EventSelection;
   readonly #reader: JournalReader;
   #segment: Segment | undefined;
-  /** The parts of that file that are to be read; undefined for all of it. */
+  /** The parts of that file to read; undefined for all of it. */
   #ranges: Range[] | undefined;
 
   constructor(folder: string, wanted: EventSelection, onBadLine: (bad: BadLine) => void) {
@@ -22,7 +22,7 @@ export class SelectiveReader implements EventReader {
     this.#reader = new JournalReader(folder, onBadLine);
   }
 
-  /** Other events come, too, where they stand among those that are wanted. */
+  /** Other events among the wanted ones come, too. */
   async next(from: LogPosition | undefined): Promise<EventBlock> {
     return this.#reader.next(await this.#firstWanted(from));
   }
@@ -33,9 +33,9 @@ export class SelectiveReader implements EventReader {
 
   async #firstWanted(from: LogPosition | undefined): Promise<LogPosition | undefined> {
     for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
-      if (this.#segment?.number !== position.segment) await this.#turnTo(position);
+      if (this.#segment?.number !== position.segment) await this.#open(position);
       const segment = this.#segment;
-      // What was removed is told by the reader.
+      // The reader reports removed files.
       if (!segment || (segment.number !== position.segment && position.segment > 0)) return from && position;
       const offset = segment.number === position.segment ? position.offset : 0;
       if (!this.#ranges) return from && { segment: segment.number, offset };
@@ -47,8 +47,8 @@ export class SelectiveReader implements EventReader {
     }
   }
 
-  /** Looks at the file of a position, or the first behind it. */
-  async #turnTo({ segment: number }: LogPosition): Promise<void> {
+  /** Opens the summary of a position's file, or of the first behind it. */
+  async #open({ segment: number }: LogPosition): Promise<void> {
     this.#ranges = undefined;
     this.#segment = listSegments(this.#folder).find((segment) => segment.number >= number);
     if (!this.#segment) return;
@@ -56,7 +56,7 @@ export class SelectiveReader implements EventReader {
     if (fd === undefined) return;
     try {
       const summary = await Summary.open(this.#segment.path, fd);
-      // Somebody wants to hear of lines that are no events.
+      // Lines that are no events are reported, so they are read.
       if (summary?.badLines === 0) this.#ranges = await summary.findRanges(this.#wanted);
       summary?.close();
     } finally {

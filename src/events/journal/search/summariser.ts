@@ -5,7 +5,7 @@ import { openIfThere } from '../../../lib/disk/descriptors.ts';
 import { writeFileAtomically } from '../../../lib/disk/durable-files.ts';
 import type { Log } from '../../../lib/log.ts';
 import { isSpecialAccount } from '../../event-factory.ts';
-import { LineReader } from '../lines.ts';
+import { LineReader, splitLines } from '../lines.ts';
 import { MarksReader } from '../marks.ts';
 import { parseEvent } from '../reader.ts';
 import { listSegments, type Segment } from '../segments.ts';
@@ -14,11 +14,10 @@ import { addKeys, noKeys } from './selection-keys.ts';
 import { readFingerprint, Summary, SummaryBuilder, summaryPath } from './summary.ts';
 
 /**
- * Writes the summary of a journal file that is written no more, for example `events-00000001.summary` of `events-00000001.ndjson`.
+ * Writes the summary of an ended journal file, for example `events-00000001.summary` of `events-00000001.ndjson`.
  *
- * @param pause is waited for after each block of some hundred events
- * @returns whether it was written: not of a file that is gone, or changed meanwhile
- * @throws what writing a file throws, and what `pause` throws
+ * @param pause is awaited after each block of some hundred events
+ * @returns whether it was written: false for a file that is gone, or changed meanwhile
  */
 export async function summarise({ number, path }: Segment, pause: () => Promise<void>): Promise<boolean> {
   const fd = openIfThere(path);
@@ -32,11 +31,11 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
     marks.refresh();
     for (let offset = 0; ; ) {
       const block = await lines.next({ segment: number, offset });
-      if (block.segment?.number !== number || block.lines.length === 0) break;
+      if (block.segment?.number !== number || block.text.length === 0) break;
       const keys = noKeys();
       let first = Number.POSITIVE_INFINITY;
       let last = Number.NEGATIVE_INFINITY;
-      for (const { line, offset: at } of block.lines) {
+      for (const { line, offset: at } of splitLines(block.text, block.position.offset)) {
         const event = parseEvent(line);
         if (typeof event === 'string') {
           badLines++;
@@ -54,7 +53,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
     const { journal_bytes, journal_crc32 } = await readFingerprint(fd);
     if (journal_bytes !== journal.journal_bytes || journal_crc32 !== journal.journal_crc32) return false;
     await writeFileAtomically(summaryPath(path), summary.build({ ...journal, bad_lines: badLines }), { mode: 0o600 });
-    // Removed past its retention meanwhile.
+    // The journal file may be past its retention by now.
     if (!existsSync(path)) rmSync(summaryPath(path), { force: true });
     return true;
   } finally {
@@ -63,23 +62,23 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
   }
 }
 
-/** How often it is looked whether there are files without a summary. */
-const lookEveryMs = 10_000;
+/** How often missing summaries are looked for. */
+const checkEveryMs = 10_000;
 
-/** How much longer than it worked it rests: while others have much to do, and while there is little. */
+/** Rest in proportion to the work before it, for a busy and an idle event loop. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
-/** A piece that took long, as the machine was asleep meanwhile, is no reason to rest for hours. */
+/** Limits the rest after a piece of work during which the machine slept. */
 const longestRestMs = 10_000;
 
-/** Share of its time that a busy event loop is at work. */
+/** Utilisation of a busy event loop. */
 const busyShare = 0.05;
 
-/** What a summary that was being written when the process was killed leaves behind. */
+/** The temporary file of a summary whose writer was killed. */
 const leftBehind = /^events-\d+\.summary\.[0-9a-f]+\.tmp$/;
 
-export interface SummariserOptions {
+interface SummariserOptions {
   /** Folder of the journal. */
   folder: string;
   clock: Clock;
@@ -87,14 +86,14 @@ export interface SummariserOptions {
 }
 
 /**
- * Writes the summaries of the journal files that are written no more, those that are missing, torn or of another version, the newest first.
- * It works in pieces of a few milliseconds and rests between them, so that nobody waits for it: searches are right without summaries, too.
+ * Writes the missing, torn or outdated summaries of ended journal files, newest first. It works in pieces of a few milliseconds
+ * and rests between them: searches are right without summaries, too.
  */
 export class Summariser {
   readonly #options: SummariserOptions;
   readonly #timer: Timer;
   readonly #stop = new AbortController();
-  /** Files whose summary was looked at, or cannot be written. */
+  /** Files whose summary was checked, or cannot be written. */
   readonly #settled = new Set<number>();
   #run: Promise<void> | undefined;
 
@@ -102,17 +101,16 @@ export class Summariser {
     this.#options = options;
     const { folder, clock } = options;
     for (const name of readdirSync(folder)) if (leftBehind.test(name)) rmSync(join(folder, name), { force: true });
-    this.#timer = clock.every(lookEveryMs, () => this.#look());
+    this.#timer = clock.every(checkEveryMs, () => this.#check());
   }
 
-  /** Ends what is under way. */
   async close(): Promise<void> {
     this.#timer.cancel();
     this.#stop.abort();
     await this.#run;
   }
 
-  #look(): void {
+  #check(): void {
     this.#run ??= this.#summariseAll()
       .catch((error) =>
         this.#options.log.warn('the journal files could not be looked at for summaries; this is tried again', { reason: error }),
@@ -138,7 +136,7 @@ export class Summariser {
     }
   }
 
-  /** @returns what rests after a piece of work, in proportion to it */
+  /** @returns a function that rests after a piece of work */
   #pace(): () => Promise<void> {
     const { clock } = this.#options;
     let beganMs = clock.monotonicMs();

@@ -4,17 +4,13 @@ import { openIfThere, readAsync } from '../../../lib/disk/descriptors.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
 
-/** Bits of a filter for each key: with `hashes` of them about one key in a hundred seems to be there that is not. */
-const bitsOfKey = 10;
+/** Bits of a filter for each key: with these hashes about one absent key in a hundred seems to be present. */
+const bitsPerKey = 10;
 const hashes = 7;
 
-/**
- * A Bloom filter: tells that a key is certainly not among those it was made of, or that it may be.
- *
- * @see https://en.wikipedia.org/wiki/Bloom_filter
- */
+/** Makes a Bloom filter of keys (https://en.wikipedia.org/wiki/Bloom_filter). */
 export function bloomFilter(keys: ReadonlySet<string>): Buffer {
-  const filter = Buffer.alloc(Math.ceil((keys.size * bitsOfKey) / 8));
+  const filter = Buffer.alloc(Math.ceil((keys.size * bitsPerKey) / 8));
   const bits = filter.length * 8;
   for (const key of keys) {
     const { first, step } = hashKey(key);
@@ -26,13 +22,13 @@ export function bloomFilter(keys: ReadonlySet<string>): Buffer {
   return filter;
 }
 
-/** The hash of a key: where its bits are, `first` and from there in steps. */
+/** The bits of a key: `first`, and from there in steps. */
 interface KeyHash {
   first: number;
   step: number;
 }
 
-/** Whether a key may be among those that a filter was made of. */
+/** Whether a key may be among those of a filter. */
 export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
   const bits = filter.length * 8;
   if (bits === 0) return false;
@@ -43,7 +39,7 @@ export function mayHold(filter: Uint8Array, { first, step }: KeyHash): boolean {
   return true;
 }
 
-/** Two hashes of a text, of 32 bits each, mixed as MurmurHash3 does at its end. Who makes texts that collide makes searches slower, not wrong. */
+/** Two 32-bit hashes of a text, mixed like the end of MurmurHash3. Collisions make searches slower, not wrong. */
 export function hashKey(key: string): KeyHash {
   let first = 0xdeadbeef;
   let second = 0x41c6ce57;
@@ -52,25 +48,25 @@ export function hashKey(key: string): KeyHash {
     first = Math.imul(first ^ unit, 2_654_435_761);
     second = Math.imul(second ^ unit, 1_597_334_677);
   }
-  return { first: mixed(first ^ (second >>> 13)), step: (mixed(second ^ (first >>> 16)) | 1) >>> 0 };
+  return { first: mix(first ^ (second >>> 13)), step: (mix(second ^ (first >>> 16)) | 1) >>> 0 };
 }
 
-function mixed(value: number): number {
+function mix(value: number): number {
   let hash = Math.imul(value ^ (value >>> 16), 2_246_822_507);
   hash = Math.imul(hash ^ (hash >>> 13), 3_266_489_909);
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 /*
- * A summary stands beside a journal file that is written no more and says which of its blocks can hold an event. It is one line
+ * A summary stands beside an ended journal file and tells which of its blocks can hold an event. It is one line
  * `svc-summary VERSION LENGTH CRC32` about the header, the header (JSON), and for each kind of filter a section: the filters of all blocks
- * in a row. Whatever is torn, or belongs to another file, is as good as none: then the journal file itself is read.
+ * in a row. A summary that is torn, or of another file, is ignored: the journal file itself is read.
  */
 const version = 1;
 const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
 const longestFirstLine = 64;
 
-/** How much of the beginning of a journal file tells it from others of the same name and size. */
+/** Size of the beginning that tells a journal file from others of its name and size. */
 const fingerprintBytes = 1024;
 
 /** A part of a journal file: whole lines. */
@@ -93,7 +89,7 @@ interface SummaryHeader {
   sections: { bytes: number; crc32: number }[];
 }
 
-/** A part of a journal file that may hold what is searched for. */
+/** A part of a journal file that may hold selected events. */
 export interface Range {
   start: number;
   end: number;
@@ -104,7 +100,7 @@ export function summaryPath(segmentPath: string): string {
   return segmentPath.replace(/\.ndjson$/, '.summary');
 }
 
-/** What a summary is made of, block by block. */
+/** Makes a summary block by block. */
 export class SummaryBuilder {
   readonly #blocks: BlockSummary[] = [];
   readonly #sections = filterKinds.map((): Buffer[] => []);
@@ -115,7 +111,6 @@ export class SummaryBuilder {
     this.#blocks.push({ bytes, ...times, filters: filters.map(({ length }) => length) });
   }
 
-  /** The bytes of the summary. */
   build(journal: Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32' | 'bad_lines'>): Buffer {
     const sections = this.#sections.map((filters) => Buffer.concat(filters));
     const described = sections.map((section) => ({ bytes: section.length, crc32: crc32(section) }));
@@ -125,14 +120,14 @@ export class SummaryBuilder {
   }
 }
 
-/** Tells a journal file from others of its name: its size and a checksum of its beginning. */
+/** Reads what tells a journal file from others of its name: its size and a checksum of its beginning. */
 export async function readFingerprint(fd: number): Promise<Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32'>> {
-  return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await bytesAt(fd, 0, fingerprintBytes)) };
+  return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await readBytes(fd, 0, fingerprintBytes)) };
 }
 
 /** The summary of a journal file, open for reading. */
 export class Summary {
-  /** Of the file, as far as it has been read. */
+  /** Bytes of the file that were read so far. */
   readBytes = 0;
   readonly #fd: number;
   readonly #header: SummaryHeader;
@@ -145,7 +140,7 @@ export class Summary {
     this.readBytes = sectionsAt;
   }
 
-  /** @param journalFd the journal file @returns undefined when there is none that is whole and of this file; to be closed */
+  /** Opens a summary, to be closed. @param journalFd the journal file @returns undefined without a whole summary of this file */
   static async open(segmentPath: string, journalFd: number): Promise<Summary | undefined> {
     const fd = openIfThere(summaryPath(segmentPath));
     if (fd === undefined) return undefined;
@@ -168,7 +163,7 @@ export class Summary {
     let may = blocks.map((block) => isInTime(block, selection));
     for (const { kind, keys } of wantedKeys(selection)) {
       if (!may.includes(true)) return [];
-      const filters = await this.#filtersOf(kind);
+      const filters = await this.#readFilters(kind);
       if (!filters) return undefined;
       const hashes = keys.map(hashKey);
       may = may.map((isSo, index) => isSo && hashes.some((hash) => mayHold(filters[index] as Buffer, hash)));
@@ -182,9 +177,9 @@ export class Summary {
     return ranges;
   }
 
-  /** Whether all of its filters can be read. */
+  /** Whether all its filters can be read. */
   async isWhole(): Promise<boolean> {
-    for (const kind of filterKinds) if (!(await this.#filtersOf(kind))) return false;
+    for (const kind of filterKinds) if (!(await this.#readFilters(kind))) return false;
     return true;
   }
 
@@ -192,12 +187,12 @@ export class Summary {
     closeSync(this.#fd);
   }
 
-  async #filtersOf(kind: FilterKind): Promise<Buffer[] | undefined> {
+  async #readFilters(kind: FilterKind): Promise<Buffer[] | undefined> {
     const { blocks, sections } = this.#header;
     const index = filterKinds.indexOf(kind);
     const before = sections.slice(0, index).reduce((sum, { bytes }) => sum + bytes, 0);
     const { bytes, crc32: expected } = sections[index] as SummaryHeader['sections'][number];
-    const section = await bytesAt(this.#fd, this.#sectionsAt + before, bytes);
+    const section = await readBytes(this.#fd, this.#sectionsAt + before, bytes);
     this.readBytes += section.length;
     if (section.length !== bytes || crc32(section) !== expected) return undefined;
     let start = 0;
@@ -216,15 +211,15 @@ function isInTime({ first_ms, last_ms }: BlockSummary, { since, until }: EventSe
 }
 
 async function readHeader(fd: number): Promise<{ header: SummaryHeader; bytes: number } | undefined> {
-  const [line, ofVersion, length, checksum] = firstLine.exec((await bytesAt(fd, 0, longestFirstLine)).toString('latin1')) ?? [];
-  if (line === undefined || Number(ofVersion) !== version || Number(length) > fstatSync(fd).size) return undefined;
-  const text = await bytesAt(fd, line.length, Number(length));
+  const [line, foundVersion, length, checksum] = firstLine.exec((await readBytes(fd, 0, longestFirstLine)).toString('latin1')) ?? [];
+  if (line === undefined || Number(foundVersion) !== version || Number(length) > fstatSync(fd).size) return undefined;
+  const text = await readBytes(fd, line.length, Number(length));
   if (text.length !== Number(length) || crc32(text) !== Number(checksum)) return undefined;
   return { header: JSON.parse(text.toString('utf8')) as SummaryHeader, bytes: line.length + text.length };
 }
 
-/** What a file has at a place; less than was wanted at its end. */
-async function bytesAt(fd: number, at: number, wanted: number): Promise<Buffer> {
+/** Reads bytes of a file at an offset; fewer at its end. */
+async function readBytes(fd: number, at: number, wanted: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(wanted);
   if (wanted === 0) return bytes;
   const { bytesRead } = await readAsync(fd, bytes, 0, wanted, at);
