@@ -9,7 +9,7 @@ const purposes = {
   language: 'the texts of German, French or Spanish',
   'thumbnail-of.js': 'thumbnails, in the grid',
   'viewer.js': 'the viewer, with pictures, films and PDF',
-  'text-file.js': 'all texts, in archives too',
+  'text-preview.js': 'all texts, in archives too',
   'archive-preview.js': 'what is in a ZIP archive',
   shared: 'what other parts share',
   'player.js': 'the player of sounds',
@@ -22,7 +22,7 @@ const languages = ['de.js', 'es.js', 'fr.js'];
 function purposeOf(file, inputs) {
   if (languages.includes(file)) return 'language';
   // Members of archives are shown by it, too.
-  if (Object.keys(inputs).some((path) => path.endsWith('/text-preview.ts'))) return 'text-file.js';
+  if (Object.keys(inputs).some((path) => path.endsWith('/text-preview.ts'))) return 'text-preview.js';
   return file.startsWith('chunk-') ? 'shared' : file.replace(/-[A-Z\d]{8}\.js$/, '.js');
 }
 

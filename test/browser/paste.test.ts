@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { pastedName } from '../../src/web/files/uploads/pasted-name.ts';
+import { pastedName } from '../../src/web/files/uploads/upload.ts';
 import { login, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 

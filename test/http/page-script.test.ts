@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { preferredLanguage } from '../../src/lib/headers/accept-header.ts';
 import { fillText, type Text } from '../../src/lib/translated-text.ts';
-import { Speed } from '../../src/web/files/uploads/speed.ts';
-import { nextName } from '../../src/web/files/uploads/upload.ts';
+import { nextName, Speed } from '../../src/web/files/uploads/upload.ts';
 
 test('keeping both files counts up and keeps the extension', () => {
   const cases = [

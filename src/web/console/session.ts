@@ -1,5 +1,81 @@
 import type { SignedIn } from '../../config/report-shapes.ts';
-import { ask, Refused } from './request.ts';
+import { make } from '../shared/dom.ts';
+import { text } from './language.ts';
+import { ask, Refused, reasonOf } from './request.ts';
+import { clear } from './shown.ts';
+
+/** The token of a link that signs in once; it stands in the fragment, which no server and no proxy gets to see. */
+export function tokenOf(hash: string): string | undefined {
+  return /^#token=(.+)$/.exec(hash)?.[1];
+}
+
+/** Shows the login, or signs in by the token of the link that led here. */
+export async function showLogin(main: HTMLElement, onSuccess: () => void): Promise<void> {
+  main.className = '';
+  document.title = `${text('signIn')} – svc console`;
+  const token = tokenOf(location.hash);
+  let message: string | undefined;
+  if (token !== undefined) {
+    // A link that stays in the history would fail the next time.
+    history.replaceState(null, '', location.pathname);
+    message = await signInByLink(token).then(() => undefined, linkProblem);
+    if (message === undefined) {
+      // Who called this is still at it.
+      setTimeout(onSuccess);
+      return;
+    }
+  }
+  main.replaceChildren(form(message, onSuccess));
+  main.querySelector('input')?.focus();
+}
+
+function linkProblem(error: unknown): string {
+  return error instanceof Refused && error.status === 401 ? text('linkOver') : problemText(error);
+}
+
+function problemText(error: unknown): string {
+  if (!(error instanceof Refused)) return reasonOf(error);
+  if (error.status === 401) return text('signInFailed');
+  return error.status === 429 ? text('tooManyAttempts') : clear(error.message);
+}
+
+function form(message: string | undefined, onSuccess: () => void): HTMLElement {
+  const problem = make('p', { className: 'notice error', hidden: message === undefined, attributes: { role: 'alert' } }, message);
+  const name = make('input', { id: 'username', autocomplete: 'username', required: true, autocapitalize: 'none', spellcheck: false });
+  const password = make('input', { id: 'password', type: 'password', autocomplete: 'current-password', required: true });
+  const button = make('button', { className: 'primary' }, text('signIn'));
+  const element = make(
+    'form',
+    {},
+    make('label', { htmlFor: 'username' }, text('userName')),
+    name,
+    make('label', { htmlFor: 'password' }, text('password')),
+    password,
+    button,
+  );
+  element.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    try {
+      await signIn(name.value, password.value);
+      onSuccess();
+    } catch (error) {
+      problem.textContent = problemText(error);
+      problem.hidden = false;
+      password.value = '';
+      password.focus();
+    }
+    button.disabled = false;
+  });
+  return make(
+    'div',
+    { className: 'card' },
+    make('h1', {}, text('signInTitle')),
+    problem,
+    element,
+    make('p', { className: 'hint' }, text('signInHint')),
+  );
+}
 
 let administrator: SignedIn | undefined;
 

@@ -1,12 +1,10 @@
 import { byId, make } from '../shared/dom.ts';
 import { sizeText } from '../shared/locale.ts';
-import { startMenu } from '../shared/menu.ts';
+import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
 import { loadPart } from '../shared/parts.ts';
-import { startThemes } from '../shared/theme.ts';
-import { startDrag } from './actions/drag.ts';
 import { startDelete, startMemberForm, startNewFolder } from './actions/members.ts';
-import { startCopy, startMove } from './actions/move.ts';
+import { startCopy, startDrag, startMove } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
 import { growsOlder, showDate, timeOf, wholeTime } from './dates.ts';
@@ -15,18 +13,55 @@ import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
 import { folderUrl, may } from './navigation/folder.ts';
 import { startFolderChanges } from './navigation/folder-change.ts';
-import { openAskedLayer } from './navigation/history.ts';
-import { startLinks } from './navigation/links.ts';
-import { startOpening } from './opening.ts';
+import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
+import { leadToPreview, startLinks } from './navigation/links.ts';
 import { startFilter } from './rows/filter.ts';
-import { isWritten, type Row } from './rows/row-cells.ts';
-import { startRowClicks } from './rows/row-clicks.ts';
-import { allRows, finishRows, rowsAreWhole, startRows, whenRowIsWritten } from './rows/rows.ts';
-import { selectedRows, startSelection } from './rows/selection.ts';
-import { leadToPreview } from './search/preview-link.ts';
+import {
+  allRows,
+  canPreview,
+  finishRows,
+  isThere,
+  isWritten,
+  kindOf,
+  nameOf,
+  type Row,
+  rowsAreWhole,
+  shownRows,
+  startRows,
+  whenRowIsWritten,
+} from './rows/rows.ts';
+import { selectedRows, startRowClicks, startSelection } from './rows/selection.ts';
 import { scriptHeaders } from './server.ts';
 import { forgetThumbnailsAtSignOut, startThumbnails } from './thumbnails/thumbnails.ts';
 import { startUploads } from './uploads/uploads.ts';
+
+async function open(row: Row): Promise<void> {
+  if (kindOf(row) === 'audio') {
+    const part = await loadPart(() => import('./player/player.ts'));
+    return part?.playFrom(row);
+  }
+  const part = await loadPart(() => import('./viewer/viewer.ts'));
+  if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
+}
+
+/** Opens files on a plain click; with a modifier the browser does what it always does. */
+function startOpening(): void {
+  byId('list').addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
+    const row = link?.closest<Row>('tr');
+    if (!row || !canPreview(row) || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    void open(row);
+  });
+  whenLayerIsAsked(openNamed);
+}
+
+function openNamed(name: string): boolean {
+  const row = shownRows().find((candidate) => nameOf(candidate) === name);
+  const isShown = row !== undefined && canPreview(row) && kindOf(row) !== 'audio';
+  if (isShown) void open(row);
+  return isShown;
+}
 
 /** Takes over the switch between list and grid, so that a choice needs no new page. */
 function startView(): void {

@@ -4,8 +4,8 @@ import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { centralHeader, endRecords } from '../../../src/lib/zip/zip-records.ts';
 import { Archive } from '../../../src/web/files/previews/archive/archive.ts';
-import type { ArchiveFile } from '../../../src/web/files/previews/archive/zip-directory.ts';
-import { ZipFault } from '../../../src/web/files/previews/archive/zip-fault.ts';
+import type { ArchiveFile } from '../../../src/web/files/previews/archive/zip-member.ts';
+import { ZipFault } from '../../../src/web/files/previews/archive/zip-member.ts';
 import { type MadeMember, makeZip } from '../../support/zips.ts';
 
 const never = new AbortController().signal;

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeEntities, withoutTags } from '../../../src/web/files/previews/text/html-text.ts';
-import { linkUrl, pictureUrl } from '../../../src/web/files/previews/text/markdown-links.ts';
-import { readMarkdown } from '../../../src/web/files/previews/text/markdown-tokens.ts';
+import { decodeEntities, linkUrl, pictureUrl, readMarkdown, withoutTags } from '../../../src/web/files/previews/text/markdown-tokens.ts';
 
 const never = new AbortController().signal;
 const place = { url: 'https://files.example/home/docs/readme.md', rootUrl: 'https://files.example/home/' };

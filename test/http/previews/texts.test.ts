@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Colours } from '../../../src/web/files/previews/text/colours.ts';
 import { type Json, readJson } from '../../../src/web/files/previews/text/json.ts';
-import { languageOf } from '../../../src/web/files/previews/text/languages.ts';
+import { Colours, languageOf } from '../../../src/web/files/previews/text/languages.ts';
 import { readSeparatedValues } from '../../../src/web/files/previews/text/separated-values.ts';
 
 const never = new AbortController().signal;

@@ -7,8 +7,7 @@ import { text, wordOf } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, nothing, panel, problem, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { clear, datum } from '../shown.ts';
-import { tree } from '../tree.ts';
+import { clear, datum, tree } from '../shown.ts';
 
 /** What a check says of the file; null for a server without one. */
 interface Findings {

@@ -6,10 +6,8 @@ import { text, wordOf } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
 import { hashOf } from '../route.ts';
-import { badge, facts, heading, nothing, panel, type Stage, wayTo } from '../section.ts';
-import { datum, timeOf } from '../shown.ts';
-import { outcomeBadge } from '../states.ts';
-import { bodySource } from '../tree.ts';
+import { badge, facts, heading, nothing, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
+import { bodySource, datum, timeOf } from '../shown.ts';
 
 /** What was sent: as the record has it, and what that lacks as today's configuration makes it. */
 type Sending = OpenedDelivery['request'];

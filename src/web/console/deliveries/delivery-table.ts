@@ -3,9 +3,8 @@ import { make } from '../../shared/dom.ts';
 import { handlerName } from '../handler-names.ts';
 import { text, wordOf } from '../language.ts';
 import { hashOf } from '../route.ts';
-import { badge } from '../section.ts';
+import { badge, outcomeBadge } from '../section.ts';
 import { datum, numberText, timeOf } from '../shown.ts';
-import { outcomeBadge } from '../states.ts';
 import { type Column, Table } from '../table.ts';
 
 /** A table of deliveries; each leads to its page. @param before columns that stand first */

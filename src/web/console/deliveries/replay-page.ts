@@ -3,14 +3,12 @@ import type { ReplayResult } from '../../../webhooks/replay/replay-schemas.ts';
 import { make } from '../../shared/dom.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, wordOf } from '../language.ts';
-import { renew } from '../renew.ts';
 import { requestOf, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
-import { actionButton, badge, facts, heading, isAbort, nothing, panel, type Stage, wayTo } from '../section.ts';
+import { actionButton, badge, facts, heading, isAbort, nothing, panel, type Stage, stateBadge, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { datum, numberText } from '../shown.ts';
-import { stateBadge } from '../states.ts';
-import { bodySource } from '../tree.ts';
+import { bodySource, datum, numberText } from '../shown.ts';
+import { renew } from '../table.ts';
 import { countOf } from './replays.ts';
 
 /** Time between two looks at a replay that runs, in milliseconds. */

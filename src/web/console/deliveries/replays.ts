@@ -3,9 +3,8 @@ import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { ask } from '../request.ts';
 import { hashOf } from '../route.ts';
-import { badge, IncompleteLine, nothing } from '../section.ts';
+import { badge, IncompleteLine, nothing, stateBadge } from '../section.ts';
 import { datum, numberText, timeOf } from '../shown.ts';
-import { stateBadge } from '../states.ts';
 import { Table } from '../table.ts';
 
 /** Shows the replays of late. */

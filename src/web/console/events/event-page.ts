@@ -7,8 +7,7 @@ import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashOf } from '../route.ts';
 import { badge, facts, heading, panel, type Stage, wayTo } from '../section.ts';
-import { datum, timeOf } from '../shown.ts';
-import { bodySource, tree } from '../tree.ts';
+import { bodySource, datum, timeOf, tree } from '../shown.ts';
 import { eventTable, eventTime } from './event-table.ts';
 
 /** Shows everything about one event: itself, what was sent of it, and what else its request did. */

@@ -6,13 +6,12 @@ import { findHandlers } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
-import { renew } from '../renew.ts';
 import { ask } from '../request.ts';
 import { hashOf } from '../route.ts';
-import { actionButton, badge, facts, heading, IncompleteLine, nothing, type Stage } from '../section.ts';
+import { actionButton, badge, facts, heading, IncompleteLine, nothing, type Stage, stateBadge } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, numberText, timeOf } from '../shown.ts';
-import { stateBadge } from '../states.ts';
+import { renew } from '../table.ts';
 
 /** Shows the event handlers: how they are, and what can be done with them. */
 export async function showHandlers({ main, signal }: Stage): Promise<void> {

@@ -12,13 +12,11 @@ import { byId, make } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { text, wordOf } from '../language.ts';
 import { listen } from '../live.ts';
-import { renew } from '../renew.ts';
 import { ask } from '../request.ts';
 import { hashOf } from '../route.ts';
-import { badge, facts, heading, IncompleteLine, panel, type Stage } from '../section.ts';
+import { badge, facts, heading, IncompleteLine, panel, type Stage, stateBadge } from '../section.ts';
 import { clear, datum, numberText, timeOf } from '../shown.ts';
-import { stateBadge } from '../states.ts';
-import { type Column, Table } from '../table.ts';
+import { type Column, renew, Table } from '../table.ts';
 import { Charts } from './charts.ts';
 
 /** Shows how the installation is, and keeps it true. */

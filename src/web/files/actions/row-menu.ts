@@ -1,10 +1,9 @@
 import type { IconName } from '../../../lib/icon-shapes.ts';
 import { byId, icon, make } from '../../shared/dom.ts';
-import { canPreview } from '../file-kind.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
-import { isFolder, linkOf, nameOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
+import { canPreview, isFolder, linkOf, nameOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
 import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
 import { deleteRows } from './members.ts';
 

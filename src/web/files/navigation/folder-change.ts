@@ -5,10 +5,9 @@ import { text } from '../language.ts';
 import { filterText, setFilter } from '../rows/filter.ts';
 import { focusedRow, focusRow, nameOf, rowsAreWhole, shownRows } from '../rows/rows.ts';
 import { selectedRows, selectOnly } from '../rows/selection.ts';
-import { reasonFor } from '../server.ts';
+import { fetchPage, type PageReply, reasonFor } from '../server.ts';
 import { folderUrl, pageOf, setShownPage, shownPage } from './folder.ts';
 import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
-import { fetchPage, type PageReply } from './page-request.ts';
 
 /** How a folder was left: so Back finds it again. */
 interface Left {

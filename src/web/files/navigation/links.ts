@@ -1,4 +1,13 @@
+import { kindOfFile } from '../rows/rows.ts';
+import { layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
+
+/** Has the link of a file that can be looked at lead to its preview in its folder. A sound is played from its folder alone. */
+export function leadToPreview(link: HTMLAnchorElement): void {
+  const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(link.pathname) ?? [];
+  const kind = name === '' ? undefined : kindOfFile(decodeURIComponent(name), [...link.classList]);
+  if (kind !== undefined && kind !== 'audio') link.href = `${folder}?${layerParameter}=${name}`;
+}
 
 /** Folders that were shown before the first press of a double click. */
 let atFirstPress = 0;

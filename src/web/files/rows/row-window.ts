@@ -1,5 +1,6 @@
 import { make } from '../../shared/dom.ts';
-import type { Row } from './row-cells.ts';
+
+type Row = HTMLTableRowElement;
 
 /** Part of the window's height above and below it in which rows are kept ready. */
 const readyPart = 0.75;

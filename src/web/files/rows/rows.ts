@@ -1,15 +1,152 @@
-import { byId } from '../../shared/dom.ts';
+import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
+import { byId, make } from '../../shared/dom.ts';
+import { sizeText } from '../../shared/locale.ts';
+import { notice } from '../../shared/notices.ts';
 import { inFrames } from '../frames.ts';
+import { text } from '../language.ts';
 import { shownPage } from '../navigation/folder.ts';
-import { fetchPage } from '../navigation/page-request.ts';
-import { laterRows } from './later-rows.ts';
-import { isWritten, memberOf, type Row, writeCells } from './row-cells.ts';
+import { fetchPage, reasonOf, send } from '../server.ts';
 import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
+
+const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
+
+/** How a file is shown in the page; its link's class also chooses the icon. A drawing as SVG is shown as a picture alone, which runs nothing. */
+export function kindOfFile(name: string, looks: readonly string[]) {
+  if (/\.svg$/i.test(name)) return 'image';
+  return kinds.find((kind) => looks.includes(kind));
+}
+
+/** How a row's file is shown in the page. */
+export function kindOf(row: Row) {
+  const { name, look } = memberOf(row);
+  return kindOfFile(name, look.split(' '));
+}
+
+/** Whether a row's file can be looked at in the page. */
+export function canPreview(row: Row): boolean {
+  return kindOf(row) !== undefined;
+}
+
+/** A row as the service sends it in a line. */
+type Line = [name: string, look: string, sizeBytes: number, modified: number];
+
+/**
+ * All rows of a page that was sent without most of them: first the ones that it has, if they are still true.
+ *
+ * @param sent what the page was sent with
+ * @returns undefined when the others cannot be had, which the reader has been told
+ */
+async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undefined> {
+  const lines = await fetchLines(page);
+  if (!lines) return undefined;
+  return new Promise((resolve) => {
+    const rows: Row[] = [];
+    const add = (line: string) => {
+      const [name, look, sizeBytes, modified] = JSON.parse(line) as Line;
+      const before = sent[rows.length];
+      const isSame = before !== undefined && memberOf(before).name === name;
+      rows.push(isSame ? before : makeRow({ name, isFolder: look === 'folder', sizeBytes, modified, look }));
+    };
+    inFrames(lines, add, () => resolve(rows));
+  });
+}
+
+async function fetchLines(page: URL): Promise<string[] | undefined> {
+  const url = new URL(page);
+  url.searchParams.set('rows', 'lines');
+  let problem: string;
+  try {
+    const reply = await send('GET', url.href, { headers: { accept: 'application/x-ndjson' } });
+    if (reply.ok) return (await reply.text()).split('\n').slice(0, -1);
+    problem = await reasonOf(reply);
+  } catch {
+    problem = text('noConnection');
+  }
+  notice(text('error', { reason: problem }), 'error');
+  return undefined;
+}
+
+/** A member of the folder as its row in the listing. One that was not sent with the page has no cells until they are needed. */
+export type Row = HTMLTableRowElement;
+
+/** A member as the page knows it, to find out later whether it is still the same. */
+export interface Member {
+  name: string;
+  isFolder: boolean;
+  sizeBytes: number;
+  /** When it was changed, in whole seconds of Unix time. */
+  modified: number;
+  /** Classes of its icon: the kind of its preview, and what chooses the icon where that is not the same. */
+  look: string;
+}
+
+const members = new WeakMap<Row, Member>();
+
+/** What the page knows of a row's member. */
+export function memberOf(row: Row): Member {
+  const known = members.get(row);
+  if (known) return known;
+  const member = writtenMember(row);
+  members.set(row, member);
+  return member;
+}
+
+function writtenMember(row: Row): Member {
+  const look = row.querySelector('a')?.className.slice('i '.length) ?? '';
+  return {
+    name: row.querySelector('input')?.value ?? '',
+    isFolder: look === 'folder',
+    sizeBytes: Number(row.dataset.size),
+    modified: Number(row.querySelector<HTMLElement>('[data-time]')?.dataset.time),
+    look,
+  };
+}
+
+/** A row without cells. */
+export function makeRow(member: Member): Row {
+  const row = document.createElement('tr');
+  members.set(row, member);
+  return row;
+}
+
+/** Whether a row has its cells. */
+export function isWritten(row: Row): boolean {
+  return row.firstElementChild !== null;
+}
+
+/** Cells as the service writes them; a copy for each row costs less than making them anew. */
+const template = new DocumentFragment();
+template.append(
+  make('td', {}, make('input', { type: 'checkbox', name: 'selected-members' })),
+  make('td', {}, make('a')),
+  make('td'),
+  make('td'),
+);
+
+/** Gives a row its cells. */
+function writeCells(row: Row): void {
+  const { name, isFolder, sizeBytes, modified, look } = memberOf(row);
+  row.append(template.cloneNode(true));
+  const [boxCell, nameCell, sizeCell, timeCell] = row.cells as unknown as [
+    Row['cells'][0],
+    Row['cells'][0],
+    Row['cells'][0],
+    Row['cells'][0],
+  ];
+  const box = boxCell.firstChild as HTMLInputElement;
+  const shown = visibleControls(name);
+  box.value = name;
+  box.setAttribute('aria-label', text('selectName', { name: shown }));
+  const link = nameCell.firstChild as HTMLAnchorElement;
+  link.className = `i ${look}`;
+  link.setAttribute('href', `./${encodeURIComponent(name)}${isFolder ? '/' : ''}`);
+  link.append(/^[ -~]+$/.test(name) ? name : make('bdi', {}, escapeInvisible(shown)));
+  sizeCell.append(isFolder ? make('span', { className: 'hidden' }, text('folder')) : sizeText(sizeBytes));
+  timeCell.dataset.time = String(modified);
+}
 
 /** Rows that the document holds at once; of more, only those near to the window are in it. */
 const maxRowsInDocument = 500;
-
-export { type Member, memberOf, type Row } from './row-cells.ts';
 
 let rows: readonly Row[] = [];
 

@@ -10,8 +10,8 @@ import fr from '../../texts/found/fr.json' with { type: 'json' };
 import { showDate } from '../dates.ts';
 import { tag, text } from '../language.ts';
 import { shownPage } from '../navigation/folder.ts';
+import { leadToPreview } from '../navigation/links.ts';
 import { type ListedMember, linesOf, reasonOf, send } from '../server.ts';
-import { leadToPreview } from './preview-link.ts';
 
 /** Something that was found; the last line says that there may be more. */
 type FoundLine = (ListedMember & { path: string; truncated?: never }) | { truncated: true };

@@ -1,6 +1,5 @@
 import { make } from '../../shared/dom.ts';
-import { kindOf } from '../file-kind.ts';
-import { linkOf, type Row } from '../rows/rows.ts';
+import { kindOf, linkOf, type Row } from '../rows/rows.ts';
 import { scriptHeaders } from '../server.ts';
 import { headBytes, type PictureHead, pictureHead } from './picture-head.ts';
 import { keepThumbnail, keptThumbnail } from './thumbnail-cache.ts';

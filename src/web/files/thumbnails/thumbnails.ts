@@ -1,7 +1,5 @@
 import { byId } from '../../shared/dom.ts';
-import { kindOf } from '../file-kind.ts';
-import { isWritten } from '../rows/row-cells.ts';
-import { allRows, linkOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
+import { allRows, isWritten, kindOf, linkOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
 import { forgetThumbnails } from './thumbnail-cache.ts';
 
 /** Pictures and films that are fetched at the same time. */

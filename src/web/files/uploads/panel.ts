@@ -3,8 +3,7 @@ import { icon, make, makeButton } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { type ScriptTextName, text } from '../language.ts';
 import type { UploadQueue } from './queue.ts';
-import { Speed } from './speed.ts';
-import { isOver, isResumable, pathOf, type Upload } from './upload.ts';
+import { isOver, isResumable, pathOf, Speed, type Upload } from './upload.ts';
 
 /** Uploads that are shown; of a folder with thousands of files nobody reads more. */
 const maxShown = 100;

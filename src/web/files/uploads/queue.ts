@@ -5,7 +5,7 @@ import { text } from '../language.ts';
 import { signInAgain } from '../sign-in.ts';
 import { ensureFolder, forgetFolders } from './folders.ts';
 import { discardUpload, keptUpload } from './kept-uploads.ts';
-import { sendFile } from './send.ts';
+import { sendFile } from './resumable-sending.ts';
 import { isOver, isResumable, nextName, type Upload } from './upload.ts';
 
 /** What to do with a file whose name is taken. */

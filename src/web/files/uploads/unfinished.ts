@@ -5,8 +5,7 @@ import { notice } from '../../shared/notices.ts';
 import { wholeTime } from '../dates.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
-import { whenFree } from './claims.ts';
-import { forgetUpload, isKept, type KeptUpload, keptUploads } from './kept-uploads.ts';
+import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './kept-uploads.ts';
 import { ask } from './requests.ts';
 import { newUpload, pathOf, type Upload } from './upload.ts';
 

@@ -1,3 +1,45 @@
+/** Seconds over which the speed is averaged. */
+const windowSeconds = 8;
+
+/** Measures how fast bytes go. */
+export class Speed {
+  #samples: { atMs: number; bytes: number }[] = [];
+
+  /** @param bytes all bytes sent so far */
+  note(bytes: number, atMs: number): void {
+    // A retried file starts from nothing: the count goes back.
+    if (bytes < (this.#samples.at(-1)?.bytes ?? 0)) this.#samples = [];
+    this.#samples.push({ atMs, bytes });
+    this.#samples = this.#samples.filter((sample) => sample.atMs > atMs - windowSeconds * 1000);
+  }
+
+  /** Bytes a second; undefined while too little is known. */
+  get bytesPerSecond(): number | undefined {
+    const [first] = this.#samples;
+    const last = this.#samples.at(-1);
+    if (!first || !last || last.atMs - first.atMs < 800) return undefined;
+    return ((last.bytes - first.bytes) / (last.atMs - first.atMs)) * 1000;
+  }
+}
+
+/** What browsers call a picture that was copied as such: a screenshot, or a part of a page. */
+const namelessPicture = /^image\.(png|jpe?g|gif|webp|avif|bmp|tiff?)$/i;
+
+/** How old such a picture is at most, in milliseconds: browsers make it when it is pasted. */
+const justMadeMs = 5_000;
+
+/** A name for what was pasted: that of the file, or one with the time for a picture that has none. */
+export function pastedName({ name, lastModified }: Pick<File, 'name' | 'lastModified'>, nowMs: number, word: string): string {
+  const extension = namelessPicture.exec(name)?.[1];
+  if (extension === undefined || nowMs - lastModified > justMadeMs) return name;
+  const at = new Date(nowMs);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  // Without colons, which Windows takes in no name.
+  const time = `${two(at.getHours())}.${two(at.getMinutes())}.${two(at.getSeconds())}`;
+  return `${word} ${date} ${time}.${extension.toLowerCase()}`;
+}
+
 /** A file on its way to the service. */
 export interface Upload {
   readonly file: File;

@@ -6,10 +6,9 @@ import { folderTitle, folderUrl, may } from '../navigation/folder.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { ensureFolder } from './folders.ts';
 import { UploadPanel } from './panel.ts';
-import { pastedName } from './pasted-name.ts';
 import { UploadQueue } from './queue.ts';
 import { Unfinished } from './unfinished.ts';
-import { newUpload, type Upload } from './upload.ts';
+import { newUpload, pastedName, type Upload } from './upload.ts';
 
 /** Takes files and pictures that are pasted anywhere but into a field. @param take takes them while the event is handled */
 function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => void) => void): void {

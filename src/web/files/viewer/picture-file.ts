@@ -1,8 +1,7 @@
 import { make } from '../../shared/dom.ts';
-import { kindOf } from '../file-kind.ts';
 import { text } from '../language.ts';
 import { previewText } from '../previews/preview-text.ts';
-import { linkOf, nameOf, type Row } from '../rows/rows.ts';
+import { kindOf, linkOf, nameOf, type Row } from '../rows/rows.ts';
 import { reasonFor, scriptHeaders, send } from '../server.ts';
 import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
 import { isDrawable } from './drawing-cost.ts';

@@ -2,19 +2,44 @@ import { displayName, nameInText } from '../../../lib/display-name.ts';
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { addStyle } from '../../shared/parts.ts';
 import { deleteRows } from '../actions/members.ts';
-import { canPreview, kindOf } from '../file-kind.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { type Layer, openLayer } from '../navigation/history.ts';
 import { previewText } from '../previews/preview-text.ts';
-import { shownFile } from '../previews/shown-file.ts';
-import { focusRow, linkOf, nameOf, type Row, shownRows } from '../rows/rows.ts';
+import previewStyle from '../previews/previews.css';
+import { Refusal, RemoteFile } from '../previews/remote-file.ts';
+import { canPreview, focusRow, kindOf, linkOf, nameOf, type Row, shownRows } from '../rows/rows.ts';
 import { obstacle, reasonOf, send } from '../server.ts';
 import { watchSwipes } from './gestures.ts';
 import { showPicture } from './picture.ts';
 import { fetchAhead, forgetPictures } from './picture-file.ts';
 import { alert, type Shown } from './shown.ts';
 import style from './viewer.css';
+
+addStyle(previewStyle);
+
+/** A part of the script that shows files of one kind. */
+interface FilePart {
+  /** Bytes that it reads of any file: of its beginning, or below zero of its end. */
+  firstBytes: number;
+  /** @throws Refusal */
+  show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement>;
+}
+
+/** Shows a text or an archive, whose part of the script is loaded for it. */
+async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown> {
+  const work = new AbortController();
+  try {
+    const part = await load().catch(() => {
+      throw new Refusal(text('partMissing'));
+    });
+    const file = await RemoteFile.open(nameOf(row), linkOf(row).pathname, part.firstBytes, work.signal);
+    return { nodes: [await part.show(file, work.signal)], clean: () => work.abort() };
+  } catch (error) {
+    if (error instanceof Refusal) return alert(error.message);
+    throw error;
+  }
+}
 
 /** Largest PDF that is shown: it is held in memory. */
 const pdfLimit = 200_000_000;
@@ -174,7 +199,7 @@ class Viewer {
 
   async #contentOf(row: Row): Promise<Shown> {
     if (kindOf(row) === 'image') return showPicture(row, this.#stage, (by) => this.#go(by));
-    if (kindOf(row) === 'text') return shownFile(row, () => import('../previews/text/text-file.ts'));
+    if (kindOf(row) === 'text') return shownFile(row, () => import('../previews/text/text-preview.ts'));
     if (kindOf(row) === 'zip') return shownFile(row, () => import('../previews/archive/archive-preview.ts'));
     return contentOf(row, this.#stage, (by) => this.#go(by));
   }

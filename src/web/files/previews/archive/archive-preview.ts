@@ -6,11 +6,28 @@ import { text } from '../../language.ts';
 import { growingList } from '../growing-list.ts';
 import { type PreviewTextName, previewText } from '../preview-text.ts';
 import { Refusal, type RemoteFile } from '../remote-file.ts';
+import { showText } from '../text/text-preview.ts';
 import { Archive } from './archive.ts';
-import { showMember } from './show-member.ts';
-import { tailBytes } from './zip-directory.ts';
-import { ZipFault, type ZipFaultReason } from './zip-fault.ts';
-import type { ZipMember } from './zip-member.ts';
+import { tailBytes, ZipFault, type ZipFaultReason, type ZipMember } from './zip-member.ts';
+
+/** Shows a member that is a text. @throws ZipFault */
+function showMember(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<HTMLElement> {
+  const { name, sizeBytes } = member;
+  const start = (lengthBytes: number) => readStart(archive.content(member, signal), lengthBytes, sizeBytes);
+  return showText({ name, sizeBytes, place: undefined, start }, signal);
+}
+
+/** The first bytes of a content. What is wanted whole is read to its end, where it is checked; else no more of it is unpacked. */
+async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: number, sizeBytes: number): Promise<Uint8Array> {
+  const first = new Uint8Array(lengthBytes);
+  let at = 0;
+  for await (const piece of content) {
+    first.set(piece.subarray(0, lengthBytes - at), at);
+    at += Math.min(piece.length, lengthBytes - at);
+    if (at === lengthBytes && lengthBytes < sizeBytes) break;
+  }
+  return first;
+}
 
 /** A larger member is not unpacked, in bytes: the browser has to hold it as a whole. */
 const maxBytes = 500_000_000;

@@ -1,4 +1,4 @@
-import { pause } from '../turns.ts';
+import { pause } from '../pause.ts';
 
 /**
  * A value as the text has it: numbers of any size, members in their order and all of one name, which `JSON.parse` would change.

@@ -3,10 +3,16 @@ import { make } from '../../../shared/dom.ts';
 import { send } from '../../server.ts';
 import { pictureProblem } from '../../viewer/picture-file.ts';
 import { previewText } from '../preview-text.ts';
-import { decodeEntities, withoutTags } from './html-text.ts';
-import { type DocumentPlace, linkUrl, pictureUrl } from './markdown-links.ts';
-import { readMarkdown } from './markdown-tokens.ts';
-import { scrollable } from './scrollable.ts';
+import { type DocumentPlace, decodeEntities, linkUrl, pictureUrl, readMarkdown, withoutTags } from './markdown-tokens.ts';
+
+/** Something wide in a box that scrolls, with the arrow keys too: these would otherwise step to the next file. @param label says what it is */
+export function scrollable(content: HTMLElement, label: string): HTMLElement {
+  const box = make('div', { className: 'wide-content', tabIndex: 0, attributes: { role: 'region', 'aria-label': label } }, content);
+  box.addEventListener('keydown', (event) => {
+    if (/^Arrow(Left|Right)$/.test(event.key) && box.scrollWidth > box.clientWidth) event.stopPropagation();
+  });
+  return box;
+}
 
 /** Pictures that one document loads. */
 const maxPictures = 100;

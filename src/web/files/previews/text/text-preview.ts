@@ -1,14 +1,82 @@
 import { make, makeButton } from '../../../shared/dom.ts';
+import { growingList } from '../growing-list.ts';
+import { pause } from '../pause.ts';
 import { previewText } from '../preview-text.ts';
-import { pause } from '../turns.ts';
-import { Colours } from './colours.ts';
-import { readJson } from './json.ts';
-import { showJson } from './json-tree.ts';
-import { type Language, languageOf } from './languages.ts';
-import { showMarkdown } from './markdown.ts';
-import type { DocumentPlace } from './markdown-links.ts';
-import { scrollable } from './scrollable.ts';
+import type { RemoteFile } from '../remote-file.ts';
+import { type Json, readJson } from './json.ts';
+import { Colours, type Language, languageOf } from './languages.ts';
+import { scrollable, showMarkdown } from './markdown.ts';
+import type { DocumentPlace } from './markdown-tokens.ts';
 import { readSeparatedValues } from './separated-values.ts';
+
+/** Members that are shown at first, and so many more each time. */
+const batch = 100;
+
+/** Characters of a text that are shown. */
+const maxValueCharacters = 2000;
+
+/** Shows JSON as a tree that unfolds; what is folded has no elements yet. */
+function showJson(value: Json): HTMLElement {
+  const root = make('ul', { className: 'tree' }, make('li', {}, ...shown(undefined, value)));
+  const first = root.querySelector('details');
+  if (first) first.open = true;
+  return root;
+}
+
+function shown(name: string | undefined, value: Json): Node[] {
+  const label = name === undefined ? [] : [make('span', { className: 'c-property' }, cut(name)), new Text(': ')];
+  if (value.kind === 'string') return [...label, make('span', { className: 'c-string' }, JSON.stringify(cut(value.text)))];
+  if (value.kind === 'other') return [...label, make('span', { className: 'c-number' }, cut(value.text))];
+  const [open, end] = value.kind === 'object' ? ['{', '}'] : ['[', ']'];
+  const count = sizeOf(value);
+  if (count === 0) return [...label, new Text(open + end)];
+  const summary = make(
+    'summary',
+    {},
+    ...label,
+    `${open} `,
+    make('span', { className: 'hint' }, previewText('values', { count })),
+    ` ${end}`,
+  );
+  const details = make('details', {}, summary);
+  details.addEventListener('toggle', () => void unfold(details, value), { once: true });
+  return [details];
+}
+
+type Folded = Extract<Json, { kind: 'object' | 'array' }>;
+
+async function unfold(details: HTMLElement, value: Folded): Promise<void> {
+  let count = 0;
+  const next = () => {
+    const from = count;
+    count = Math.min(count + batch, sizeOf(value));
+    return entries(value, from, count).map(([name, entry]) => make('li', {}, ...shown(name, entry)));
+  };
+  details.append(await growingList({ next, isAtEnd: () => count >= sizeOf(value) }));
+}
+
+function sizeOf(value: Folded): number {
+  return value.kind === 'object' ? value.members.length : value.values.length;
+}
+
+function entries(value: Folded, from: number, to: number): [name: string, value: Json][] {
+  if (value.kind === 'object') return value.members.slice(from, to);
+  return value.values.slice(from, to).map((entry, index) => [String(from + index), entry]);
+}
+
+function cut(content: string): string {
+  return content.length > maxValueCharacters ? `${content.slice(0, maxValueCharacters)}…` : content;
+}
+
+/** Below it are the account's files. */
+const root = '/home/';
+
+/** Shows a file that is a text. @throws Refusal */
+export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
+  const { name, sizeBytes } = file;
+  const place = { url: new URL(file.url, location.href).href, rootUrl: new URL(root, location.href).href };
+  return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes) }, signal);
+}
 
 /**
  * The text of the beginning of a file: in Unicode, else as Western European text of old (windows-1252, which Latin-1 is part of).
@@ -130,8 +198,8 @@ function coloured(colours: Colours, line: string): Node[] {
   return [...parts, new Text(end)];
 }
 
-/** Bytes of a text that are shown. */
-export const maxBytes = 512 * 1024;
+/** Bytes of a text that are shown; most texts are there with these first ones. */
+export const firstBytes = 512 * 1024;
 
 /** JSON is folded when it is no larger: it has to be there as a whole. */
 const maxJsonBytes = 2 * 1024 * 1024;
@@ -157,7 +225,7 @@ interface TextContent {
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p', { className: 'trouble' }, previewText('emptyFile'));
   const form = formOf(content);
-  const bytes = await content.start(Math.min(content.sizeBytes, form === 'json' ? maxJsonBytes : maxBytes));
+  const bytes = await content.start(Math.min(content.sizeBytes, form === 'json' ? maxJsonBytes : firstBytes));
   const source = decodeText(bytes);
   if (source === undefined) return make('p', { className: 'trouble' }, previewText('noText'));
   const isWhole = bytes.length >= content.sizeBytes;
