@@ -40,7 +40,7 @@ export async function main(args: readonly string[]): Promise<number> {
   leaveQuietlyWhenNobodyReads();
   endWithTheSignalsCode();
   let code: number = exitCode.done;
-  const program = createProgram(async (action, globals) => {
+  const program = createProgram(args, async (action, globals) => {
     try {
       code = await action();
     } catch (error) {
@@ -51,6 +51,7 @@ export async function main(args: readonly string[]): Promise<number> {
     await program.parseAsync(args as string[], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
+    if (error.code === verboseVersion) await printVerboseVersion();
     // Help and version end with 0; everything else is wrong use.
     return error.exitCode === 0 ? exitCode.done : exitCode.usage;
   }
@@ -84,10 +85,35 @@ function versionText(): string {
   return isSea() ? `${SVC_VERSION} (Node.js ${process.versions.node})` : SVC_VERSION;
 }
 
-function createProgram(run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
+/** Code of the end of the option parser that stands for `--version --verbose`. */
+const verboseVersion = 'svc.version.verbose';
+
+/** The version, what it runs on, and the contact for weaknesses of the configuration that is found here. */
+async function printVerboseVersion(): Promise<void> {
+  const { findConfigFile, parseConfig } = await import('../config/reading/load.ts');
+  const { readSource } = await import('../config/reading/source.ts');
+  const { node, openssl } = process.versions;
+  print(`svc ${SVC_VERSION}\nNode.js ${node}, OpenSSL ${openssl}, ${process.platform} ${process.arch}`);
+  const file = await findConfigFile({ cwd: process.cwd(), env: process.env });
+  let contact = 'not set (server.security_contact)';
+  try {
+    if (file !== undefined) contact = parseConfig(readSource(file), process.env).server.security_contact || contact;
+  } catch {
+    contact = `not known: ${file} is not valid, see svc validate`;
+  }
+  print(`Report weaknesses to: ${contact}`);
+}
+
+function createProgram(args: readonly string[], run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
   const program = new Command('svc')
     .description('Serves files over HTTP and SFTP, asks a remote endpoint who may come in, and tells remote endpoints what happened.')
-    .version(versionText(), '-V, --version', 'print the version')
+    .option('-V, --version', 'print the version; with --verbose also the platform and where to report weaknesses')
+    .addOption(new Option('--verbose').hideHelp())
+    .on('option:version', () => {
+      if (args.includes('--verbose')) throw new CommanderError(exitCode.done, verboseVersion, '');
+      print(versionText());
+      throw new CommanderError(exitCode.done, 'svc.version', '');
+    })
     .option('--licenses', 'print the licences of svc and of all that is in it')
     .on('option:licenses', () => {
       print(licences());

@@ -20,7 +20,15 @@ import { getFolder, postFolder, redirectPostOfFolder } from './rest/members.ts';
 import { showOpenapi } from './rest/openapi.ts';
 import { showPasswordPage, updatePassword } from './rest/password-update.ts';
 import { deleteFile, deleteFolder, makeCollection, putFile, putFolder, refuseMkcolBody } from './rest/put-delete.ts';
-import { answerPreflight, isPreflight, redirectHome, refuseReserved, refuseServerTarget, refuseTarget } from './rest/root.ts';
+import {
+  answerPreflight,
+  isPreflight,
+  redirectHome,
+  refuseReserved,
+  refuseServerTarget,
+  refuseTarget,
+  sendSecurityText,
+} from './rest/root.ts';
 import { appendToUpload, beginsUpload, cancelUpload, postUpload, putUpload, showUpload } from './uploads/draft.ts';
 import {
   answerAsTus,
@@ -58,6 +66,7 @@ const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>
   '/service/logo': { GET: sendLogo },
   '/service/openapi.yaml': { GET: showOpenapi },
   '/service/openapi.html': { GET: showOpenapiPage },
+  '/well-known/security.txt': { GET: sendSecurityText },
 };
 
 /**

@@ -63,6 +63,7 @@ export function httpService(dependencies: ListenerDependencies, setup: ServiceSe
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,
+    securityContact: parts.config.server.security_contact,
     observe: dependencies.monitoring.requestObserver(uuid, parts.config),
     baseHeaders: {
       server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',

@@ -116,6 +116,15 @@ const serverOptions = z
       .regex(/^(0?[0-7]{3})?$/, 'must be an octal number in quotes, such as "027"')
       .default('')
       .describe('Rights that new files and folders never get, octal in quotes, such as `"027"`; default: that of the start.'),
+    security_contact: z
+      .string()
+      .regex(
+        /^([^\s@:,]+@[^\s@:,]+|mailto:[^\s,]+|https:\/\/[^\s,]+|tel:[^\s,]+)?$/,
+        'must be an e-mail address, or a URI of mailto:, https: or tel:',
+      )
+      .transform((contact) => (contact === '' || /^(mailto|https|tel):/.test(contact) ? contact : `mailto:${contact}`))
+      .default('')
+      .describe('Where people report weaknesses of this installation: an e-mail address or a URI, told in `/.well-known/security.txt`.'),
     state: stateOptions.prefault({}),
     log: logOptions.prefault({}),
     events: journalOptions.prefault({}),

@@ -48,6 +48,8 @@ export interface HttpService {
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly log: Log;
+  /** URI of `server.security_contact`; empty when there is none. */
+  readonly securityContact: string;
   /** Headers of every reply: `server` and the configured ones. */
   readonly baseHeaders: ReplyHeaders;
   /** Told of every finished request, for figures and the log; undefined when nobody asks. */

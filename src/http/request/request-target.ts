@@ -16,6 +16,8 @@ export type RequestTarget =
   | { kind: 'root'; query: string }
   /** `/home` without its slash. */
   | { kind: 'home'; query: string }
+  /** `/.well-known/<name>` (RFC 8615). */
+  | { kind: 'well-known'; name: string; query: string }
   /** `*` of an OPTIONS request. */
   | { kind: 'server'; query: '' }
   | { kind: 'unknown'; query: string }
@@ -42,6 +44,7 @@ export function routePathOf(target: RequestTarget): string {
       return (target.isFolder ? '/folder' : '/file') + target.path;
     case 'service':
     case 'account-service':
+    case 'well-known':
       return `/${target.kind}/${target.name}`;
     default:
       return `/${target.kind}`;
@@ -69,6 +72,7 @@ export function parseRequestTarget(raw: string): RequestTarget {
   const [first, second] = segments;
   if (first === undefined) return { kind: 'root', query };
   if (first === reservedName) return { kind: 'service', name: segments.slice(1).join('/'), query };
+  if (first === '.well-known') return { kind: 'well-known', name: segments.slice(1).join('/'), query };
   if (first !== 'home') return { kind: 'unknown', query };
   if (second === undefined) return isFolder ? { kind: 'member', path: pathFromSegments([]), isFolder, query } : { kind: 'home', query };
   if (second === reservedName) return { kind: 'account-service', name: segments.slice(2).join('/'), query };

@@ -27,6 +27,19 @@ export function redirectHome(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: method === 'GET' || isHead ? 302 : 307, headers: { location: `/home/${target.query}` } });
 }
 
+/** Days after which a fetched `security.txt` counts as stale; RFC 9116 §2.5.5 wants less than a year. */
+const securityTextDays = 90;
+
+/** `security.txt` with the contact of the configuration (RFC 9116). @throws ServiceError `not-found` without one */
+export function sendSecurityText(exchange: Exchange): Promise<Response> {
+  const { securityContact, clock } = exchange.service;
+  if (securityContact === '') throw new ServiceError('not-found', 'Path not found.');
+  const dayMs = 86_400_000;
+  const expires = new Date((Math.floor(clock.nowMs() / dayMs) + securityTextDays) * dayMs).toISOString().replace('.000', '');
+  const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'max-age=86400', 'x-content-type-options': 'nosniff' };
+  return respond(exchange, { status: 200, headers, body: `Contact: ${securityContact}\nExpires: ${expires}\nPreferred-Languages: en\n` });
+}
+
 /** The target `*` of other methods. @throws ServiceError `bad-request` */
 export function refuseServerTarget(): never {
   throw new ServiceError('bad-request', 'The target "*" is for OPTIONS alone.');
