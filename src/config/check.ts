@@ -18,20 +18,19 @@ import { type Environment, examineConfig, findConfigFile, type LoadedConfig } fr
 import { readSource, type Source } from './reading/source.ts';
 import { type Config, isFileService, isHttpService } from './schema/schema.ts';
 
-/** What a check may be told besides the configuration. */
 interface LintOptions {
-  /** Paths that were left out because of errors; what would only follow from that is not reported. */
+  /** Paths that were left out because of errors; findings that only follow from that are not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
-  /** Whether a service that runs is to take it over: what it has read it keeps, when it may not read it again. */
+  /** Whether it is for a running service, which keeps files that it cannot read again. */
   isRunning?: boolean;
   /** Whether the nodes have one data folder in common, as those of `--workers` do, or may have. */
   isFolderShared?: boolean;
 }
 
 /**
- * Finds what the schema cannot see: references to what does not exist, files that cannot be used, addresses used twice, and
- * what works but would hurt. Errors are what `svc serve` refuses to start with.
+ * Finds problems that the schema cannot see: references to nothing, unusable files, addresses used twice, and risks. `svc serve` does not
+ * start with errors.
  */
 export function lintConfig(
   loaded: LoadedConfig,
@@ -40,23 +39,18 @@ export function lintConfig(
   const findings: Finding[] = [];
   const gaps = new Gaps(removed);
   let hintsLeft = maxHints;
-  const report: Report = (severity, code, path, message, hint) => {
-    if (gaps.explain(code, path, message)) return;
-    const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
-    const told = typeof hint === 'function' ? (hintsLeft-- > 0 ? hint() : undefined) : hint;
-    findings.push({
-      severity,
-      code,
-      file: loaded.file,
-      ...place,
-      path: pathText(path),
-      message,
-      ...(told === undefined ? {} : { hint: told }),
-    });
-  };
+  const add =
+    (severity: Finding['severity']): Report['error'] =>
+    (code, path, message, hint) => {
+      if (gaps.explain(code, path, message)) return;
+      const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
+      const text = typeof hint === 'function' ? (hintsLeft-- > 0 ? hint() : undefined) : hint;
+      const finding = { severity, code, file: loaded.file, ...place, path: pathText(path), message };
+      findings.push(text === undefined ? finding : { ...finding, hint: text });
+    };
+  const report: Report = { error: add('error'), warning: add('warning') };
   const { config } = loaded;
-  if (!Object.values(config.services).some((service) => service.enabled))
-    report('error', 'no-service', ['services'], 'no service is enabled');
+  if (!Object.values(config.services).some((service) => service.enabled)) report.error('no-service', ['services'], 'no service is enabled');
   lintAddresses(config, report);
   lintTls(config, report, nowMs);
   lintSsh(config, report, { isRunning, isFolderShared });
@@ -74,10 +68,10 @@ export function lintConfig(
   return findings.sort(byPosition);
 }
 
-/** So many problems get the name that was probably meant: each is compared with all there are. */
+/** Problems that get the nearest name as a hint, at most: each name is compared with all there are. */
 const maxHints = 50;
 
-/** What would be blamed on others because an entry of a section was left out. */
+/** Findings that may only follow from an entry of a section that was left out. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
   'method-unused': 'services',
@@ -85,7 +79,7 @@ const followsFromGap: Partial<Record<FindingCode, string>> = {
   'accounts-unused': 'authentications',
 };
 
-/** What was left out of a configuration, to be asked whether a finding only follows from that. */
+/** The parts that were left out of a configuration; knows whether a finding only follows from that. */
 class Gaps {
   readonly #paths: ReadonlySet<string>;
   /** Sections of which whole entries are missing, and these entries. */
@@ -93,7 +87,7 @@ class Gaps {
   readonly #entries = new Set<string>();
 
   constructor(removed: readonly (readonly PropertyKey[])[]) {
-    this.#paths = new Set(removed.map(textOf));
+    this.#paths = new Set(removed.map(joinPath));
     for (const [section, entry, ...deeper] of removed) {
       if (deeper.length > 0) continue;
       this.#sections.add(section);
@@ -102,14 +96,14 @@ class Gaps {
   }
 
   explain(code: FindingCode, path: readonly PropertyKey[], message: string): boolean {
-    if (path.some((_, index) => this.#paths.has(textOf(path.slice(0, index + 1))))) return true;
+    if (path.some((_, index) => this.#paths.has(joinPath(path.slice(0, index + 1))))) return true;
     const section = followsFromGap[code];
     if (section !== undefined && this.#sections.has(section)) return true;
     return code === 'unknown-reference' && this.#entries.has(message.slice(message.indexOf('"') + 1, -1));
   }
 }
 
-function textOf(path: readonly PropertyKey[]): string {
+function joinPath(path: readonly PropertyKey[]): string {
   return path.map(String).join('\0');
 }
 
@@ -118,7 +112,7 @@ function checkReferences(config: Config, report: Report): void {
   const methods = new Set(Object.keys(config.authentications));
   const handlers = new Set(Object.keys(config.event_handlers));
   const unknown = (kind: string, uuid: string, known: ReadonlySet<string>, path: PropertyKey[]) => {
-    report('error', 'unknown-reference', path, `there is no ${kind} "${uuid}"`, () => didYouMean(uuid, known));
+    report.error('unknown-reference', path, `there is no ${kind} "${uuid}"`, () => didYouMean(uuid, known));
   };
   const needGroup = (uuid: string, path: PropertyKey[]) => {
     if (!groups.has(uuid)) unknown('group', uuid, groups, path);
@@ -134,15 +128,10 @@ function checkReferences(config: Config, report: Report): void {
     }
     if (!isHttpService(service)) continue;
     const backend = service.api_backend_uuid;
-    if (backend && !handlers.has(backend)) unknown('event handler', backend, handlers, ['services', uuid, 'api_backend_uuid']);
-    else if (backend && !config.event_handlers[backend]?.enabled) {
-      report(
-        'warning',
-        'backend-disabled',
-        ['services', uuid, 'api_backend_uuid'],
-        `the event handler "${backend}" is disabled; uploads get the partial-success headers`,
-      );
-    }
+    const path = ['services', uuid, 'api_backend_uuid'];
+    if (backend && !handlers.has(backend)) unknown('event handler', backend, handlers, path);
+    else if (backend && !config.event_handlers[backend]?.enabled)
+      report.warning('backend-disabled', path, `the event handler "${backend}" is disabled; uploads get the partial-success headers`);
     for (const [index, trigger] of service.triggers.entries())
       for (const group of trigger.groups) needGroup(group, ['services', uuid, 'triggers', index]);
   }
@@ -158,25 +147,20 @@ function checkFolders(config: Config, report: Report): void {
     const home = holder.home_folder_path;
     if (home && !homeOptionsInForce(config, holder, group).create_home_folder) {
       const needed = home.includes(userVariable) ? dirname(home.slice(0, home.indexOf(userVariable)) + userVariable) : home;
-      if (!isFolder(needed))
-        report(
-          'warning',
-          'folder-missing',
-          [...path, 'home_folder_path'],
-          `the folder ${needed} does not exist and create_home_folder is off`,
-        );
+      const problem = `the folder ${needed} does not exist and create_home_folder is off`;
+      if (!isFolder(needed)) report.warning('folder-missing', [...path, 'home_folder_path'], problem);
     }
     for (const [index, [, realPath]] of (holder.virtual_folders ?? []).entries()) {
       if (!realPath.includes(userVariable) && !isFolder(realPath))
-        report('warning', 'folder-missing', [...path, 'virtual_folders', index], `the folder ${realPath} does not exist`);
+        report.warning('folder-missing', [...path, 'virtual_folders', index], `the folder ${realPath} does not exist`);
     }
   }
 }
 
-/** A check holds for so long while the file stays as it is: it may take long, and whoever asks may ask again and again. */
+/** Time that the result for an unchanged file is used again: a check may take long and be asked for often. */
 const holdsForMs = 2000;
 
-/** Checks the file of a running service as it stands. */
+/** Checks the current file of a running service. */
 export class FileChecker {
   readonly #path: string;
   readonly #env: Environment;
@@ -207,7 +191,7 @@ function versionOf(path: string): string {
   return stats ? `${stats.dev}-${stats.ino}-${stats.size}-${stats.mtimeNs}-${stats.ctimeNs}` : '';
 }
 
-/** What is wrong with a configuration file, and the configuration when nothing hinders its use. */
+/** The problems of a configuration file, and the configuration when there are no errors. */
 export interface Checked {
   /** Undefined when there are errors. */
   loaded: LoadedConfig | undefined;
@@ -218,7 +202,6 @@ export interface Checked {
   findings: readonly Finding[];
 }
 
-/** How a configuration is checked. */
 export type CheckOptions = Omit<LintOptions, 'removed'>;
 
 /**
@@ -248,7 +231,6 @@ export function checkSource(source: Source, env: Environment, options: CheckOpti
   return { loaded: hasErrors ? undefined : loaded, file: source.file, text: source.text, findings: all };
 }
 
-/** A configuration without errors. */
 export interface LoadedSafely {
   loaded: LoadedConfig;
   warnings: readonly Finding[];

@@ -98,14 +98,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** Takes one problem of a check; the path is that of the option at fault. A hint that takes long to find is a function, asked for some problems only. */
-export type Report = (
-  severity: Finding['severity'],
-  code: FindingCode,
-  path: readonly PropertyKey[],
-  message: string,
-  hint?: string | (() => string | undefined),
-) => void;
+type Add = (code: FindingCode, path: readonly PropertyKey[], message: string, hint?: string | (() => string | undefined)) => void;
+
+/** Collects problems of a check, with the path of the option at fault. A hint that takes long to find is a function, called for some only. */
+export type Report = Readonly<Record<Finding['severity'], Add>>;
 
 /** Writes an option's path the way people type it: `services.web.triggers[0]`. */
 export function pathText(path: readonly PropertyKey[]): string {

@@ -1,8 +1,7 @@
 /**
- * A listener or callback whose faults end nothing but what it belongs to. Node.js calls such functions by itself: what they throw
- * would be an uncaught exception and end the process.
+ * Makes a listener that hands its exceptions to `onFault`: Node.js calls listeners by itself, and an uncaught exception would end the process.
  *
- * @param onFault told of what the action threw, with the arguments that it had; must not throw
+ * @param onFault gets the arguments of the action too; must not throw
  */
 export function catching<Args extends unknown[]>(
   action: (...args: Args) => void,

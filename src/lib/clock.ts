@@ -5,10 +5,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/**
- * Time as the service sees it. The only home of `Date.now` and of timers, so that a test can
- * stand the clock still (`test/support/manual-clock.ts`).
- */
+/** The only home of `Date.now` and of timers, so that a test can stop time (`test/support/manual-clock.ts`). */
 export interface Clock {
   /** Wall clock, Unix time in milliseconds with a fraction. */
   nowMs(): number;
@@ -45,6 +42,6 @@ export const systemClock: Clock = {
     handle.unref();
     return { cancel: () => clearInterval(handle) };
   },
-  // An abort is told with an error of Node.js's own, whatever the reason of the signal.
+  // Node.js rejects with an error of its own and not with the signal's reason.
   sleep: (delayMs, signal) => pause(clampDelayMs(delayMs), undefined, { signal }).catch(() => Promise.reject(signal?.reason)),
 };

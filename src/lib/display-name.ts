@@ -1,28 +1,28 @@
-/** What would change how the rest of a name reads: text direction, zero width, C1 controls. */
+/** Characters that change how the rest of a name reads: text direction, zero width, C1 controls. */
 const unseen = /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** A name for people, with the code of what would change how it reads, so that `exe.<U+202E>gnp` cannot pass for a picture. */
+/** Replaces invisible characters by their codes, so that `exe.<U+202E>gnp` cannot pass for a picture. */
 export function escapeInvisible(name: string): string {
   return name.replace(unseen, (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
 }
 
-/** A text whose control characters are pictures of themselves (U+2400 to U+2421). */
+/** Replaces control characters by their pictures (U+2400 to U+2421). */
 export function visibleControls(text: string): string {
   return text
     .replace(/[\u0000-\u001f]/g, (character) => String.fromCharCode(0x2400 + character.charCodeAt(0)))
     .replace(/\u007f/g, '\u2421');
 }
 
-/** A name for people, whatever is in it. */
+/** Makes any name fit to be shown. */
 export function displayName(name: string): string {
   return escapeInvisible(visibleControls(name));
 }
 
 /** Letters that are read from right to left. */
-const turning = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]|[\ud802\ud803\ud83a\ud83b]/;
+const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]|[\ud802\ud803\ud83a\ud83b]/;
 
-/** A name for people between other words, which it does not turn round (U+2068 FIRST STRONG ISOLATE). */
+/** Makes a name fit to be shown between other words, whose direction it does not change (U+2068 FIRST STRONG ISOLATE). */
 export function nameInText(name: string): string {
   const shown = displayName(name);
-  return turning.test(shown) ? `\u2068${shown}\u2069` : shown;
+  return rightToLeft.test(shown) ? `\u2068${shown}\u2069` : shown;
 }

@@ -1,6 +1,6 @@
 /**
- * The closed list of what can go wrong in the domain. Every code has one HTTP status, in `http/reply/error-reply.ts`, and words in each
- * language of the pages; nothing below `http` knows either. Two faults that a reader should be told apart have two codes.
+ * The closed list of faults of the domain. Each code has one HTTP status (`http/reply/error-reply.ts`) and a text in each language of the
+ * pages. Two faults that a reader has to tell apart have two codes.
  */
 export const errorCodes = [
   'bad-request',
@@ -44,17 +44,17 @@ export const errorCodes = [
 export type ErrorCode = (typeof errorCodes)[number];
 
 interface ServiceErrorOptions {
-  /** The fault underneath; never shown to a client. */
+  /** Never shown to a client. */
   cause?: unknown;
   /** Facts for events and logs, for example `{retry_after_s: 30}`. Never secrets. */
   details?: Record<string, unknown>;
 }
 
-/** What went wrong, as it is told: in English, with the code that translations go by. */
+/** A fault as clients read it: in English, with the code that chooses its translation. */
 export interface Problem {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Member of a folder that it is about, where it is not the whole folder; stands before the message. */
+  /** Member of a folder that it is about; undefined for the whole folder. Stands before the message. */
   readonly relativePath?: string;
 }
 

@@ -1,12 +1,11 @@
-/** A map whose entries end at a time of their own; of too many, the oldest are forgotten. Times are in milliseconds of one clock. */
+/** A map of which each entry has its own end; beyond the limit the oldest is dropped. Times are in milliseconds of one clock. */
 export class ExpiringMap<Value> {
-  readonly #most: number;
-  // Made when needed: of many such maps most stay empty.
+  readonly #maxEntries: number;
+  // Made when needed: most of these maps stay empty.
   #entries: Map<string, { value: Value; untilMs: number }> | undefined;
 
-  /** @param most entries at most */
-  constructor(most = Number.POSITIVE_INFINITY) {
-    this.#most = most;
+  constructor(maxEntries = Number.POSITIVE_INFINITY) {
+    this.#maxEntries = maxEntries;
   }
 
   has(key: string, nowMs: number): boolean {
@@ -17,10 +16,10 @@ export class ExpiringMap<Value> {
     this.#entries ??= new Map();
     this.#entries.delete(key);
     this.#entries.set(key, { value, untilMs });
-    dropOldest(this.#entries, this.#most);
+    dropOldest(this.#entries, this.#maxEntries);
   }
 
-  /** Takes out an entry. @returns its value, unless it has ended */
+  /** Removes an entry. @returns its value, unless it has ended */
   take(key: string, nowMs: number): Value | undefined {
     const entry = this.#entries?.get(key);
     this.#entries?.delete(key);
@@ -31,33 +30,28 @@ export class ExpiringMap<Value> {
     this.#entries?.delete(key);
   }
 
-  /** Takes out all entries whose value is such. */
-  deleteWhere(isSuch: (value: Value) => boolean): void {
-    for (const [key, { value }] of this.#entries ?? []) if (isSuch(value)) this.#entries?.delete(key);
+  deleteWhere(matches: (value: Value) => boolean): void {
+    for (const [key, { value }] of this.#entries ?? []) if (matches(value)) this.#entries?.delete(key);
   }
 
   clear(): void {
     this.#entries = undefined;
   }
 
-  /** Entries that have not ended; those that have are forgotten. */
+  /** Drops the entries that have ended. @returns the number of the others */
   count(nowMs: number): number {
     for (const [key, { untilMs }] of this.#entries ?? []) if (untilMs <= nowMs) this.#entries?.delete(key);
     return this.#entries?.size ?? 0;
   }
 
-  /** When the first entry ends; undefined without any. */
   firstEndMs(nowMs: number): number | undefined {
     if (this.count(nowMs) === 0) return undefined;
     return Math.min(...[...(this.#entries?.values() ?? [])].map(({ untilMs }) => untilMs));
   }
 }
 
-/** Takes the oldest entry out of a map, or a set, that has got one too many. */
-export function dropOldest<Key>(entries: { readonly size: number; keys(): Iterable<Key>; delete(key: Key): boolean }, most: number): void {
-  if (entries.size <= most) return;
-  for (const oldest of entries.keys()) {
-    entries.delete(oldest);
-    return;
-  }
+/** Removes the oldest entry of a map or a set that has one too many. */
+export function dropOldest<Key>(entries: { readonly size: number; keys(): Iterable<Key>; delete(key: Key): boolean }, max: number): void {
+  const [oldest] = entries.size > max ? entries.keys() : [];
+  if (oldest !== undefined) entries.delete(oldest);
 }

@@ -5,21 +5,20 @@ export interface Expression {
   matches(text: string): boolean;
 }
 
-/** Longest expression that is taken, in characters. */
-const longestExpressionCharacters = 4096;
+const maxCharacters = 4096;
 
 /**
  * Compiles an expression: a glob (`*.pdf`, `g/*.pdf/`), alternatives of globs (`a | b`), a regular expression
  * (`e/RE/flags`, `m/RE/flags`), or one of these after `!`. Globs ignore case and match the whole text; regular
- * expressions are searched anywhere. Matching takes linear time, whatever the text: a remote party controls it.
+ * expressions are searched anywhere. Matching takes linear time, as a remote party chooses the text.
  *
- * @param of texts have lines, which `.` of a regular expression does not go beyond; in a path or a name no spelling evades a rule: a line
- *   break is one character among others, and `ö` in two characters (Unicode's decomposed form, which macOS writes) is `ö` in one
+ * @param of `.` of a regular expression does not match a line break in texts. In paths it does, and `ö` in two characters (Unicode's
+ *   decomposed form, which macOS writes) equals `ö` in one, so that no spelling evades a rule
  * @throws ServiceError `bad-request` saying what is wrong
  */
 export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts'): Expression {
-  const trimmed = wanted(source);
-  if (trimmed.length > longestExpressionCharacters) throw new ServiceError('bad-request', 'The expression is too long.');
+  const trimmed = trimmedOrThrow(source);
+  if (trimmed.length > maxCharacters) throw new ServiceError('bad-request', 'The expression is too long.');
   if (of === 'paths') {
     const composed = compileComposed(trimmed.normalize('NFC'), true);
     return { matches: (text) => composed.matches(text.normalize('NFC')) };
@@ -29,7 +28,7 @@ export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts
 
 function compileComposed(trimmed: string, dotMatchesAll: boolean): Expression {
   if (trimmed.startsWith('!')) {
-    const inner = compileComposed(wanted(trimmed.slice(1)), dotMatchesAll);
+    const inner = compileComposed(trimmedOrThrow(trimmed.slice(1)), dotMatchesAll);
     return { matches: (text) => !inner.matches(text) };
   }
   if (/^[em]\//.test(trimmed)) return { matches: compileRegularExpression(trimmed, dotMatchesAll) };
@@ -41,8 +40,7 @@ function compileComposed(trimmed: string, dotMatchesAll: boolean): Expression {
   return { matches: (text) => alternatives.some((matches) => matches(text)) };
 }
 
-/** @throws ServiceError `bad-request` when there is nothing */
-function wanted(source: string): string {
+function trimmedOrThrow(source: string): string {
   const trimmed = source.trim();
   if (trimmed === '') throw new ServiceError('bad-request', 'The expression is empty.');
   return trimmed;
@@ -53,7 +51,7 @@ function compileRegularExpression(text: string, dotMatchesAll: boolean): (input:
   if (end < 2) throw new ServiceError('bad-request', 'A regular expression is written e/RE/ or e/RE/i.');
   const flags = text.slice(end + 1);
   if (!/^i?$/.test(flags)) throw new ServiceError('bad-request', `The flag "${flags}" is not known; "i" ignores case.`);
-  // A large engine, loaded with the first regular expression: most expressions are globs. `require`, as expressions are compiled at once.
+  // A large engine, needed by regular expressions alone; `require`, as compiling is synchronous.
   const { RE2JS } = require('re2js') as typeof import('re2js');
   try {
     const pattern = RE2JS.compile(text.slice(2, end), (flags === 'i' ? RE2JS.CASE_INSENSITIVE : 0) | (dotMatchesAll ? RE2JS.DOTALL : 0));
@@ -91,7 +89,7 @@ type Token =
   | { kind: 'some' }
   | { kind: 'class'; negated: boolean; ranges: [string, string][] };
 
-/** Capitals first: `ς` and `σ` are one Σ, `ſ` and `s` one S. But `ı` is no `i`, though its capital is I. */
+/** Goes by the capital: `ς` and `σ` are one Σ, `ſ` and `s` one S. But `ı` is not `i`, though its capital is I. */
 function foldOne(character: string): string {
   const lower = (character === 'ı' ? character : character.toUpperCase()).toLowerCase();
   if (lower.length === character.length) return lower;
@@ -105,7 +103,7 @@ function fold(text: string): string {
   return Array.from(text, foldOne).join('');
 }
 
-function tokensOf(glob: string): Token[] {
+function parseGlob(glob: string): Token[] {
   const tokens: Token[] = [];
   for (let index = 0; index < glob.length; ) {
     const character = String.fromCodePoint(glob.codePointAt(index) as number);
@@ -157,17 +155,17 @@ function compareCodePoints(a: string, b: string): number {
 }
 
 /**
- * Compiles one glob. The commonest shapes (literal texts and `*`) need no automaton; the rest is
- * matched by remembering only the last `*`, which takes no more than text length × glob length steps.
+ * Compiles one glob. Literal texts and `*` need no automaton; others are matched by going back to the last `*` alone, in at most text
+ * length × glob length steps.
  */
 function compileGlob(glob: string): (text: string) => boolean {
-  const tokens = tokensOf(glob);
+  const tokens = parseGlob(glob);
   if (tokens.length === 1 && tokens[0]?.kind === 'some') return () => true;
   if (tokens.every((token) => token.kind === 'literal' || token.kind === 'some')) return literalRuns(tokens);
   return (text) => matchTokens(tokens, Array.from(text));
 }
 
-/** Literal texts between stars: each is found behind the one before, in linear time for each (a remote party sends the text). */
+/** Finds each literal text between stars behind the one before, in linear time. */
 function literalRuns(tokens: readonly Token[]): (text: string) => boolean {
   const runs: string[] = [''];
   for (const token of tokens) {

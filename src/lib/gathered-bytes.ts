@@ -1,7 +1,7 @@
-/** So many pieces are put together: each costs some hundred bytes, and the other side may send single ones. */
+/** Each piece costs some hundred bytes, and the other side may send single bytes. */
 const maxPieces = 1024;
 
-/** Puts together what comes in pieces, in memory that does not grow with their number. */
+/** Joins bytes that come in pieces, in memory that does not grow with the number of pieces. */
 export class GatheredBytes {
   readonly #blocks: Buffer[] = [];
   #pieces: Buffer[] = [];

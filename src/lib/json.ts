@@ -1,7 +1,7 @@
 /** Deepest nesting of JSON from outside, in lists and objects one inside the other (docs/spec/http.md#bad-input). */
 export const deepestJson = 64;
 
-/** JSON that nests too deep, or holds too many values, for what it is to be. */
+/** JSON that nests too deep or holds too many values. */
 export class JsonLimitError extends Error {}
 
 interface JsonLimits {
@@ -12,18 +12,17 @@ interface JsonLimits {
 }
 
 /**
- * Parses JSON from outside. What code does with the value later may recurse: `JSON.stringify` ends in an exhausted stack at
- * some thousand levels, which `JSON.parse` itself takes.
+ * Parses JSON from outside. `JSON.parse` takes some thousand levels, which exhaust the stack of code that recurses, such as `JSON.stringify`.
  *
  * @throws JsonLimitError above the limits
- * @throws SyntaxError for what is no JSON
+ * @throws SyntaxError for a text that is not JSON
  */
 export function parseJson(text: string, { deepest = deepestJson, maxValues = Number.POSITIVE_INFINITY }: JsonLimits = {}): unknown {
   if (maxValues !== Number.POSITIVE_INFINITY || hasManyBrackets(text, deepest)) checkLimits(text, deepest, maxValues);
   return JSON.parse(text);
 }
 
-/** What has no more opening brackets than levels are allowed, those in texts included, needs no closer look: most JSON. */
+/** Whether there are more opening brackets, those in texts included, than levels are allowed. Most JSON has fewer and needs no more checks. */
 function hasManyBrackets(text: string, limit: number): boolean {
   let count = 0;
   for (const bracket of '[{')
@@ -56,19 +55,18 @@ function checkLimits(text: string, deepest: number, maxValues: number): void {
   }
 }
 
-/** The place of the quotation mark that ends a text. */
+/** Finds the quotation mark that ends a text. */
 function endOfText(json: string, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
   return at;
 }
 
-/** Whether a value is an object as JSON has it: no list, and not null. */
+/** Whether a value is a JSON object: neither a list nor null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a text is JSON. */
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text);

@@ -1,7 +1,7 @@
-/** Most lines that are compared one by one; longer texts are shown as removed and added whole. */
+/** Longer texts are shown as removed and added whole. */
 const maxLines = 2000;
 
-/** The lines that differ: `-` for those of the first text alone, `+` for those of the second. */
+/** Lists the lines that differ: `-` for lines of the first text, `+` for lines of the second. */
 export function lineDiff(before: string, after: string): string[] {
   const a = before.split('\n');
   const b = after.split('\n');

@@ -7,13 +7,13 @@ export function writeKeyValueList(items: readonly { key: string; value: string }
 
 /**
  * Splits a comma-separated list with the quoting of RFC 4180: an item in double quotes may hold commas, and quotes
- * doubled. Blanks around items are dropped; empty items stay (the caller decides).
+ * doubled. Blanks around items are dropped; empty items stay.
  *
  * @throws ServiceError `metadata-invalid` when a quote is not closed or stands in the middle of an item
  */
 export function parseList(text: string): string[] {
   const items: string[] = [];
-  // Each alternative begins with another character, so that the time is linear in the text, which a client sends.
+  // Each alternative begins with another character, so that the time is linear in the text of a client.
   const item = /[ \t]*(?:"((?:[^"]|"")*)"[ \t]*|([^",\t ][^",]*|))(?:,|$)/y;
   for (;;) {
     const match = item.exec(text);
@@ -29,7 +29,7 @@ export function parseList(text: string): string[] {
  * @throws ServiceError `metadata-invalid` for an item without `=`, an empty key, or bad quoting
  */
 export function parseKeyValueList(text: string): { key: string; value: string }[] {
-  // `key="a, b"` means the same as `"key=a, b"`: the opening quote moves in front of the key. What is quoted already is passed over.
+  // `key="a, b"` becomes `"key=a, b"`; items that are quoted as a whole stay.
   const normalised = text.replace(
     /"(?:[^"]|"")*"|(?<=^|,)([ \t]*)([^",=\s][^",=]*)=[ \t]*"((?:[^"]|"")*)"/g,
     (found, blanks, key, value) => (key === undefined ? found : `${blanks}"${key}=${value}"`),

@@ -2,32 +2,27 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { ServiceError, systemErrorCode } from './errors.ts';
 
-/**
- * Whether a request of HTTP/1.0 has a Transfer-Encoding, which HTTP/1.0 does not know: whoever stands in front may see its end elsewhere
- * (RFC 9112 §6.1).
- */
+/** Whether a request of HTTP/1.0 has a Transfer-Encoding, so that a proxy may see its end elsewhere (RFC 9112 §6.1). */
 export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string; headers: IncomingHttpHeaders }): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
 /**
- * Has Hono's adapter take a request whatever its head says. Of target, host and scheme it makes a URL, which nothing reads; what it cannot
- * make one of it would answer by itself, with an empty 400.
- *
- * @param incoming loses its target and its host: what is needed of them has been read
+ * Removes target and host, which have been read: Hono's adapter makes a URL of them, which nothing reads, and answers an empty 400 where it
+ * cannot.
  */
 export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
   incoming.url = '/';
   incoming.headers.host = '';
 }
 
-/** Connections that may wait to be accepted, where the system allows so many. */
+/** Connections that may wait to be accepted, if the system allows as many. */
 const backlog = 4096;
 
 /**
- * Has a service begin to accept connections.
+ * Begins to accept connections.
  *
- * @param onError told of faults from then on
+ * @param onError gets faults from then on
  * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
  */
 export function listen(
@@ -49,7 +44,7 @@ export function listen(
   });
 }
 
-/** The URL of what listens, with the port that the system chose for port 0; without a path. */
+/** The URL of a listening server without a path, with the port that the system chose for port 0. */
 export function serverUrl(scheme: string, server: Server): string {
   const { address, port } = server.address() as AddressInfo;
   return `${scheme}://${authority(address, port)}`;

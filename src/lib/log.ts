@@ -4,11 +4,11 @@ export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 export type LogFormat = 'pretty' | 'json';
 
-/** Facts beside a log message. Never secrets: see `maskedFields` for the net below. */
+/** Facts beside a log message, never secrets. */
 export type LogFields = Record<string, unknown>;
 
 export interface Log {
-  /** Whether `debug` writes anything, for callers who would have to work for it. */
+  /** Whether `debug` writes anything, for callers whose fields cost work. */
   readonly isDebug: boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -20,15 +20,15 @@ export interface LogOptions {
   level: LogLevel;
   format: LogFormat;
   clock: Clock;
-  /** Receives each finished line, newline included. */
+  /** Gets each finished line, newline included. */
   write: (line: string) => void;
   /** ANSI colours in the pretty format. */
   colour?: boolean;
-  /** Stand in every line. */
+  /** Fields of every line. */
   fields?: LogFields;
 }
 
-// A second net: whoever logs these by mistake still leaks nothing.
+// A second net, should a caller log these by mistake.
 const maskedFields = new Set(['password', 'authorization', 'cookie', 'set-cookie', 'session', 'token', 'content', 'secret']);
 
 const colours: Record<LogLevel, string> = { debug: '\u001b[2m', info: '\u001b[36m', warn: '\u001b[33m', error: '\u001b[31m' };
@@ -51,11 +51,7 @@ function fieldText(value: unknown): string {
   return /^[^\s"=]+$/.test(text) ? visible(text) : JSON.stringify(visible(text));
 }
 
-/**
- * A structured log of one line a message.
- *
- * @param options level, format, clock and where finished lines go
- */
+/** Creates a structured log of one line a message. */
 export function createLog(options: LogOptions): Log {
   const threshold = logLevels.indexOf(options.level);
   function line(level: LogLevel, message: string, fields: LogFields): string {
@@ -77,5 +73,5 @@ export function createLog(options: LogOptions): Log {
   return { isDebug: threshold === 0, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A log that keeps nothing, for code that runs outside a service (tests, one-shot commands). */
+/** A log that writes nothing, for tests and one-shot commands. */
 export const silentLog: Log = { isDebug: false, debug() {}, info() {}, warn() {}, error() {} };

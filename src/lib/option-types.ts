@@ -5,8 +5,8 @@ import { isHeaderName, isHeaderValue } from './headers/header-fields.ts';
 import { parseList } from './list-values.ts';
 
 /**
- * The types that options are made of. Each takes the text form and the natural YAML form (docs/spec/configuration.md#forms-of-values) and
- * gives one normalised value. Options share what they can of them, as each schema is made at every start.
+ * The types of options. Each takes the text form and the natural YAML form (docs/spec/configuration.md#forms-of-values) and gives one
+ * normalised value. Options share schemas, as each one costs time at every start.
  */
 
 /** Any text without `/` and `|`. */
@@ -43,12 +43,12 @@ export function integer(minimum: number, maximum: number) {
   return number(minimum, maximum).refine(Number.isInteger, 'must be a whole number');
 }
 
-/** Largest size that options take, in bytes: what a double counts exactly. */
+/** Largest size that options take, in bytes: a double counts up to it exactly. */
 export const largestSizeBytes = Number.MAX_SAFE_INTEGER;
 
 const scalarText = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
 
-/** Runs `read`; a `ServiceError` of it becomes an issue of the option. @returns undefined then */
+/** Runs `read`; its `ServiceError` becomes an issue of the option. @returns undefined then */
 export function readOrIssue<T>(context: z.core.$RefinementCtx, read: () => T): T | undefined {
   try {
     return read();
@@ -89,10 +89,10 @@ export function headerLines() {
       error: 'must be "Name: value" lines, or a map',
     })
     .transform((value, context): [string, string][] => {
-      const pairs = pairsOf(value);
+      const pairs = splitHeaders(value);
       for (const [index, [name, text]] of pairs.entries()) {
         if (text === undefined) context.addIssue({ code: 'custom', message: 'each line must be "Name: value"' });
-        // Neither the value nor such a name is shown: it may be a part of a secret.
+        // The name is not shown either: it may be a part of a secret.
         else if (!isHeaderName(name))
           context.addIssue({ code: 'custom', message: `what stands before ":" in header ${index + 1} is not a header name` });
         else if (!isHeaderValue(text))
@@ -102,7 +102,7 @@ export function headerLines() {
     });
 }
 
-function pairsOf(value: string | string[] | Record<string, string> | null): [string, string | undefined][] {
+function splitHeaders(value: string | string[] | Record<string, string> | null): [string, string | undefined][] {
   if (value === null) return [];
   if (typeof value === 'object' && !Array.isArray(value)) return Object.entries(value).map(([name, text]) => [name.trim(), text.trim()]);
   const lines = Array.isArray(value) ? value : value.split('\n');
@@ -115,7 +115,7 @@ function pairsOf(value: string | string[] | Record<string, string> | null): [str
     });
 }
 
-// They describe the connection and the framing of the message (RFC 9110 §7.6.1, RFC 9112 §6), which are ours.
+// The service sets the headers of connection and framing (RFC 9110 §7.6.1, RFC 9112 §6).
 const framingHeaders = new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 
 /** Headers for requests to a remote endpoint. */
@@ -133,7 +133,7 @@ export function headerNames() {
   return textList().refine((names) => names.every(isHeaderName), 'must be header names');
 }
 
-/** What a filter takes and what it leaves out: `a, b` or `!a, !b`. */
+/** A list of items to include or exclude: `a, b` or `!a, !b`. */
 export interface Filter<T> {
   include: T[];
   exclude: T[];
@@ -151,12 +151,12 @@ export function filterList() {
   return filter;
 }
 
-/** An expression (docs/spec/authentication.md#expressions), kept as text once it is known to parse. */
+/** An expression (docs/spec/authentication.md#expressions), which parses, as text. */
 export function expressionText() {
   return z.string().superRefine((text, context) => void readOrIssue(context, () => compileExpression(text)));
 }
 
-/** One or several http or https URLs, comma-separated or a list. Credentials in a URL are refused: they would show up in logs. */
+/** One or several http or https URLs, comma-separated or a list. Credentials in a URL are refused: logs would show them. */
 export function urlList() {
   return textList().superRefine((urls, context) => {
     if (urls.length === 0) context.addIssue({ code: 'custom', message: 'must name at least one URL' });

@@ -1,29 +1,25 @@
 import type { Clock } from './clock.ts';
 
-/** Counts what may happen too often to be told of each time: it is told of at most once a period, with how often it happened. */
+/** Counts occurrences that may be too frequent to be logged one by one: they are logged at most once a period, with their number. */
 export class ThrottledCount {
   readonly #clock: Clock;
   readonly #everyMs: number;
   #count = 0;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #reportedMs = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, everyMs: number) {
     this.#clock = clock;
     this.#everyMs = everyMs;
   }
 
-  /**
-   * It happened.
-   *
-   * @returns how often it has since it was last told of, this time included; undefined when it is not to be told of now
-   */
+  /** Counts one. @returns the number since the last report, this one included; undefined when none is due */
   record(): number | undefined {
     this.#count++;
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#toldMs < this.#everyMs) return undefined;
+    if (nowMs - this.#reportedMs < this.#everyMs) return undefined;
     const count = this.#count;
     this.#count = 0;
-    this.#toldMs = nowMs;
+    this.#reportedMs = nowMs;
     return count;
   }
 }
@@ -31,7 +27,7 @@ export class ThrottledCount {
 const slotMs = 5000;
 const slots = 12;
 
-/** How often something happened in the last minute. */
+/** Counts how often something happened in the last minute. */
 export class RateMeter {
   readonly #clock: Clock;
   readonly #counts = new Array<number>(slots).fill(0);

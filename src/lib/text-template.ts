@@ -1,4 +1,4 @@
-/** A template such as `{account.name} uploaded {data.path}`: literal text and variables in turn. */
+/** A template such as `{account.name} uploaded {data.path}`. */
 export interface TextTemplate {
   /** Names of the variables, as written. */
   readonly variables: readonly string[];
@@ -6,12 +6,12 @@ export interface TextTemplate {
    * Puts the values in. An unknown variable becomes empty text (docs/spec/delivery.md#templates).
    *
    * @param lookUp gives a variable's value by the name as written
-   * @param encode makes a value fit for its place; `before` is the literal text of the template in front of it
+   * @param encode escapes a value; `before` is the literal text of the template in front of it
    */
   render(lookUp: (name: string) => string | undefined, encode?: (value: string, name: string, before: string) => string): string;
 }
 
-// `{{` and `}}` are literal braces; a brace that opens no variable is a literal, too, so that JSON may stand in a template.
+// `{{` and `}}` are literal braces, and so is a brace that opens no variable: a template may be JSON.
 const token = /\{\{|\}\}|\{([\p{L}_][\p{L}\p{N}_.-]*)\}/gu;
 
 /** Parses a template; every text is one. */

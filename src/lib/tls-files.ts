@@ -16,8 +16,8 @@ function certificateBlocks(pem: string): string[] {
 }
 
 /**
- * The pairs that two files hold: one, or one for each key, whose chain begins with its own certificate. A key without a certificate
- * has the whole text beside it, for whoever checks the pair to refuse.
+ * Splits two files into pairs of a chain and its key. With several keys each chain begins with the certificate of its key; a key without
+ * one gets the whole text, which a check refuses.
  *
  * @param certificates text of `tls_certificate_path`
  * @param keys text of `tls_key_path`
@@ -39,12 +39,11 @@ function belongTogether(certificate: string, key: string): boolean {
   try {
     return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
   } catch {
-    // What does not parse belongs to nothing.
     return false;
   }
 }
 
-/** Something wrong with files of TLS. Errors make them unusable; with a warning TLS runs, though clients may refuse it. */
+/** A fault of TLS files. An error makes them unusable; with a warning TLS runs, though clients may refuse it. */
 export interface TlsFault {
   severity: 'error' | 'warning';
   code: 'tls-unusable' | 'tls-mismatch' | 'tls-expired' | 'tls-expires-soon' | 'tls-chain' | 'tls-weak';
@@ -56,7 +55,7 @@ export interface TlsFault {
 
 const dayMs = 86_400_000;
 
-/** How long before its end a certificate is reported. */
+/** Days before its end when a certificate is reported. */
 const soonDays = 30;
 
 /** Keys below this can be broken, or are refused by clients (NIST SP 800-131A, CA/Browser Forum 6.1.5). */
@@ -67,28 +66,28 @@ const weakCurves = new Set(['secp112r1', 'secp128r1', 'secp160r1', 'prime192v1',
 const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a864886f70d010104'].map((hex) => Buffer.from(hex, 'hex'));
 
 /**
- * What is wrong with certificates and keys: each chain parses, fits together and is valid now, and each key belongs to its certificate.
+ * Checks that each chain parses, fits together and is valid now, and that each key belongs to its certificate.
  *
  * @param certificates text of the certificates' file
- * @param keys text of the keys' file; undefined for one that cannot be read, which is not looked at then
+ * @param keys text of the keys' file; undefined skips the checks of keys
  * @param nowMs Unix time in milliseconds
  */
 export function checkTlsPairs(certificates: string, keys: string | undefined, nowMs: number): TlsFault[] {
   return tlsPairs(certificates, keys ?? '').flatMap((pair) => {
-    const { chain, faults } = certificatesOf(pair.certificate, 'certificate');
+    const { chain, faults } = parseCertificates(pair.certificate, 'certificate');
     if (faults.length > 0) return faults;
-    return [...faultsOfChain(chain, nowMs), ...(keys === undefined ? [] : faultsOfKey(pair))];
+    return [...checkChain(chain, nowMs), ...(keys === undefined ? [] : checkKey(pair))];
   });
 }
 
-/** What is wrong with certificates of authorities. @param nowMs Unix time in milliseconds */
+/** Checks certificates of authorities. @param nowMs Unix time in milliseconds */
 export function checkAuthorities(pem: string, nowMs: number): TlsFault[] {
-  const { chain, faults } = certificatesOf(pem, 'authorities');
-  return [...faults, ...(faults.length > 0 ? [] : chain.flatMap((certificate) => faultsOfTime(certificate, 'authorities', nowMs)))];
+  const { chain, faults } = parseCertificates(pem, 'authorities');
+  return faults.length > 0 ? faults : chain.flatMap((certificate) => checkTime(certificate, 'authorities', nowMs));
 }
 
-/** The certificates of a PEM text; each one that does not parse is a fault. */
-function certificatesOf(pem: string, file: TlsFault['file']): { chain: X509Certificate[]; faults: TlsFault[] } {
+/** Parses the certificates of a PEM text; each one that does not parse is a fault. */
+function parseCertificates(pem: string, file: TlsFault['file']): { chain: X509Certificate[]; faults: TlsFault[] } {
   const blocks = certificateBlocks(pem);
   if (blocks.length === 0) {
     const isKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem);
@@ -107,9 +106,9 @@ function certificatesOf(pem: string, file: TlsFault['file']): { chain: X509Certi
   return { chain, faults };
 }
 
-function faultsOfChain(chain: readonly X509Certificate[], nowMs: number): TlsFault[] {
+function checkChain(chain: readonly X509Certificate[], nowMs: number): TlsFault[] {
   return chain.flatMap((certificate, index) => {
-    const faults = [...faultsOfTime(certificate, 'certificate', nowMs), ...faultsOfStrength(certificate)];
+    const faults = [...checkTime(certificate, 'certificate', nowMs), ...checkStrength(certificate)];
     const next = chain[index + 1];
     if (next && !certificate.checkIssued(next))
       faults.push(warning('tls-chain', 'certificate', `certificate ${index + 2} of the file did not issue certificate ${index + 1}`));
@@ -117,7 +116,7 @@ function faultsOfChain(chain: readonly X509Certificate[], nowMs: number): TlsFau
   });
 }
 
-function faultsOfTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: number): TlsFault[] {
+function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: number): TlsFault[] {
   const name = certificate.subject.split('\n').at(-1) ?? '';
   const fromMs = Date.parse(certificate.validFrom);
   const toMs = Date.parse(certificate.validTo);
@@ -129,7 +128,7 @@ function faultsOfTime(certificate: X509Certificate, file: TlsFault['file'], nowM
   return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
 }
 
-function faultsOfStrength(certificate: X509Certificate): TlsFault[] {
+function checkStrength(certificate: X509Certificate): TlsFault[] {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = certificate.publicKey;
   const bits = details?.modulusLength ?? 0;
   const faults: string[] = [];
@@ -137,20 +136,20 @@ function faultsOfStrength(certificate: X509Certificate): TlsFault[] {
     faults.push(`the key has ${bits} bits; use RSA with ${leastRsaBits} bits or more, or an elliptic curve`);
   if (details?.namedCurve && weakCurves.has(details.namedCurve))
     faults.push(`the curve ${details.namedCurve} is too small; use prime256v1 or larger`);
-  // A root's own signature is not checked by anybody.
+  // Nobody checks the signature of a root.
   const isRoot = certificate.checkIssued(certificate) && certificate.ca;
   if (!isRoot && weakSignatures.some((identifier) => certificate.raw.includes(identifier)))
     faults.push('the certificate is signed with SHA-1 or MD5; clients refuse it');
   return faults.map((message) => warning('tls-weak', 'certificate', message));
 }
 
-function faultsOfKey({ certificate, key }: TlsPair): TlsFault[] {
+function checkKey({ certificate, key }: TlsPair): TlsFault[] {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(key)) {
     const hint = 'openssl pkey -in KEY -out PLAIN decrypts it';
     return [{ ...unusable('key', 'the key is encrypted with a passphrase'), hint }];
   }
   try {
-    // TLS itself takes a certificate and a key of different kinds, and then fails at every handshake.
+    // TLS takes a certificate and a key of different kinds, and then fails at every handshake.
     if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
       return [{ severity: 'error', code: 'tls-mismatch', file: 'key', message: 'the key does not belong to the certificate' }];
   } catch (error) {

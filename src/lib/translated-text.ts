@@ -1,10 +1,10 @@
-/** A text for people: with `{name}` places, or one form for each plural that the language has. */
+/** A text with `{name}` placeholders, or one form for each plural of the language. */
 export type Text = string | { readonly one: string; readonly other: string };
 
-/** Values of the places of a text; `count` chooses the plural form. */
+/** Values of the placeholders; `count` chooses the plural form. */
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** Whether a count takes the form for one, in the languages that pages have: `Intl.PluralRules` would hold up the start of a page. */
+/** Whether a count takes the form for one, in the languages of the pages. `Intl.PluralRules` would delay a page. */
 function isOne(language: string, count: number): boolean {
   return count === 1 || (count === 0 && language === 'fr');
 }
@@ -16,9 +16,9 @@ function isOne(language: string, count: number): boolean {
  */
 export function fillText(language: string, text: Text, values: TextValues = {}): string {
   const form = typeof text === 'string' ? text : isOne(language, Number(values.count)) ? text.one : text.other;
-  return form.replace(/\{([a-z]+)\}/g, (place, name: string) => {
+  return form.replace(/\{([a-z]+)\}/g, (placeholder, name: string) => {
     const value = values[name];
-    if (value === undefined) return place;
+    if (value === undefined) return placeholder;
     return typeof value === 'number' ? value.toLocaleString(language) : value;
   });
 }

@@ -29,7 +29,7 @@ export function checkMemberName(name: string): void {
 }
 
 /**
- * Checks a member name that is about to be made. One that is on disk already stays within reach.
+ * Checks the name of a new member; existing ones with such names stay within reach.
  *
  * @throws ServiceError `name-invalid` for a name with control characters (U+0000 to U+001F, U+007F)
  */
@@ -37,20 +37,16 @@ export function checkNewName(name: string): void {
   if (/[\u0000-\u001f\u007f]/.test(name)) throw new ServiceError('name-invalid', 'A new name must not contain control characters.');
 }
 
-/**
- * Builds a virtual path from decoded segments.
- *
- * @throws ServiceError `name-invalid` when a segment is no member name
- */
+/** Builds a virtual path from decoded segments. @throws ServiceError `name-invalid` as `checkMemberName` */
 export function pathFromSegments(segments: readonly string[]): VirtualPath {
   for (const segment of segments) checkMemberName(segment);
   return `/${segments.join('/')}` as VirtualPath;
 }
 
 /**
- * Reads a virtual path as configuration writes it (`/shared/in`, a trailing slash is fine).
+ * Parses a virtual path of the configuration (`/shared/in`, with or without a trailing slash).
  *
- * @throws ServiceError `name-invalid` when it is not absolute or has a segment that is no name
+ * @throws ServiceError `name-invalid` when it is not absolute, and as `checkMemberName`
  */
 export function parseVirtualPath(text: string): VirtualPath {
   if (!text.startsWith('/')) throw new ServiceError('name-invalid', `"${text}" must begin with "/".`);

@@ -1,12 +1,12 @@
 import { Composer, type CST, type Document, isCollection, isMap, isNode, isPair, isScalar, Lexer, LineCounter, Parser } from 'yaml';
 
-/** Nesting beyond this is no configuration, and could exhaust the stack: lists and maps in one another, the outermost not counted. */
+/** Deepest nesting of lists and maps below the outermost one; more could exhaust the stack. */
 export const deepestNesting = 32;
 
-/** More references to anchors than this are no configuration: to find each anchor takes a look at all of them. */
+/** References to anchors at most: each one is a search through all anchors. */
 const maxAliases = 1000;
 
-/** What is wrong with a text, and where. */
+/** A problem of a text and its position. */
 export interface YamlProblem {
   code: 'syntax' | 'duplicate-key' | 'shape' | 'aliases';
   message: string;
@@ -14,17 +14,14 @@ export interface YamlProblem {
   column: number;
 }
 
-/** A parsed text; there is a document when there are no problems. */
+/** A parsed text, with a document when there are no problems. */
 export interface ParsedYaml {
   document: Document.Parsed | undefined;
   lines: LineCounter;
   problems: YamlProblem[];
 }
 
-/**
- * Parses YAML or JSON, in time that is linear in its size: what nests too deep is refused before anything works on it by
- * recursion, and keys that stand twice are found in one look.
- */
+/** Parses YAML or JSON in time that is linear in its size. Too deep nesting is refused before anything recurses into it. */
 export function parseYaml(text: string): ParsedYaml {
   const lines = new LineCounter();
   const problem = (code: YamlProblem['code'], message: string, offset: number): YamlProblem => {
@@ -36,7 +33,7 @@ export function parseYaml(text: string): ParsedYaml {
     lines,
     problems: [problem(code, message, offset)],
   });
-  const tokens = tokensOf(text, lines);
+  const tokens = parseTokens(text, lines);
   if (!Array.isArray(tokens)) return refused(tokens.code, tokens.message, tokens.offset);
   const [document, second] = new Composer({ prettyErrors: false, uniqueKeys: false, merge: true, stringKeys: true }).compose(
     tokens,
@@ -51,7 +48,7 @@ export function parseYaml(text: string): ParsedYaml {
   return { document: problems.length === 0 ? document : undefined, lines, problems };
 }
 
-/** A message of the parser without what it cites of the text, which may be a part of a secret. */
+/** Removes from a message of the parser the parts that it cites of the text: they may be secret. */
 function withoutSource(message: string): string {
   const cited =
     /^(Unresolved tag|Unresolved alias \(.*?\)|Block scalar header includes extra characters|Not a YAML token|Not a valid tag|Could not resolve tag|Unsupported YAML version|Unknown directive|Invalid escape sequence|Verbatim tags aren't resolved|Unexpected [\w-]+ token in YAML \w+|The tag has no suffix)(?!\w).*$/s;
@@ -79,8 +76,8 @@ export function readPlainYaml(text: string): unknown {
   return document && plainValue(document);
 }
 
-/** Reads the tokens, whose parser recurses itself. @returns where it nests too deep or has an alias too many, instead */
-function tokensOf(text: string, lines: LineCounter): CST.Token[] | { code: 'shape' | 'aliases'; message: string; offset: number } {
+/** Parses the tokens, by a parser that recurses itself. @returns the problem instead, where it nests too deep or has an alias too many */
+function parseTokens(text: string, lines: LineCounter): CST.Token[] | { code: 'shape' | 'aliases'; message: string; offset: number } {
   const parser = new Parser(lines.addNewLine);
   const tokens: CST.Token[] = [];
   let aliases = 0;
@@ -89,7 +86,7 @@ function tokensOf(text: string, lines: LineCounter): CST.Token[] | { code: 'shap
     for (const token of parser.next(lexeme)) tokens.push(token);
     if (lexeme.startsWith('*') && ++aliases > maxAliases)
       return { code: 'aliases', message: `There are more than ${maxAliases} aliases.`, offset: parser.offset - lexeme.length };
-    // Document and scalar are no levels.
+    // Document and scalar do not count as levels.
     if (parser.stack.length > deepestNesting && parser.stack.filter((token) => 'items' in token).length > deepestNesting + 1)
       return { code: 'shape', message: `The file nests deeper than ${deepestNesting} levels.`, offset: parser.offset - lexeme.length };
   }
@@ -97,7 +94,7 @@ function tokensOf(text: string, lines: LineCounter): CST.Token[] | { code: 'shap
   return tokens;
 }
 
-/** Where keys stand that their map has already. */
+/** Yields the offsets of keys that their map has already. */
 function* repeatedKeys(node: unknown): Generator<number> {
   if (isPair(node)) {
     yield* repeatedKeys(node.key);
@@ -114,7 +111,7 @@ function* repeatedKeys(node: unknown): Generator<number> {
   }
 }
 
-/** Finds keys of maps that have many: each map is looked through once. */
+/** Finds keys of large maps: each map is indexed once. */
 export class KeyIndex {
   readonly #pairs = new WeakMap<object, Map<string, { key: unknown; value: unknown }>>();
 

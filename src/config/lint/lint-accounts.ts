@@ -9,7 +9,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { homeOptionsInForce } from './lint-homes.ts';
 
-/** Stands for any text while two globs are compared; no path of a configuration has it. */
+/** Stands for any text in a comparison of two globs; no path of a configuration contains it. */
 const anything = '\ue000';
 
 /** A glob of a rule that may make later rules unreachable. */
@@ -19,8 +19,8 @@ interface Cover {
 }
 
 /**
- * The rules of one list so far, asked whether they leave a later one anything. They are found by what their globs begin or end
- * with, so that a list may be long.
+ * The earlier rules of one list, which knows the rules that hide a later one. They are indexed by the begin or the end of their globs, as
+ * lists may be long.
  */
 class EarlierRules {
   readonly #expressions: string[] = [];
@@ -28,11 +28,11 @@ class EarlierRules {
   readonly #byPrefix = new Map<string, Cover[]>();
   readonly #bySuffix = new Map<string, Cover[]>();
 
-  /** Adds the next rule. @returns what takes all that it could match, as text */
+  /** Adds the next rule. @returns the rules that match all that it could match, as text */
   add(expression: string): string | undefined {
     const single = this.#firstThatCovers(expression);
     const together = single === undefined ? this.#coveredTogether(expression) : undefined;
-    // What a rule takes that is taken itself, the other takes, too; but for "?.csv", which "*.csv" takes and "/*.csv" does not.
+    // A hidden rule hides nothing that the other does not; but "*.csv" hides "?.csv", and "/*.csv" does not.
     const isNeeded = single === undefined || (/(?:^|\|)\s*(?:g\/)?\*/.test(expression) && !this.#orders.has(normalised(expression)));
     if (isNeeded) this.#index(expression);
     return single === undefined ? together : this.#expressions[single];
@@ -41,8 +41,8 @@ class EarlierRules {
   #index(expression: string): void {
     const order = this.#expressions.push(expression) - 1;
     if (!this.#orders.has(normalised(expression))) this.#orders.set(normalised(expression), order);
-    const globs = alternativesOf(expression) ?? [];
-    // A class or `?` takes less than the character that stands for anything.
+    const globs = splitGlobs(expression) ?? [];
+    // A class or `?` matches less than `anything`.
     if (!globs.some((glob) => /[?[]/.test(glob))) for (const glob of globs) this.#indexGlob(glob, order);
   }
 
@@ -60,9 +60,9 @@ class EarlierRules {
   #firstThatCovers(expression: string): number | undefined {
     const equal = this.#orders.get(normalised(expression));
     const orders = equal === undefined ? [] : [equal];
-    const globs = alternativesOf(expression);
+    const globs = splitGlobs(expression);
     if (globs && !globs.some((glob) => glob.includes('['))) {
-      const [first, ...others] = globs.map((glob) => new Set(this.#coversOf(glob)));
+      const [first, ...others] = globs.map((glob) => new Set(this.#findCovers(glob)));
       orders.push(...[...(first ?? [])].filter((order) => others.every((other) => other.has(order))));
     }
     return orders.sort((a, b) => a - b)[0];
@@ -70,7 +70,7 @@ class EarlierRules {
 
   /** Several rules that together match all that an expression does. @returns them, as text */
   #coveredTogether(expression: string): string | undefined {
-    const globs = alternativesOf(expression);
+    const globs = splitGlobs(expression);
     if (!globs || globs.length < 2) return undefined;
     const covering = globs.map((glob) => this.#firstThatCovers(glob));
     if (covering.includes(undefined)) return undefined;
@@ -82,7 +82,7 @@ class EarlierRules {
    * wildcard can only be taken by a `*`, which takes anything. Classes and regular expressions count only when they are the
    * same text.
    */
-  #coversOf(glob: string): number[] {
+  #findCovers(glob: string): number[] {
     const sample = glob.replace(/\*+/g, anything).replaceAll('?', anything);
     // Every virtual path begins with "/", so "*.csv" is "/*.csv"; "*" alone also matches "/" itself.
     const samples = glob.startsWith('*') && glob !== '*' ? [sample, `/${sample}`] : [sample];
@@ -103,7 +103,7 @@ function normalised(expression: string): string {
   return expression.trim().toLowerCase();
 }
 
-function alternativesOf(expression: string): string[] | undefined {
+function splitGlobs(expression: string): string[] | undefined {
   const text = expression.trim();
   const glob = /^g\/([\s\S]*)\/$/.exec(text)?.[1];
   if (glob !== undefined) return [glob];
@@ -111,32 +111,21 @@ function alternativesOf(expression: string): string[] | undefined {
   return text.split('|').map((part) => part.trim());
 }
 
-/** Permissions that grant more than they look like, rules that nothing reaches, and virtual folders that hide each other or show the same files twice. */
+/** Finds permissions that grant more than they seem to, unreachable rules, and virtual folders that hide each other or show files twice. */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),
     ...Object.entries(config.accounts).map(([name, account]) => ({ path: ['accounts', name], ...account })),
   ];
-  for (const [uuid, group] of Object.entries(config.groups)) {
-    if (group.permissions === permissionsOfEmptyList)
-      report(
-        'warning',
-        'permissions-empty',
-        ['groups', uuid, 'permissions'],
-        '[] is the default, [[allow-full-control]]; [[]] grants nothing',
-      );
-  }
+  const emptyHint = '[] is the default, [[allow-full-control]]; [[]] grants nothing';
+  for (const [uuid, group] of Object.entries(config.groups))
+    if (group.permissions === permissionsOfEmptyList) report.warning('permissions-empty', ['groups', uuid, 'permissions'], emptyHint);
   for (const { path, permissions, virtual_folders, home_folder_path } of holders) {
     const earlier = new EarlierRules();
     for (const [index, { expression }] of (permissions?.rules ?? []).entries()) {
       const cover = earlier.add(expression);
       if (cover !== undefined)
-        report(
-          'warning',
-          'rule-unreachable',
-          [...path, 'permissions', index + 1],
-          `"${expression}" is never reached: "${cover}" comes first`,
-        );
+        report.warning('rule-unreachable', [...path, 'permissions', index + 1], `"${expression}" is never reached: "${cover}" comes first`);
     }
     lintVirtualFolders(virtual_folders ?? [], home_folder_path ?? '', path, report);
   }
@@ -148,31 +137,26 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   for (const [index, [virtualPath, realPath]] of folders.entries()) {
     const at = [...path, 'virtual_folders', index];
     const name = `/${virtualPath.split('/').filter(Boolean).join('/')}`;
-    if (virtual.has(name)) report('error', 'virtual-folder-overlap', at, `"${name}" is there twice`);
+    if (virtual.has(name)) report.error('virtual-folder-overlap', at, `"${name}" is there twice`);
     virtual.set(name, index);
     const folder = resolve(realPath);
     const other = real.find((candidate) => isWithin(folder, candidate.realPath) || isWithin(candidate.realPath, folder));
-    if (other)
-      report(
-        'warning',
-        'virtual-folder-overlap',
-        at,
-        `${folder} is also seen below "${other.virtualPath}"; a permission rule for one path does not hold for the other`,
-      );
+    const effect = 'a permission rule for one path does not hold for the other';
+    if (other) report.warning('virtual-folder-overlap', at, `${folder} is also seen below "${other.virtualPath}"; ${effect}`);
     real.push({ virtualPath: name, realPath: folder });
   }
 }
 
-/** Accounts that cannot log in, and accounts that nobody asks for. */
+/** Finds accounts that cannot log in, and accounts that no method asks for. */
 export function lintAccounts(config: Config, report: Report): void {
   const methods = Object.values(config.authentications);
   const hasApplication = methods.length === 0 || methods.some((method) => method.enabled && method.type === 'application');
   const names = Object.keys(config.accounts);
   if (names.length > 0 && !hasApplication)
-    report('warning', 'accounts-unused', ['accounts'], 'no enabled authentication method of type application asks for these accounts');
+    report.warning('accounts-unused', ['accounts'], 'no enabled authentication method of type application asks for these accounts');
   for (const [name, account] of Object.entries(config.accounts)) {
     const path = ['accounts', name];
-    const unusable = (why: string, at = path) => report('warning', 'account-unusable', at, why);
+    const unusable = (why: string, at = path) => report.warning('account-unusable', at, why);
     const hasKeys = (account.ssh_keys?.length ?? 0) > 0;
     const hasCertificates = (account.certificates?.length ?? 0) > 0;
     if (!account.password && !hasKeys && !hasCertificates)
@@ -184,7 +168,7 @@ export function lintAccounts(config: Config, report: Report): void {
       const fault = keyLineFault(line);
       if (fault !== undefined) unusable(fault, [...path, 'ssh_keys', index as never]);
     }
-    const group = groupOf(config, account.group);
+    const group = findGroup(config, account.group);
     if (group && !group.enabled && account.enabled) unusable(`the group "${account.group}" is disabled`, [...path, 'group']);
     if (group !== null && homeOptionsInForce(config, account, account.group).home_folder_path === '')
       unusable(`${noHomeFolder(account.group)}; the login fails`);
@@ -192,7 +176,7 @@ export function lintAccounts(config: Config, report: Report): void {
 }
 
 /** @returns undefined for the default group that is not configured, null for a group that does not exist */
-function groupOf(config: Config, uuid: string): GroupConfiguration | undefined | null {
+function findGroup(config: Config, uuid: string): GroupConfiguration | undefined | null {
   if (Object.hasOwn(config.groups, uuid)) return config.groups[uuid];
   return uuid === defaultGroupUuid ? undefined : null;
 }

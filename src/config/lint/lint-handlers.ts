@@ -12,7 +12,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/schema.ts';
 
-/** Handlers that can never fire, filters and templates that ask for what no wanted event has, options without effect. */
+/** Finds handlers that can never fire, filters and templates that name data of no wanted event, and options without effect. */
 export function lintHandlers(config: Config, report: Report): void {
   const known = knownNames(config);
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
@@ -21,10 +21,10 @@ export function lintHandlers(config: Config, report: Report): void {
     const wanted = wantedEvents(handler);
     if (wanted.length === 0) {
       const option = handler.target.include.length > 0 || handler.target.exclude.length > 0 ? 'target' : 'groups';
-      report('warning', 'handler-never', at(option), 'no event is in target and in groups; the handler can never fire');
+      report.warning('handler-never', at(option), 'no event is in target and in groups; the handler can never fire');
       continue;
     }
-    lintWho(handler, wanted, at, report);
+    lintAccountFilters(handler, wanted, at, report);
     lintNames(known, handler, at, report);
     lintDataFilter(config, handler, wanted, at, report);
     lintTemplates(handler, wanted, at, report);
@@ -46,8 +46,8 @@ function hasAccount(definition: EventDefinition): boolean {
   return !groups.includes('authentication') || groups.includes('authenticated') || groups.includes('http');
 }
 
-function lintWho(handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
-  const never = (option: string, why: string) => report('warning', 'handler-never', at(option), `${why}; the handler can never fire`);
+function lintAccountFilters(handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
+  const never = (option: string, why: string) => report.warning('handler-never', at(option), `${why}; the handler can never fire`);
   if (handler.user_groups.include.length > 0 && !wanted.some(hasAccount))
     never('user_groups', 'none of the wanted events is about an account of a group');
   const isEveryAddress = handler.source_addresses.include.some((range) => range.startsWith('0.0.0.0'));
@@ -58,14 +58,14 @@ function lintWho(handler: EventHandlerOptions, wanted: readonly EventDefinition[
     never('usernames', 'the wanted events are about the account "Process" alone');
 }
 
-/** Names that filters may refer to; undefined where nobody can tell. */
 interface KnownNames {
   user_groups: ReadonlySet<string>;
+  /** Undefined when they are not known. */
   components: ReadonlySet<string> | undefined;
 }
 
 function knownNames({ server, services, authentications, event_handlers, groups }: Config): KnownNames {
-  // The server is a component, too; without a configured UUID nobody can tell which it is.
+  // The server is a component too; its UUID is not known when it is not configured.
   const components = server.uuid === undefined ? undefined : [services, authentications, event_handlers].flatMap(Object.keys);
   return {
     user_groups: new Set([defaultGroupUuid, ...Object.keys(groups)]),
@@ -73,96 +73,77 @@ function knownNames({ server, services, authentications, event_handlers, groups 
   };
 }
 
-/** Filters on groups and components that do not exist; what is a pattern may match anything. */
+/** Finds filters on groups and components that do not exist; a pattern may match anything. */
 function lintNames(known: KnownNames, handler: EventHandlerOptions, at: At, report: Report): void {
   for (const option of ['user_groups', 'components'] as const) {
     const names = known[option];
     for (const name of [...handler[option].include, ...handler[option].exclude]) {
       if (names === undefined || names.has(name) || /[*?]/.test(name)) continue;
       const what = option === 'user_groups' ? 'group' : 'component';
-      report('warning', 'unknown-reference', at(option), `there is no ${what} "${name}"`, () => didYouMean(name, names));
+      report.warning('unknown-reference', at(option), `there is no ${what} "${name}"`, () => didYouMean(name, names));
     }
   }
 }
 
-function membersOf(definition: EventDefinition): readonly string[] {
+function dataMembers(definition: EventDefinition): readonly string[] {
   return definition.isAboutPath ? [...pathMembers, ...definition.data] : definition.data;
 }
 
-function rootOf(name: string): string {
+function firstName(name: string): string {
   return name.toLowerCase().split('.', 1)[0] ?? '';
 }
 
 function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
   const services = Object.values(config.services).flatMap((service) => (service.enabled && isHttpService(service) ? [service] : []));
   const ids = wanted.map(({ id }) => id);
+  const never = (why: string, hint?: string) => report.warning('data-filter-never', at('data_filter'), why, hint);
   for (const { name, expression } of handler.data_filter) {
-    const root = rootOf(name);
+    const root = firstName(name);
     const isNegated = expression.trimStart().startsWith('!');
-    if (!wanted.some((definition) => membersOf(definition).includes(root))) {
-      const carriers = eventCatalogue.filter((definition) => membersOf(definition).includes(root)).map(({ id }) => id);
-      const nearest = nearestName(root, [...new Set(wanted.flatMap(membersOf))]);
+    if (!wanted.some((definition) => dataMembers(definition).includes(root))) {
+      const carriers = eventCatalogue.filter((definition) => dataMembers(definition).includes(root)).map(({ id }) => id);
+      const nearest = nearestName(root, [...new Set(wanted.flatMap(dataMembers))]);
       const hint = nearest
         ? `did you mean "${nearest}"?`
         : carriers.length > 0
           ? `carried by ${carriers.slice(0, 5).join(', ')}`
           : undefined;
       const events = ids.length <= 5 ? `event ${ids.join(', ')}` : 'the wanted events';
-      report(
-        'warning',
-        'data-filter-never',
-        at('data_filter'),
-        `${events} never carr${ids.length === 1 ? 'ies' : 'y'} "${root}"; ${isNegated ? 'the rule always holds' : 'the handler can never fire'}`,
-        hint,
-      );
+      const effect = isNegated ? 'the rule always holds' : 'the handler can never fire';
+      never(`${events} never carr${ids.length === 1 ? 'ies' : 'y'} "${root}"; ${effect}`, hint);
     } else if (!isNegated && root === 'api_backend' && services.every((service) => service.api_backend_uuid === '')) {
-      report('warning', 'data-filter-never', at('data_filter'), 'no enabled service has an api_backend_uuid; the handler can never fire');
+      never('no enabled service has an api_backend_uuid; the handler can never fire');
     } else if (!isNegated && root === 'metadata' && services.every((service) => service.metadata_fields === null)) {
-      report('warning', 'data-filter-never', at('data_filter'), 'no enabled service has metadata_fields; the handler can never fire');
+      never('no enabled service has metadata_fields; the handler can never fire');
     }
   }
 }
 
-/** Variables of all texts and names in a value. Braces in a secret are told only where they name a variable: findings show no part of it. */
-function variablesOf(value: unknown): string[] {
+/** Variables of all texts and names in a value. Findings show no part of a secret: of its braces only known variables count. */
+function templateVariables(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
-  if (Array.isArray(value)) return value.flatMap(variablesOf);
+  if (Array.isArray(value)) return value.flatMap(templateVariables);
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => {
-    const ofMember = variablesOf(member);
-    return [...variablesOf(name), ...(secretMember.test(name) ? ofMember.filter(isKnownVariable) : ofMember)];
+    const ofMember = templateVariables(member);
+    return [...templateVariables(name), ...(secretMember.test(name) ? ofMember.filter(isKnownVariable) : ofMember)];
   });
 }
 
-const commonVariables = [
-  'id',
-  'uuid',
-  'message',
-  'data_json',
-  'account.name',
-  'account.email',
-  'account.uuid',
-  'component.name',
-  'component.type',
-];
+const commonVariables = 'id uuid message data_json account.name account.email account.uuid component.name component.type'.split(' ');
 
 function lintTemplates(handler: EventHandlerOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
-  const variables = handler.http_content_type === 'custom' ? variablesOf(handler.custom_body) : variablesOf(handler.extra_data);
-  const carried = new Set(wanted.flatMap(membersOf));
+  const variables = handler.http_content_type === 'custom' ? templateVariables(handler.custom_body) : templateVariables(handler.extra_data);
+  const carried = new Set(wanted.flatMap(dataMembers));
   for (const name of new Set(variables)) {
     const lowerName = name.toLowerCase();
     if (!isKnownVariable(name)) {
       const known = [...commonVariables, ...[...carried].map((member) => `data.${member}`)];
       const nearest = nearestName(lowerName, known) ?? known.find((candidate) => candidate.endsWith(`.${lowerName}`));
-      report(
-        'warning',
-        'unknown-variable',
-        at('extra_data'),
-        `no event has a variable "{${name}}"; it becomes empty text`,
-        nearest ? `did you mean "{${nearest}}"?` : undefined,
-      );
-    } else if (lowerName.startsWith('data.') && !carried.has(rootOf(lowerName.slice('data.'.length)))) {
-      report('warning', 'variable-never', at('extra_data'), `none of the wanted events has "{${name}}"; it becomes empty text`);
+      const hint = nearest ? `did you mean "{${nearest}}"?` : undefined;
+      report.warning('unknown-variable', at('extra_data'), `no event has a variable "{${name}}"; it becomes empty text`, hint);
+    } else if (lowerName.startsWith('data.') && !carried.has(firstName(lowerName.slice('data.'.length)))) {
+      report.warning('variable-never', at('extra_data'), `none of the wanted events has "{${name}}"; it becomes empty text`);
     }
   }
 }
@@ -170,9 +151,9 @@ function lintTemplates(handler: EventHandlerOptions, wanted: readonly EventDefin
 function lintEffect(handler: EventHandlerOptions, at: At, report: Report): void {
   const server = { uuid: '', type: 'server', name: '' };
   if (handler.batch_size > 1 && createPayload(handler, server).isSingle)
-    report('warning', 'no-effect', at('batch_size'), 'custom bodies, GET, and extra_data with event variables go one event a request');
+    report.warning('no-effect', at('batch_size'), 'custom bodies, GET, and extra_data with event variables go one event a request');
   if (handler.retry_increase > 0 && handler.retry_count === 0)
-    report('warning', 'no-effect', at('retry_increase'), 'has no effect without retry_count');
+    report.warning('no-effect', at('retry_increase'), 'has no effect without retry_count');
   if (handler.request_method === 'get' && handler.http_content_type === 'custom')
-    report('warning', 'no-effect', at('request_method'), 'a GET has no body; the template is never sent');
+    report.warning('no-effect', at('request_method'), 'a GET has no body; the template is never sent');
 }

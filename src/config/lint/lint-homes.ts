@@ -6,19 +6,19 @@ import { isWithin } from '../../lib/virtual-path.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Home folders that let one account see the files of another, and folders that no account can reach. */
+/** Finds home folders that let one account see the files of another, and folders that no account can reach. */
 export function lintHomes(config: Config, report: Report): void {
   lintAccountHomes(config, report);
   lintGroupHomes(config, report);
   lintDataFolder(config, report);
 }
 
-/** Folders in the data folder, where nobody reaches anything. */
+/** Finds folders in the data folder, which are out of reach. */
 function lintDataFolder(config: Config, report: Report): void {
   const data = resolve(config.server.data_folder_path);
   const check = (path: string, at: PropertyKey[]) => {
     const isFault = isWithin(resolve(path), data);
-    if (isFault) report('error', 'home-in-data-folder', at, `${resolve(path)} lies in the data folder ${data}, which is out of reach`);
+    if (isFault) report.error('home-in-data-folder', at, `${resolve(path)} lies in the data folder ${data}, which is out of reach`);
     return isFault;
   };
   const faultyHomes = new Set<string>();
@@ -36,7 +36,7 @@ function lintDataFolder(config: Config, report: Report): void {
   }
 }
 
-/** The home folder options of an account or a group, with what it takes over of its group and of `DEFAULT_GROUP`. */
+/** The home folder options of an account or a group, with those that it inherits of its group and of `DEFAULT_GROUP`. */
 export function homeOptionsInForce({ groups }: Config, holder: HomeFolderConfiguration, groupUuid: string) {
   const group = (uuid: string) => (Object.hasOwn(groups, uuid) ? groups[uuid] : undefined);
   return homeFolderOptions(holder, group(groupUuid), group(defaultGroupUuid));
@@ -63,11 +63,11 @@ function lintAccountHomes(config: Config, report: Report): void {
       const holder = config.groups[account.group]?.home_folder_path ? account.group : defaultGroupUuid;
       const home = { name, holder, path, hasVariable: template.includes(userVariable), isOwn };
       const other = homes.find((candidate) => collide(candidate, home));
-      if (other) report('warning', 'home-collision', at, collisionText(home, other));
+      if (other) report.warning('home-collision', at, collisionText(home, other));
       homes.push(home);
     } catch (error) {
       if (!isServiceError(error)) throw error;
-      report('warning', 'account-unusable', at, error.message);
+      report.warning('account-unusable', at, error.message);
     }
   }
 }
@@ -98,12 +98,8 @@ function lintGroupHomes(config: Config, report: Report): void {
       if (other.uuid === uuid || fixed === parent || !isWithin(fixed, parent)) continue;
       const name = fixed.slice(parent.length + 1).split(sep, 1)[0] ?? '';
       const group = uuid === defaultGroupUuid ? 'default group' : `group "${uuid}"`;
-      report(
-        'warning',
-        'home-collision',
-        ['groups', other.uuid, 'home_folder_path'],
-        `an account named "${name}" of the ${group} would have ${resolve(parent, name)} as its home folder, which holds these`,
-      );
+      const problem = `an account named "${name}" of the ${group} would have ${resolve(parent, name)} as its home folder, which holds these`;
+      report.warning('home-collision', ['groups', other.uuid, 'home_folder_path'], problem);
     }
   }
 }

@@ -2,21 +2,18 @@ import { isIP } from 'node:net';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Headers that carry a secret, by name. */
-const secretHeader = /auth|api-?key|token|secret|cookie|password/i;
-
-/** Whether a header's value is a secret for certain, as far as its name tells; more is masked. */
+/** Whether a header carries a secret, by its name; masking hides more. */
 export function isCredentialHeader(name: string): boolean {
-  return secretHeader.test(name);
+  return /auth|api-?key|token|secret|cookie|password/i.test(name);
 }
 
-/** Secrets that would go over the network in clear, and options that one another makes meaningless. */
+/** Finds secrets that would go over the network in clear, and options without effect. */
 export function lintRemotes(config: Config, report: Report): void {
   for (const [uuid, method] of Object.entries(config.authentications)) {
     if (!method.enabled || method.type !== 'http') continue;
     const path = ['authentications', uuid];
     for (const host of clearHosts(method.url))
-      report('warning', 'plain-http', [...path, 'url'], `the passwords of accounts go to ${host} over plain http`, 'use https://');
+      report.warning('plain-http', [...path, 'url'], `the passwords of accounts go to ${host} over plain http`, 'use https://');
     lintBasic(method, path, report);
   }
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
@@ -29,7 +26,7 @@ export function lintRemotes(config: Config, report: Report): void {
     const [secret] = secrets;
     if (secret !== undefined) {
       for (const host of clearHosts(handler.url))
-        report('warning', 'plain-http', [...path, 'url'], `${secret} goes to ${host} over plain http`, 'use https://');
+        report.warning('plain-http', [...path, 'url'], `${secret} goes to ${host} over plain http`, 'use https://');
     }
     lintBasic(handler, path, report);
   }
@@ -45,10 +42,10 @@ interface Remote {
 function lintBasic(remote: Remote, path: PropertyKey[], report: Report): void {
   const hasBasic = remote.username !== '' || remote.password !== '';
   if (hasBasic && remote.headers.some(([name]) => name.toLowerCase() === 'authorization'))
-    report('warning', 'no-effect', [...path, 'headers'], 'username and password win over the Authorization header');
+    report.warning('no-effect', [...path, 'headers'], 'username and password win over the Authorization header');
   const seen = new Set<string>();
   for (const url of remote.url) {
-    if (seen.has(url)) report('warning', 'no-effect', [...path, 'url'], 'a URL stands twice; asking it again helps nobody');
+    if (seen.has(url)) report.warning('no-effect', [...path, 'url'], 'a URL stands twice; asking it again helps nobody');
     seen.add(url);
   }
 }

@@ -1,18 +1,16 @@
-import { statSync } from 'node:fs';
+import { constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { accountsFilePath } from '../../auth/options.ts';
+import { isObject } from '../../lib/json.ts';
 import type { Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
 import { isCredentialHeader } from './lint-remotes.ts';
 
-/** Permission bit by which every user of the machine may read (inode(7), S_IROTH). */
-const othersRead = 0o004;
-
-/** Files with secrets that everybody on the machine can read: keys, secrets' files, accounts, the configuration itself. */
+/** Finds files with secrets that everybody on the machine can read: keys, secrets' files, accounts, the configuration itself. */
 export function lintSecrets({ config, file, source }: LoadedConfig, report: Report): void {
   const check = (path: PropertyKey[], target: string, what: string) => {
     if (isReadableByAll(target))
-      report('warning', 'secret-readable', path, `${target} ${what} and can be read by every user`, `chmod o-r ${target}`);
+      report.warning('secret-readable', path, `${target} ${what} and can be read by every user`, `chmod o-r ${target}`);
   };
   for (const [uuid, service] of Object.entries(config.services)) {
     if ((service.type === 'https' || service.type === 'console') && service.enabled && service.tls_key_path)
@@ -27,28 +25,28 @@ export function lintSecrets({ config, file, source }: LoadedConfig, report: Repo
   }
   if (!source) return;
   const seen = new Set<string>();
-  for (const { path, text } of textsOf(source.value)) {
+  for (const { path, text } of findTexts(source.value)) {
     for (const [, name = ''] of text.matchAll(/\$\{file:([^}]*)\}/g)) {
       const target = resolve(dirname(source.file), name);
       if (!seen.has(target)) check(path, target, 'holds a secret');
       seen.add(target);
     }
   }
-  const secret = textsOf(source.value).find(({ path, text }) => isSecretOption(path, text));
+  const secret = findTexts(source.value).find(({ path, text }) => isSecretOption(path, text));
   if (secret) check(secret.path, file, 'holds secrets');
 }
 
 function isReadableByAll(file: string): boolean {
   try {
     const stats = statSync(file);
-    return process.platform !== 'win32' && stats.isFile() && (stats.mode & othersRead) !== 0;
+    return process.platform !== 'win32' && stats.isFile() && (stats.mode & constants.S_IROTH) !== 0;
   } catch {
-    // It is not there, or in a folder that is closed to this user, too.
+    // It does not exist, or its folder is closed to this user too.
     return false;
   }
 }
 
-/** Whether a text of the file itself, not a variable in it, is a secret. */
+/** Whether a text of the file, not of a variable in it, is a secret. */
 function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
   const [section, name, option, member] = path;
   if (text === '' || text.includes('${env:') || text.includes('${file:')) return false;
@@ -63,9 +61,9 @@ function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
     : text.split('\n').some((line) => isCredentialHeader(line.split(':', 1)[0] ?? ''));
 }
 
-function textsOf(value: unknown, path: PropertyKey[] = []): { path: PropertyKey[]; text: string }[] {
+function findTexts(value: unknown, path: PropertyKey[] = []): { path: PropertyKey[]; text: string }[] {
   if (typeof value === 'string' || typeof value === 'number') return [{ path, text: String(value) }];
-  if (Array.isArray(value)) return value.flatMap((item, index) => textsOf(item, [...path, index]));
-  if (typeof value === 'object' && value !== null) return Object.entries(value).flatMap(([key, item]) => textsOf(item, [...path, key]));
+  if (Array.isArray(value)) return value.flatMap((item, index) => findTexts(item, [...path, index]));
+  if (isObject(value)) return Object.entries(value).flatMap(([key, item]) => findTexts(item, [...path, key]));
   return [];
 }

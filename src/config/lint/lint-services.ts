@@ -17,7 +17,7 @@ interface Taken {
   address: string;
 }
 
-/** The services on one port: of each kind that others collide with, the first. */
+/** The services on one port: the first of each kind that collides with others. */
 interface Port {
   byAddress: Map<string, Taken>;
   any?: Taken;
@@ -29,7 +29,7 @@ interface Port {
   not6?: Taken;
 }
 
-/** Two enabled services must not listen on one port, `0.0.0.0` and `::` standing for every address of the machine. */
+/** Finds two enabled services on one port; `0.0.0.0` and `::` stand for every address of the machine. */
 export function lintAddresses(config: Config, report: Report): void {
   const ports = new Map<number, Port>();
   for (const [uuid, { enabled, address, port }] of Object.entries(config.services)) {
@@ -39,13 +39,13 @@ export function lintAddresses(config: Config, report: Report): void {
     const other = claim(taken, { uuid, address });
     if (!other) continue;
     const how = other.address === address ? 'is also the address of' : `is taken by ${authority(other.address, port)} of`;
-    report('error', 'address-in-use', ['services', uuid, 'port'], `${authority(address, port)} ${how} the service "${other.uuid}"`);
+    report.error('address-in-use', ['services', uuid, 'port'], `${authority(address, port)} ${how} the service "${other.uuid}"`);
   }
 }
 
 // A listener on `::` takes IPv4 as well (Node.js leaves IPV6_V6ONLY off); one on `0.0.0.0` takes no IPv6.
 function claim(taken: Port, service: Taken): Taken | undefined {
-  const { family, text, isAll4, isAll6 } = familyOf(service.address);
+  const { family, text, isAll4, isAll6 } = parseAddress(service.address);
   const other =
     taken.byAddress.get(text) ?? taken.all6 ?? (isAll6 ? taken.any : isAll4 ? taken.not6 : family === 6 ? undefined : taken.all4);
   if (!taken.byAddress.has(text)) taken.byAddress.set(text, service);
@@ -56,7 +56,7 @@ function claim(taken: Port, service: Taken): Taken | undefined {
   return other;
 }
 
-function familyOf(address: string): { family: number; text: string; isAll4: boolean; isAll6: boolean } {
+function parseAddress(address: string): { family: number; text: string; isAll4: boolean; isAll6: boolean } {
   const named = address.toLowerCase() === 'localhost' ? '127.0.0.1' : address;
   const family = isIP(named);
   const text = family === 6 ? new URL(`http://[${named}]/`).hostname.slice(1, -1) : named.toLowerCase();
@@ -64,7 +64,7 @@ function familyOf(address: string): { family: number; text: string; isAll4: bool
 }
 
 /**
- * Host keys that cannot be used or that nobody is shown, and algorithms that are not as safe as they could be.
+ * Finds host keys that cannot be used or are never shown, and algorithms that are not as safe as they could be.
  *
  * @param options.isRunning whether the keys may have been read before, by a process that was root then
  * @param options.isFolderShared whether nodes share the keys that are made in the data folder
@@ -82,15 +82,15 @@ export function lintSsh(
         return readHostKey(path);
       } catch (error) {
         if (isRunning && systemErrorCode((error as Error).cause) === 'EACCES') return undefined;
-        report('error', 'host-key-unusable', at('host_key_paths', index), (error as Error).message);
+        report.error('host-key-unusable', at('host_key_paths', index), (error as Error).message);
         return undefined;
       }
     });
     lintKeys(keys, service.ssh_cipher_list, at, report);
     if (keys.length === 0 && !isFolderShared && config.server.state.type === 'redis')
-      report('warning', 'host-key-own', at(), 'each node makes host keys of its own; clients that reach another node see another server');
+      report.warning('host-key-own', at(), 'each node makes host keys of its own; clients that reach another node see another server');
     const weak = algorithmsBeyondSecure(service.ssh_cipher_list);
-    if (weak.length > 0) report('warning', 'ssh-weak', at('ssh_cipher_list'), `offers what "secure" does not: ${weak.join(', ')}`);
+    if (weak.length > 0) report.warning('ssh-weak', at('ssh_cipher_list'), `offers what "secure" does not: ${weak.join(', ')}`);
   }
 }
 
@@ -105,47 +105,39 @@ function lintKeys(
   for (const [index, key] of keys.entries()) {
     if (!key) continue;
     const path = at('host_key_paths', index);
-    if (seen.has(key.type)) report('warning', 'no-effect', path, `an earlier key is of type ${key.type}, too`);
+    if (seen.has(key.type)) report.warning('no-effect', path, `an earlier key is of type ${key.type}, too`);
     else if (!fitsAlgorithms(key.type, algorithms))
-      report('warning', 'no-effect', path, `ssh_cipher_list has no algorithm for a key of type ${key.type}`);
+      report.warning('no-effect', path, `ssh_cipher_list has no algorithm for a key of type ${key.type}`);
     seen.add(key.type);
   }
   if (keys.length > 0 && keys.every((key) => key && !fitsAlgorithms(key.type, algorithms)))
-    report('error', 'host-key-unusable', at('host_key_paths'), 'ssh_cipher_list has no algorithm for any of the keys');
+    report.error('host-key-unusable', at('host_key_paths'), 'ssh_cipher_list has no algorithm for any of the keys');
 }
 
 const loopback = new Set(['127.0.0.1', '::1', 'localhost']);
 
-/** Consoles that nobody can log in to, or that passwords would go to in clear. */
+/** Finds consoles without administrators, and those whose passwords would go in clear. */
 export function lintConsoles(config: Config, report: Report): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     if (!service.enabled || service.type !== 'console') continue;
     const at = (option: string) => ['services', uuid, option];
     if (Object.keys(service.administrators).length === 0)
-      report('warning', 'administrators-missing', at('administrators'), 'nobody can log in: there is no administrator');
+      report.warning('administrators-missing', at('administrators'), 'nobody can log in: there is no administrator');
     if (usesTls(service)) continue;
     if (service.tls_client_ca_path !== '')
-      report('warning', 'tls-unused', at('tls_client_ca_path'), 'has no effect without tls_certificate_path');
+      report.warning('tls-unused', at('tls_client_ca_path'), 'has no effect without tls_certificate_path');
     const isBehindTls = service.accepted_origins.some((origin) => origin.startsWith('https:'));
-    if (!loopback.has(service.address) && !isBehindTls)
-      report(
-        'warning',
-        'plain-http',
-        at('address'),
-        `the passwords of administrators go over plain http to ${service.address}`,
-        'set tls_certificate_path and tls_key_path, or listen on loopback',
-      );
+    const problem = `the passwords of administrators go over plain http to ${service.address}`;
+    const hint = 'set tls_certificate_path and tls_key_path, or listen on loopback';
+    if (!loopback.has(service.address) && !isBehindTls) report.warning('plain-http', at('address'), problem, hint);
   }
 }
 
-/** The event that an upload's back-end answers (docs/spec/delivery.md#upload-back-end). */
-const uploadDone = eventIds.fileUploaded;
-
-/** Headers that differ from reply to reply, so that `headers` must not set them for all. */
+/** Headers that differ from reply to reply, so that `headers` must not set them. */
 const headersOfOneReply = new Set([...refusedPassthroughHeaders, 'content-type', 'content-range', 'etag', 'location', 'www-authenticate']);
 headersOfOneReply.delete('server');
 
-/** Options of services that contradict each other, or that would break replies. */
+/** Finds options of services that contradict each other or would break replies. */
 export function lintServices(config: Config, report: Report): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     if (!service.enabled || !isFileService(service)) continue;
@@ -154,20 +146,20 @@ export function lintServices(config: Config, report: Report): void {
     if (!isHttpService(service)) continue;
     for (const [name] of service.headers) {
       if (headersOfOneReply.has(name.toLowerCase()))
-        report('error', 'refused-header', at('headers'), `"${name}" cannot be added to every reply`);
+        report.error('refused-header', at('headers'), `"${name}" cannot be added to every reply`);
     }
     for (const [name] of service.api_partial_success_headers) {
       if (refusedPassthroughHeaders.has(name.toLowerCase()))
-        report('error', 'refused-header', at('api_partial_success_headers'), `"${name}" must not be set by the upload back-end`);
+        report.error('refused-header', at('api_partial_success_headers'), `"${name}" must not be set by the upload back-end`);
     }
     if (service.api_backend_uuid === '') {
       for (const option of ['api_passthrough_headers', 'api_partial_success_headers'] as const) {
-        if (service[option].length > 0) report('warning', 'backend-missing', at(option), 'has no effect without api_backend_uuid');
+        if (service[option].length > 0) report.warning('backend-missing', at(option), 'has no effect without api_backend_uuid');
       }
     } else lintBackend(config, service.api_backend_uuid, at('api_backend_uuid'), report);
     const seen = new Set<string>();
     for (const [index, { name }] of service.triggers.entries()) {
-      if (seen.has(name)) report('warning', 'no-effect', at('triggers', index), `there is an earlier trigger "${name}"`);
+      if (seen.has(name)) report.warning('no-effect', at('triggers', index), `there is an earlier trigger "${name}"`);
       seen.add(name);
     }
     lintLogo(service.appearance.logo_path, at('appearance', 'logo_path'), report);
@@ -179,29 +171,26 @@ function lintLogo(file: string, path: PropertyKey[], report: Report): void {
   try {
     if (file !== '') readLogo(file);
   } catch (error) {
-    report('error', 'logo-unusable', path, (error as Error).message);
+    report.error('logo-unusable', path, (error as Error).message);
   }
 }
 
 function lintBackend(config: Config, backend: string, path: PropertyKey[], report: Report): void {
   const handler = Object.hasOwn(config.event_handlers, backend) ? config.event_handlers[backend] : undefined;
-  if (handler?.enabled && !wantedEvents(handler).some(({ id }) => id === uploadDone)) {
-    report(
-      'warning',
-      'backend-never',
-      path,
-      `the filters of the event handler "${backend}" leave out event ${uploadDone}; every upload would get the partial-success headers`,
-    );
-  }
+  // An upload's back-end answers this event (docs/spec/delivery.md#upload-back-end).
+  const uploadDone = eventIds.fileUploaded;
+  if (!handler?.enabled || wantedEvents(handler).some(({ id }) => id === uploadDone)) return;
+  const effect = 'every upload would get the partial-success headers';
+  report.warning('backend-never', path, `the filters of the event handler "${backend}" leave out event ${uploadDone}; ${effect}`);
 }
 
 function lintChain(config: Config, chain: readonly string[] | null, path: PropertyKey[], report: Report): void {
   const seen = new Set<string>();
   for (const [index, uuid] of (chain ?? []).entries()) {
     const method = Object.hasOwn(config.authentications, uuid) ? config.authentications[uuid] : undefined;
-    if (seen.has(uuid)) report('warning', 'no-effect', [...path, index], `the method "${uuid}" stands earlier in the list`);
+    if (seen.has(uuid)) report.warning('no-effect', [...path, index], `the method "${uuid}" stands earlier in the list`);
     else if (method && !method.enabled)
-      report('warning', 'method-disabled', [...path, index], `the method "${uuid}" is disabled; it is skipped`);
+      report.warning('method-disabled', [...path, index], `the method "${uuid}" is disabled; it is skipped`);
     seen.add(uuid);
   }
 }
@@ -214,6 +203,6 @@ function lintUnused(config: Config, report: Report): void {
   if (chains.length === 0 || chains.includes(null)) return;
   const asked = new Set(chains.flatMap((chain) => chain ?? []));
   for (const [uuid, { enabled }] of Object.entries(config.authentications)) {
-    if (enabled && !asked.has(uuid)) report('warning', 'method-unused', ['authentications', uuid], 'no enabled service asks this method');
+    if (enabled && !asked.has(uuid)) report.warning('method-unused', ['authentications', uuid], 'no enabled service asks this method');
   }
 }

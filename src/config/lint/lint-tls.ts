@@ -6,7 +6,7 @@ import { usesTls } from '../schema/console-options.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/schema.ts';
 
-/** Files of TLS: readable, what they should be, belonging together, valid now, strong enough. */
+/** Checks TLS files: readable, of the right kind, belonging together, valid now, strong enough. */
 export function lintTls(config: Config, report: Report, nowMs: number): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     const hasTls = isHttpService(service) || (service.type === 'console' && usesTls(service));
@@ -14,14 +14,14 @@ export function lintTls(config: Config, report: Report, nowMs: number): void {
     const at = (option: string) => ['services', uuid, option];
     if (service.type === 'http') {
       const unused = (['tls_certificate_path', 'tls_key_path', 'tls_client_ca_path'] as const).filter((option) => service[option] !== '');
-      for (const option of unused) report('warning', 'tls-unused', at(option), 'has no effect on a service of type http');
+      for (const option of unused) report.warning('tls-unused', at(option), 'has no effect on a service of type http');
       continue;
     }
     const certificate = readNeeded(service.tls_certificate_path, at('tls_certificate_path'), service.type, report);
     const key = readNeeded(service.tls_key_path, at('tls_key_path'), service.type, report);
     const faults = certificate === undefined ? [] : checkTlsPairs(certificate, key, nowMs);
     for (const { severity, code, file, message, hint } of faults)
-      report(severity, code, at(file === 'key' ? 'tls_key_path' : 'tls_certificate_path'), message, hint);
+      report[severity](code, at(file === 'key' ? 'tls_key_path' : 'tls_certificate_path'), message, hint);
     if (service.tls_client_ca_path) lintAuthorities(service.tls_client_ca_path, at('tls_client_ca_path'), report, nowMs);
   }
   const remotes = [
@@ -33,18 +33,14 @@ export function lintTls(config: Config, report: Report, nowMs: number): void {
     const path = [section, uuid, 'ca_certificates_path'];
     lintAuthorities(remote.ca_certificates_path, path, report, nowMs);
     if (remote.url.every((url) => url.toLowerCase().startsWith('http:')))
-      report('warning', 'tls-unused', path, 'has no effect: no URL begins with https://');
+      report.warning('tls-unused', path, 'has no effect: no URL begins with https://');
   }
 }
 
 function readNeeded(file: string, path: PropertyKey[], type: 'https' | 'console', report: Report): string | undefined {
   if (file !== '') return readText(file, path, report);
-  report(
-    'error',
-    'missing-option',
-    path,
-    `${String(path.at(-1))} is required for a service ${type === 'https' ? 'of type https' : 'with TLS'}`,
-  );
+  const kind = type === 'https' ? 'of type https' : 'with TLS';
+  report.error('missing-option', path, `${String(path.at(-1))} is required for a service ${kind}`);
   return undefined;
 }
 
@@ -57,7 +53,7 @@ function readText(file: string, path: PropertyKey[], report: Report): string | u
       EACCES: 'is not readable for this user',
       EISDIR: 'is a folder, not a PEM file',
     };
-    report('error', 'file-unreadable', path, `${file} ${reasons[systemErrorCode(error) ?? ''] ?? (error as Error).message}`);
+    report.error('file-unreadable', path, `${file} ${reasons[systemErrorCode(error) ?? ''] ?? (error as Error).message}`);
     return undefined;
   }
 }
@@ -65,5 +61,5 @@ function readText(file: string, path: PropertyKey[], report: Report): string | u
 function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowMs: number): void {
   const pem = readText(file, path, report);
   if (pem === undefined) return;
-  for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report(severity, code, path, message);
+  for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report[severity](code, path, message);
 }

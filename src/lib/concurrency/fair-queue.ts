@@ -1,22 +1,20 @@
 import { ServiceError } from '../errors.ts';
 
 export interface FairQueueLimits {
-  /** Turns that may be had at once. */
+  /** Turns at once. */
   concurrency: number;
-  /** How many of one party may wait. */
   maxWaitingPerParty: number;
-  /** How many may wait in all. */
   maxWaiting: number;
 }
 
-/** Gives turns to parties one after the other, so that one that wants many keeps no other waiting. */
+/** Gives turns to parties one after the other, so that one that wants many does not block the others. */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #urgent: (() => void)[] = [];
-  /** Whoever waits, by party; the first party is the next. */
+  /** Waiting callers by party; the first party is the next. */
   readonly #queues = new Map<string, (() => void)[]>();
   #waiting = 0;
-  #had = 0;
+  #running = 0;
 
   constructor(limits: FairQueueLimits) {
     this.#limits = limits;
@@ -25,12 +23,12 @@ export class FairQueue {
   /**
    * Waits for a turn.
    *
-   * @param isUrgent whether it goes before all that are not, however many wait
+   * @param isUrgent whether it goes before all that are not urgent, and without a limit
    * @returns ends the turn
    * @throws ServiceError `unavailable` when too many wait already
    */
   async take(party: string, isUrgent = false): Promise<() => void> {
-    if (this.#had < this.#limits.concurrency) this.#had++;
+    if (this.#running < this.#limits.concurrency) this.#running++;
     else await this.#wait(party, isUrgent);
     return () => this.#end();
   }
@@ -48,7 +46,7 @@ export class FairQueue {
   #end(): void {
     const next = this.#urgent.shift() ?? this.#next();
     if (next) next();
-    else this.#had--;
+    else this.#running--;
   }
 
   #next(): (() => void) | undefined {
@@ -57,7 +55,7 @@ export class FairQueue {
     const [party, queue] = first;
     const next = queue.shift();
     this.#waiting--;
-    // Behind all other parties, however many of its own still wait.
+    // The party goes behind all others.
     this.#queues.delete(party);
     if (queue.length > 0) this.#queues.set(party, queue);
     return next;

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 
-/** Work whose connection is gone has so long to come to its end, and to tell of it. */
+/** Time for work to end, and to emit its event, after its connection is gone. */
 const endsWithinMs = 5000;
 
-/** Counts work under way, and waits until all of it has ended. */
+/** Counts pending work, and waits for its end. */
 export class PendingWork {
   #count = 0;
   #onEmpty: (() => void)[] = [];
@@ -12,7 +12,6 @@ export class PendingWork {
     this.#count++;
   }
 
-  /** One that was begun has ended. */
   end(): void {
     if (--this.#count > 0) return;
     for (const onEmpty of this.#onEmpty.splice(0)) onEmpty();
@@ -25,26 +24,25 @@ export class PendingWork {
     work.then(end, end);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is pending. */
   async ended(): Promise<void> {
     while (this.#count > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve));
   }
 }
 
-/** How the work of a listener comes to its end. */
 interface Drain {
   /** Resolves when no connection is left. */
   closed: Promise<void>;
-  /** Resolves when all work has ended, behind its connections. */
+  /** Resolves when all work behind the connections has ended. */
   settled: () => Promise<void>;
-  /** So long connections may take, in milliseconds, before they are cut. */
+  /** Time until connections are cut, in milliseconds. */
   timeoutMs: number;
-  /** Has them cut at once when aborted. */
+  /** Cuts them at once when aborted. */
   hurry: AbortSignal;
   cut: () => void;
 }
 
-/** Waits for the ends of connections, cuts them when their time is over, and waits for the ends of their work. @returns whether none was cut */
+/** Waits for connections to end, cuts them after their time, and waits for their work. @returns whether none was cut */
 export async function drainConnections(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
   let inTime = true;
   const end = () => {

@@ -3,23 +3,23 @@ interface Waiting {
   begin: () => void;
 }
 
-/** Gives turns in the order in which they are asked for: shared ones at the same time, an exclusive one alone. */
+/** A lock taken in the order of the calls: shared ones at the same time, an exclusive one alone. */
 export class ReadWriteLock {
   readonly #waiting: Waiting[] = [];
-  #had = 0;
+  #running = 0;
   #isExclusive = false;
 
-  /** Runs an action beside others that share: it begins at once, or after the exclusive turns that were asked for before. */
+  /** Runs an action beside other shared ones, after the exclusive ones that were asked for before. */
   shared<T>(action: () => T | Promise<T>): Promise<T> {
     return this.#run(false, action);
   }
 
-  /** Runs an action after all that was asked for before, and before what is asked for later. */
+  /** Runs an action after all that were asked for before, and before later ones. */
   exclusive<T>(action: () => T | Promise<T>): Promise<T> {
     return this.#run(true, action);
   }
 
-  // The action begins in this call or in the one that ends a turn: after a promise, a later one might overtake it.
+  // The action begins in this call or in the one that ends another: after a promise, a later one might overtake it.
   #run<T>(isExclusive: boolean, action: () => T | Promise<T>): Promise<T> {
     if (this.#waiting.length === 0 && this.#mayBegin(isExclusive)) return this.#begin(isExclusive, action);
     return new Promise((resolve) => {
@@ -28,26 +28,23 @@ export class ReadWriteLock {
   }
 
   #mayBegin(isExclusive: boolean): boolean {
-    return this.#had === 0 || !(isExclusive || this.#isExclusive);
+    return this.#running === 0 || !(isExclusive || this.#isExclusive);
   }
 
   async #begin<T>(isExclusive: boolean, action: () => T | Promise<T>): Promise<T> {
-    this.#had++;
+    this.#running++;
     this.#isExclusive = isExclusive;
     try {
       return await action();
     } finally {
-      this.#had--;
+      this.#running--;
       while (this.#waiting[0] && this.#mayBegin(this.#waiting[0].isExclusive)) this.#waiting.shift()?.begin();
     }
   }
 }
 
-/**
- * Runs an action while it has an exclusive turn at each of several things. The turns are asked for at once, so that two such actions never
- * wait for each other.
- */
-export async function withExclusiveLocks<T>(turns: ReadonlySet<ReadWriteLock>, action: () => Promise<T>): Promise<T> {
+/** Runs an action under several exclusive locks. They are asked for at once, so that two such actions never wait for each other. */
+export async function withExclusiveLocks<T>(locks: ReadonlySet<ReadWriteLock>, action: () => Promise<T>): Promise<T> {
   const ends: (() => void)[] = [];
   const takeOne = (each: ReadWriteLock) =>
     new Promise<void>((begun) => {
@@ -56,7 +53,7 @@ export async function withExclusiveLocks<T>(turns: ReadonlySet<ReadWriteLock>, a
         return new Promise<void>((end) => ends.push(end));
       });
     });
-  await Promise.all([...turns].map(takeOne));
+  await Promise.all([...locks].map(takeOne));
   try {
     return await action();
   } finally {

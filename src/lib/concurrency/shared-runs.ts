@@ -1,13 +1,7 @@
-interface Waiter<Argument> {
-  argument: Argument;
-  resolve: () => void;
-  reject: (error: unknown) => void;
-}
-
-/** Work that callers share: who comes while it runs waits for the next run, which begins after they came, together with all others of the meantime. */
+/** Work whose runs callers share: those that come during a run share the next one. */
 export class SharedRuns<Argument = void> {
   readonly #work: (argument: Argument) => Promise<void>;
-  #waiting: Waiter<Argument>[] = [];
+  #waiting: { argument: Argument; resolve: () => void; reject: (error: unknown) => void }[] = [];
   #isRunning = false;
 
   constructor(work: (argument: Argument) => Promise<void>) {
@@ -21,8 +15,8 @@ export class SharedRuns<Argument = void> {
   /**
    * Resolves after a run that began later than this call.
    *
-   * @param argument the run gets that of the first of those who share it
-   * @throws what the work throws, to all who shared the run
+   * @param argument a shared run gets that of the first caller
+   * @throws what the work throws, to all that shared the run
    */
   run(argument: Argument): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -1,23 +1,22 @@
-/** How many places there are under a name. */
-export type SlotLimit = readonly [name: string, most: number];
+export type SlotLimit = readonly [name: string, max: number];
 
-/** Counts the places that are taken under names. */
+/** Counts the slots that are taken by name. */
 export class Slots {
   readonly #taken = new Map<string, number>();
 
   /**
-   * Takes one place under each name, or none at all.
+   * Takes one slot of each name, or none at all.
    *
-   * @returns the first name under which none is left; undefined when all were taken
+   * @returns the first name without a free slot; undefined when all were taken
    */
   take(limits: readonly SlotLimit[]): string | undefined {
-    const full = limits.find(([name, most]) => (this.#taken.get(name) ?? 0) >= most);
+    const full = limits.find(([name, max]) => (this.#taken.get(name) ?? 0) >= max);
     if (full) return full[0];
     for (const [name] of limits) this.#taken.set(name, (this.#taken.get(name) ?? 0) + 1);
     return undefined;
   }
 
-  /** Gives back one place under each name. */
+  /** Gives back one slot of each name. */
   free(names: readonly string[]): void {
     for (const name of names) {
       const left = (this.#taken.get(name) ?? 0) - 1;

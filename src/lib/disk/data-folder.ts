@@ -1,7 +1,8 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { closeSync, fstatSync, linkSync, openSync, readFileSync, realpathSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { closeSync, fstatSync, linkSync, readFileSync, realpathSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
+import { openIfThere } from './descriptors.ts';
 import { makeFolders, syncFolder } from './durable-files.ts';
 
 /** The service's own folder, held by one process. */
@@ -22,19 +23,19 @@ interface Owner {
 
 /** A lock file as it was read. */
 interface Lock {
-  /** Undefined when the file is damaged, as a power cut may leave it; then its process is gone, too. */
+  /** Undefined when a power cut damaged the file; then its process is gone, too. */
   owner: Owner | undefined;
-  /** Tells this very lock from a later one of the same name. */
-  mark: string;
+  /** Differs between this lock and a later one of the same name. */
+  fingerprint: string;
 }
 
 const lockName = 'svc.pid';
 
 /**
- * The form in which data folders are written. It rises whenever an older svc could not go on with what a newer one wrote; every form
- * before is read. Without its file the folder is of form 1 (0.1.0) or new.
+ * Version of the data folder's format. It rises with changes that an older svc cannot read; all earlier ones are read. A folder without
+ * its file has format 1 (0.1.0) or is new.
  */
-const ownForm = 2;
+const currentForm = 2;
 
 /**
  * Opens the data folder and takes it for this process (`svc.pid`). The lock of a process that died is taken over.
@@ -55,7 +56,7 @@ export function openDataFolder(folder: string): DataFolder {
   }
   return {
     path,
-    serverUuid: () => keptUuid(join(path, 'server-uuid')),
+    serverUuid: () => readOrMakeUuid(join(path, 'server-uuid')),
     release() {
       const lockPath = join(path, lockName);
       if (readLock(lockPath)?.owner?.pid === process.pid) unlinkSync(lockPath);
@@ -65,38 +66,36 @@ export function openDataFolder(folder: string): DataFolder {
 
 function checkForm(path: string, folder: string): void {
   const formPath = join(path, 'form');
-  let form = 1;
-  try {
-    form = Number(readFileSync(formPath, 'utf8'));
-  } catch (error) {
-    if (systemErrorCode(error) !== 'ENOENT') throw error;
-  }
-  if (form === ownForm) return;
-  if (form > ownForm) {
+  const form = Number(readIfThere(formPath) ?? 1);
+  if (form === currentForm) return;
+  if (form > currentForm) {
     unlinkSync(join(path, lockName));
-    throw new ServiceError(
-      'unavailable',
-      `The data folder ${folder} was written by a newer svc (form ${form}; this one knows up to ${ownForm}).`,
-    );
+    const forms = `form ${form}; this one knows up to ${currentForm}`;
+    throw new ServiceError('unavailable', `The data folder ${folder} was written by a newer svc (${forms}).`);
   }
-  writeWhole(formPath, `${ownForm}\n`);
+  writeWhole(formPath, `${currentForm}\n`);
 }
 
-/** Looks at a data folder without taking it, for commands beside a running service. */
+/** Reads a data folder without taking it, for commands beside a running service. */
 export function peekDataFolder(folder: string): { ownerPid: number | undefined; serverUuid: string | undefined } {
   const owner = readLock(join(folder, lockName))?.owner;
-  let serverUuid: string | undefined;
-  try {
-    serverUuid = readFileSync(join(folder, 'server-uuid'), 'utf8').trim() || undefined;
-  } catch (error) {
-    if (systemErrorCode(error) !== 'ENOENT') throw error;
-  }
+  const serverUuid = readIfThere(join(folder, 'server-uuid'))?.trim() || undefined;
   return { ownerPid: owner && isAlive(owner) ? owner.pid : undefined, serverUuid };
+}
+
+function readIfThere(path: string): string | undefined {
+  const fd = openIfThere(path);
+  if (fd === undefined) return undefined;
+  try {
+    return readFileSync(fd, 'utf8');
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function takeLock(lockPath: string, folder: string): void {
   const own = `${lockPath}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  const owner: Owner = { pid: process.pid, started: startOf(process.pid) };
+  const owner: Owner = { pid: process.pid, started: processStart(process.pid) };
   writeFileSync(own, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx' });
   try {
     // link(2) creates the name with its content in one step, and fails when it exists.
@@ -107,7 +106,7 @@ function takeLock(lockPath: string, folder: string): void {
           details: { pid: lock.owner.pid },
         });
       }
-      if (lock) removeStale(lockPath, lock.mark, folder);
+      if (lock) removeStale(lockPath, lock.fingerprint, folder);
     }
   } finally {
     unlinkSync(own);
@@ -124,13 +123,13 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// Of two processes that find the same stale lock, the slower one must not remove the new lock of the faster one. So only who
-// holds the right to remove this very lock, itself a lock, removes it, after looking whether it is still there.
-function removeStale(lockPath: string, mark: string, folder: string): void {
-  const right = `${lockPath}.${mark}`;
+// Of two processes that find the same stale lock, the slower one must not remove the new lock of the faster one. So it takes a lock for
+// the removal of this very lock first, and checks that it is still there.
+function removeStale(lockPath: string, fingerprint: string, folder: string): void {
+  const right = `${lockPath}.${fingerprint}`;
   takeLock(right, folder);
   try {
-    if (readLock(lockPath)?.mark === mark) unlinkSync(lockPath);
+    if (readLock(lockPath)?.fingerprint === fingerprint) unlinkSync(lockPath);
   } finally {
     unlinkSync(right);
   }
@@ -138,18 +137,12 @@ function removeStale(lockPath: string, mark: string, folder: string): void {
 
 /** @returns undefined when there is none */
 function readLock(path: string): Lock | undefined {
-  let fd: number;
-  try {
-    fd = openSync(path, 'r');
-  } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  const fd = openIfThere(path);
+  if (fd === undefined) return undefined;
   try {
     const { ino, mtimeNs } = fstatSync(fd, { bigint: true });
     const text = readFileSync(fd, 'utf8');
-    const mark = createHash('sha256').update(`${ino} ${mtimeNs} ${text}`).digest('hex').slice(0, 16);
-    return { owner: parseOwner(text), mark };
+    return { owner: parseOwner(text), fingerprint: hash('sha256', `${ino} ${mtimeNs} ${text}`).slice(0, 16) };
   } finally {
     closeSync(fd);
   }
@@ -172,11 +165,11 @@ function isAlive(owner: Owner): boolean {
   } catch (error) {
     if (systemErrorCode(error) === 'ESRCH') return false;
   }
-  return owner.started === '' || startOf(owner.pid) === owner.started;
+  return owner.started === '' || processStart(owner.pid) === owner.started;
 }
 
 /** Start time of a process (proc(5), field 22 of stat), empty where there is no /proc. */
-function startOf(pid: number): string {
+function processStart(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
@@ -185,19 +178,15 @@ function startOf(pid: number): string {
   }
 }
 
-function keptUuid(path: string): string {
-  try {
-    const kept = readFileSync(path, 'utf8').trim();
-    if (kept !== '') return kept;
-  } catch (error) {
-    if (systemErrorCode(error) !== 'ENOENT') throw error;
-  }
+function readOrMakeUuid(path: string): string {
+  const kept = readIfThere(path)?.trim();
+  if (kept) return kept;
   const uuid = randomUUID();
   writeWhole(path, `${uuid}\n`);
   return uuid;
 }
 
-/** Writes a file that has either its content or no name, whatever happens. */
+/** Writes a file atomically: a crash leaves all of it or nothing. */
 function writeWhole(path: string, text: string): void {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   writeFileSync(temporary, text, { mode: 0o600, flag: 'wx', flush: true });

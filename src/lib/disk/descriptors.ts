@@ -27,10 +27,7 @@ export function toSeconds(timeMs: number): number {
   return (Math.round(timeMs * 1000) + 0.5) / 1e6;
 }
 
-/*
- * Calls of `node:fs` on descriptors, as promises: those of `node:fs/promises` go by objects of their own, which a descriptor that was
- * opened synchronously does not have, and which cost more.
- */
+/* Promises of `node:fs` on descriptors: `node:fs/promises` needs handles, which cost more and which `openSync` does not give. */
 export const openAsync = promisify(open);
 export const closeAsync = promisify(close);
 export const readAsync = promisify(read);
@@ -64,7 +61,7 @@ export function totalBytes(chunks: readonly Buffer[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 }
 
-/** Opens a file for reading. @returns undefined when it is not there: past its retention, or not written yet */
+/** Opens a file for reading. @returns undefined when it does not exist */
 export function openIfThere(path: string): number | undefined {
   try {
     return openSync(path, 'r');
@@ -74,13 +71,12 @@ export function openIfThere(path: string): number | undefined {
   }
 }
 
-/** How many files and sockets this process may have open (Linux); elsewhere what every system allows. */
+/** The number of files and sockets that this process may have open; 1024 where the system does not tell. */
 export function maxDescriptors(): number {
-  const usual = 1024;
   try {
-    const [, most = ''] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
-    return most === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(most) || usual;
+    const [, max = ''] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
+    return max === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(max) || 1024;
   } catch {
-    return usual;
+    return 1024;
   }
 }

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
 import { closeAsync, fsyncAsync, openAsync } from './descriptors.ts';
 
-/** Makes the names in a folder durable: what was created, renamed or removed there outlives a power cut. */
+/** Syncs the names in a folder: files created, renamed or removed there stay so after a power cut. */
 export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r');
   try {
@@ -16,7 +16,7 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * Creates a folder, and those above it that are missing, so that none is lost to a power cut together with what is stored in it.
+ * Creates a folder and its missing parents, which then outlive a power cut.
  *
  * @param options.mode permissions of the folders that are created
  * @returns whether any had to be created
@@ -29,7 +29,7 @@ export function makeFolders(path: string, options: { mode?: number } = {}): bool
   return true;
 }
 
-/** Makes the name of a new folder durable. Who may write to its parent but not read it has no way to do so. */
+/** Syncs the name of a new folder; a parent that this user may write but not read cannot be synced. */
 export function syncParentFolder(path: string): void {
   try {
     syncFolder(dirname(path));
@@ -38,7 +38,7 @@ export function syncParentFolder(path: string): void {
   }
 }
 
-/** A file was written, renamed or removed, and the disk failed to make that durable. */
+/** A file was written, renamed or removed, but not synced. */
 export class UnsyncedChange extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
@@ -46,11 +46,11 @@ export class UnsyncedChange extends Error {
 }
 
 /**
- * Writes a small file so that its name means the old content or the whole new one, whatever happens: temporary file
- * beside it, synced, renamed, folder synced.
+ * Writes a small file, so that a crash leaves the old content or the whole new one: writes a temporary file, syncs it, renames it and syncs
+ * the folder.
  *
  * @param options.mode permissions of the file, for example 0o600
- * @throws UnsyncedChange when the name means the new content, which a power cut may undo
+ * @throws UnsyncedChange when the file has its new content, which a power cut may undo
  */
 export async function writeFileAtomically(path: string, data: string | Buffer, options: { mode: number }): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
@@ -70,7 +70,7 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
   await syncFolderOf(path);
 }
 
-/** Removes a file; that it is gone outlives a power cut. One that is not there is fine. @throws UnsyncedChange when a power cut may undo it */
+/** Removes a file, if there is one, so that a power cut does not bring it back. @throws UnsyncedChange when a power cut may */
 export async function removeDurably(path: string): Promise<void> {
   try {
     await unlink(path);

@@ -1,15 +1,15 @@
-import { closeSync, openSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Clock } from '../clock.ts';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 
-/** A lock older than this belongs to somebody who died: writing a small file takes milliseconds. */
+/** A lock older than this is that of a dead process: writing a small file takes milliseconds. */
 const staleAfterMs = 10_000;
 const retryEveryMs = 20;
 const giveUpAfterMs = 15_000;
 
 /**
- * Runs an action while nobody else who asks here changes the file; also between processes and nodes on one file
- * system (`<path>.lock`, created exclusively).
+ * Runs an action under a lock that all processes and nodes on one file system share (`<path>.lock`, created
+ * exclusively).
  *
  * @throws ServiceError `unavailable` when the lock is held for too long
  */
@@ -31,12 +31,7 @@ export async function withFileLock<T>(path: string, clock: Clock, action: () => 
 
 function tryCreate(lockPath: string, token: string): boolean {
   try {
-    const fd = openSync(lockPath, 'wx', 0o600);
-    try {
-      writeSync(fd, token);
-    } finally {
-      closeSync(fd);
-    }
+    writeFileSync(lockPath, token, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (error) {
     if (systemErrorCode(error) === 'EEXIST') return false;
@@ -46,12 +41,7 @@ function tryCreate(lockPath: string, token: string): boolean {
 
 function removeStale(lockPath: string, clock: Clock): void {
   const stats = statSync(lockPath, { throwIfNoEntry: false });
-  if (!stats || clock.nowMs() - stats.mtimeMs < staleAfterMs) return;
-  try {
-    unlinkSync(lockPath);
-  } catch (error) {
-    if (systemErrorCode(error) !== 'ENOENT') throw error;
-  }
+  if (stats && clock.nowMs() - stats.mtimeMs >= staleAfterMs) rmSync(lockPath, { force: true });
 }
 
 function readOrEmpty(path: string): string {

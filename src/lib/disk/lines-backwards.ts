@@ -2,7 +2,7 @@ import { readAsync } from './descriptors.ts';
 
 const chunkBytes = 256 * 1024;
 
-/** Longest line that is read, in bytes: what svc writes is far smaller. */
+/** Longest line that is read, in bytes; svc writes far smaller ones. */
 export const longestLineBytes = 16 * 1024 * 1024;
 
 const newline = 0x0a;
@@ -10,7 +10,7 @@ const newline = 0x0a;
 /** The longest line between the ends of two. */
 const maxBytes = longestLineBytes + 2;
 
-/** A line without its end, with the place where it begins, in bytes from the start of its file. */
+/** A line without its newline, and its offset in bytes from the start of the file. */
 export interface LineWithOffset {
   line: Buffer;
   offset: number;
@@ -18,19 +18,19 @@ export interface LineWithOffset {
 
 /** Lines in a row. */
 export interface BackwardBlock {
-  /** The last one first. */
+  /** Last one first. */
   lines: LineWithOffset[];
-  /** Where they begin, together with those that are left out, in bytes from the start of the file. */
+  /** Offset of the first one, skipped ones included, in bytes from the start of the file. */
   start: number;
   readBytes: number;
 }
 
 /**
- * Reads the lines of a part of a file from its end, also while another process appends to it or cuts it. What has no newline at the end of the
- * part is not written yet, or torn, and left out. Memory is bounded by a chunk, or by the longest line.
+ * Reads the lines of a part of a file from its end, also while another process appends to it or cuts it. A last line without a newline is
+ * incomplete and left out. Memory is bounded by a chunk, or by the longest line.
  *
  * @param range bytes from the start of the file; begins where a line does
- * @param needles of each list a line has at least one somewhere; other lines are left out. It is fastest with the rarest list first.
+ * @param needles selects the lines that have at least one needle of each list; fastest with the rarest list first
  */
 export async function* linesBackwards(
   fd: number,
@@ -43,7 +43,7 @@ export async function* linesBackwards(
     const chunk = Buffer.allocUnsafe(end - start);
     const { bytesRead } = await readAsync(fd, chunk, 0, chunk.length, start);
     const bytes = chunk.subarray(0, bytesRead);
-    // The first line of a chunk begins before it, as a rule.
+    // The first line of a chunk usually begins before it.
     const first = start === range.start ? 0 : bytes.indexOf(newline) + 1;
     const isWhole = start === range.start || (first > 0 && first < bytes.length);
     if (!isWhole && wanted < maxBytes) {
@@ -57,12 +57,12 @@ export async function* linesBackwards(
   }
 }
 
-/** Whether a line has at least one needle of each list in it. */
+/** Whether a line has at least one needle of each list. */
 export function hasNeedles(line: Buffer, needles: readonly Buffer[][]): boolean {
   return needles.every((list) => list.some((needle) => line.includes(needle)));
 }
 
-/** The whole lines of a block that have one needle of each list in them, the last one first. */
+/** Selects the whole lines of a block that have one needle of each list, last one first. */
 function linesWith(block: Buffer, offset: number, needles: readonly Buffer[][]): LineWithOffset[] {
   const [rarest, ...others] = needles;
   const lines: LineWithOffset[] = [];

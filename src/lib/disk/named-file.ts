@@ -12,20 +12,20 @@ export function readCaCertificates(path: string, option: string): string | undef
   return path === '' ? undefined : readNamedFile(path, option).toString('utf8');
 }
 
-/** Files that were read as root, by their paths: who is root no more, and comes later, takes them as they were. */
+/** Content of files that were read as root, by path, for the time when this process is not root any more. */
 export const readAsRoot = new Map<string, Buffer>();
 
 let onOld: (path: string) => void = () => {};
 
-/** @param listener told of each file that is taken as it was, since it may not be read any more */
+/** @param listener gets each file whose old content is used, as it cannot be read any more */
 export function onOldFile(listener: (path: string) => void): void {
   onOld = listener;
 }
 
 /**
- * Reads a file that perhaps only root may read.
+ * Reads a file that only root may be allowed to read.
  *
- * @param mayBeOld whether one that may not be read any more is taken as it was
+ * @param mayBeOld whether the content that root read is used for a file that cannot be read any more
  * @throws what `readFileSync` throws
  */
 export function readSecretFile(path: string, mayBeOld = true): Buffer {

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { ServiceError } from '../errors.ts';
 
 /**
- * The number of an account or a group of the operating system.
+ * Finds the number of an account or a group of the operating system.
  *
- * @param column which number: 2 its own, 3 in `/etc/passwd` that of the account's group
- * @throws ServiceError `unauthorized` when there is none of this name
+ * @param column 2 for its number, 3 in `/etc/passwd` for that of the account's group
+ * @throws ServiceError `unauthorized` for an unknown name
  */
 export function systemId(file: '/etc/passwd' | '/etc/group', name: string, column = 2): number {
   if (/^\d+$/.test(name) && column === 2) return Number(name);

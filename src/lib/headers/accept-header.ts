@@ -1,5 +1,5 @@
-/** Longest header that is looked at: more is not from a browser. */
-const longestHeader = 1000;
+/** No browser sends a longer header; the rest is ignored. */
+const maxHeaderCharacters = 1000;
 
 /**
  * Chooses a language by `Accept-Language` (RFC 9110 §12.5.4, RFC 4647 §3.4 lookup).
@@ -11,7 +11,7 @@ const longestHeader = 1000;
 export function preferredLanguage(acceptLanguage: string | undefined, offers: readonly string[]): { tag: string; range: string } {
   const fallback = offers[0] ?? 'en';
   let best = { tag: fallback, range: fallback, quality: 0 };
-  for (const element of (acceptLanguage ?? '').slice(0, longestHeader).split(',')) {
+  for (const element of (acceptLanguage ?? '').slice(0, maxHeaderCharacters).split(',')) {
     const match = /^\s*([a-z]{1,8}|\*)(-[a-z0-9]{1,8})*\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?\s*$/i.exec(element);
     if (!match) continue;
     const quality = match[3] === undefined ? 1 : Number(match[3]);
@@ -44,10 +44,10 @@ function weighedElements(text: string): Weighed[] {
 }
 
 /**
- * The quality that `elements` give to one of our types: the most specific range counts (RFC 9110 §12.5.1). We have one variant of each type, so a range
- * with parameters (`application/json; charset=utf-8`) means it, too, unless the same range stands there without any.
+ * Finds the quality of one of our types by the most specific range (RFC 9110 §12.5.1). A type has one variant, so a range with parameters
+ * (`application/json; charset=utf-8`) matches it too, after the same range without.
  */
-function qualityOf(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
+function findQuality(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
   const [main] = type.split('/');
   let best = { quality: 0, specificity: -1, rank: -1 };
   for (const element of elements) {
@@ -72,7 +72,7 @@ export function preferredType(accept: string | undefined, offers: readonly strin
   const elements = weighedElements(accept);
   let best: { offer: string; quality: number; specificity: number } | undefined;
   for (const offer of offers) {
-    const { quality, specificity } = qualityOf(elements, offer);
+    const { quality, specificity } = findQuality(elements, offer);
     if (quality === 0) continue;
     if (!best || quality > best.quality || (quality === best.quality && specificity > best.specificity))
       best = { offer, quality, specificity };

@@ -4,7 +4,7 @@ export interface ByteRange {
   end: number;
 }
 
-/** More ranges than this are no download but an attack (RFC 9110 §14.2, CVE-2011-3192): the header is ignored. */
+/** A header with more ranges is an attack (RFC 9110 §14.2, CVE-2011-3192) and ignored. */
 const maxRanges = 50;
 
 /**
@@ -47,7 +47,7 @@ function parseSpec(spec: string, sizeBytes: number): ByteRange | 'unsatisfiable'
   return start >= sizeBytes ? 'unsatisfiable' : { start, end: Math.min(end, sizeBytes - 1) };
 }
 
-// A few overlaps are harmless; three and more only serve to make a small request cost a large reply.
+// Three overlaps and more serve only to make a small request cost a large reply.
 function overlaps(ranges: readonly ByteRange[]): boolean {
   const sorted = ranges.toSorted((a, b) => a.start - b.start);
   let count = 0;

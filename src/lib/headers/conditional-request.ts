@@ -4,8 +4,8 @@ import { parseHttpDate } from './http-dates.ts';
 type EntityTagCondition = '*' | readonly string[];
 
 /**
- * Reads `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). Text that is no list of entity tags gives the tags that can be
- * read, possibly none, so that a malformed `If-Match` fails safely.
+ * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). A malformed header gives the tags that can be read, possibly
+ * none, so that `If-Match` fails safely.
  */
 export function parseEntityTags(header: string): EntityTagCondition {
   if (header.trim() === '*') return '*';
@@ -24,8 +24,7 @@ function matchesWeakly(condition: EntityTagCondition, etag: string): boolean {
 }
 
 /**
- * The strong entity tag of a file: it changes with every new content, as each upload is a new file with its own number
- * and time.
+ * Makes the strong entity tag of a file. Each upload is a new file with its own number and time, and so a new tag.
  *
  * @param file modification time in milliseconds with a fraction, size in bytes, the file system's number of the file
  */
@@ -33,7 +32,7 @@ export function fileEntityTag(file: { modifiedMs: number; sizeBytes: number; ino
   return `"${file.inode.toString(36)}-${file.sizeBytes.toString(36)}-${Math.round(file.modifiedMs * 1000).toString(36)}"`;
 }
 
-/** What identifies the current state of a resource. */
+/** The current state of a resource. */
 export interface Validators {
   etag: string;
   /** Unix time in milliseconds. */
@@ -52,7 +51,7 @@ export interface ConditionHeaders {
  * Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2. Dates have second resolution; an invalid
  * date is ignored.
  *
- * @param request.current validators of the resource, undefined when nothing is there
+ * @param request.current undefined when there is no resource
  */
 export function evaluateConditions(request: {
   method: string;
@@ -78,7 +77,7 @@ export function evaluateConditions(request: {
   return 'proceed';
 }
 
-/** Whether a `Range` holds under `If-Range` (RFC 9110 §13.1.5): the very same representation, or the whole is sent. */
+/** Whether `If-Range` names the current representation, so that `Range` applies (RFC 9110 §13.1.5). */
 export function rangeApplies(ifRange: string | undefined, current: Validators): boolean {
   if (ifRange === undefined) return true;
   if (ifRange.includes('"')) return matchesStrongly(parseEntityTags(ifRange), current.etag) && ifRange.trim() === current.etag;

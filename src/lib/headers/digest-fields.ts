@@ -9,10 +9,10 @@ export interface ExpectedDigest {
   expected: Buffer;
 }
 
-/** Compares content, as it passes, with what was announced. */
+/** Compares content with the announced digests while it passes. */
 export interface DigestVerifier {
   update(chunk: Buffer): void;
-  /** The header whose digest the content does not have, or undefined when all agree. Call once, at the end. */
+  /** The header whose digest does not match, or undefined. Called once, at the end. */
   mismatch(): string | undefined;
 }
 
@@ -32,7 +32,7 @@ export function parseExpectedDigests(headers: {
 }): ExpectedDigest[] {
   const md5 = headers['content-md5'];
   return [
-    ...(md5 === undefined ? [] : [digestOf('Content-MD5', 'md5', fromBase64('Content-MD5', md5.trim()))]),
+    ...(md5 === undefined ? [] : [announced('Content-MD5', 'md5', fromBase64('Content-MD5', md5.trim()))]),
     ...dictionaryDigests('Content-Digest', headers['content-digest']),
     ...dictionaryDigests('Repr-Digest', headers['repr-digest']),
     ...ownCloudDigests(headers['oc-checksum']),
@@ -45,7 +45,7 @@ function dictionaryDigests(field: string, text: string | undefined): ExpectedDig
     const match = /^\s*([a-z*][a-z0-9_.*-]*)\s*=\s*:([A-Za-z0-9+/=]*):\s*(;.*)?$/.exec(member);
     if (!match) throw malformed(field);
     const algorithm = ({ 'sha-256': 'sha256', 'sha-512': 'sha512' } as const)[match[1] as 'sha-256'];
-    return algorithm === undefined ? [] : [digestOf(field, algorithm, fromBase64(field, match[2] as string))];
+    return algorithm === undefined ? [] : [announced(field, algorithm, fromBase64(field, match[2] as string))];
   });
 }
 
@@ -60,11 +60,11 @@ function ownCloudDigests(text: string | undefined): ExpectedDigest[] {
       const algorithm = ({ MD5: 'md5', SHA1: 'sha1', SHA256: 'sha256', ADLER32: 'adler32' } as const)[
         (match[1] as string).toUpperCase() as 'MD5'
       ];
-      return algorithm === undefined ? [] : [digestOf('OC-Checksum', algorithm, Buffer.from(match[2] as string, 'hex'))];
+      return algorithm === undefined ? [] : [announced('OC-Checksum', algorithm, Buffer.from(match[2] as string, 'hex'))];
     });
 }
 
-function digestOf(field: string, algorithm: ExpectedDigest['algorithm'], expected: Buffer): ExpectedDigest {
+function announced(field: string, algorithm: ExpectedDigest['algorithm'], expected: Buffer): ExpectedDigest {
   if (expected.length !== digestBytes[algorithm]) throw malformed(field);
   return { field, algorithm, expected };
 }

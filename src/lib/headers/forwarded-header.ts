@@ -7,8 +7,8 @@ export interface ForwardedClient {
 }
 
 /**
- * Writes an address the way the service shows it: IPv4-mapped IPv6 as IPv4 (docs/spec/authentication.md#client-address), without a
- * zone, lower case.
+ * Writes an address the way the service shows it: IPv4-mapped IPv6 as IPv4 (docs/spec/authentication.md#client-address), without
+ * a zone, in lower case.
  */
 export function normaliseAddress(address: string): string {
   const bare = (address.split('%', 1)[0] as string).toLowerCase();
@@ -22,12 +22,12 @@ export function addressFamily(address: string): 'IPv4' | 'IPv6' {
 }
 
 /**
- * The client behind proxies: the last address that is not a trusted proxy's, counted from the right, where each proxy appends whom it was
- * called by; what stands left of it the client may have written itself. The first address where all are trusted.
+ * Finds the client behind proxies: the rightmost address that is not a trusted proxy's, as each proxy appends its caller and a client may
+ * have written the rest. If all are trusted it is the first address.
  *
  * @param headerName name of the header that the proxies write: `Forwarded` (RFC 7239), or one with a list as `X-Forwarded-For`
  * @param isTrusted whether an address is that of a trusted proxy
- * @returns undefined when the last proxy does not tell (no header, `unknown`, an obfuscated identifier, garbage)
+ * @returns undefined when the last proxy names none (no header, `unknown`, an obfuscated identifier, garbage)
  */
 export function clientBehindProxies(
   headerName: string,
@@ -36,8 +36,8 @@ export function clientBehindProxies(
 ): ForwardedClient | undefined {
   const isStandard = headerName.toLowerCase() === 'forwarded';
   let client: ForwardedClient | undefined;
-  for (const element of isStandard ? elementsFromRight(value) : value.split(',').reverse()) {
-    const next = parseAddressPort(isStandard ? (parameterOf(element, 'for') ?? '') : element.trim());
+  for (const element of isStandard ? splitFromRight(value) : value.split(',').reverse()) {
+    const next = parseAddressPort(isStandard ? (findParameter(element, 'for') ?? '') : element.trim());
     if (!next) return client;
     client = next;
     if (!isTrusted(client.address)) return client;
@@ -47,11 +47,11 @@ export function clientBehindProxies(
 
 /** The `host` of the first element of a `Forwarded` header. */
 export function forwardedHost(value: string): string | undefined {
-  return parameterOf(elementsFromRight(value).at(-1) ?? '', 'host');
+  return findParameter(splitFromRight(value).at(-1) ?? '', 'host');
 }
 
 /** The value of a parameter of an element; quoted strings are unquoted (RFC 7239 §4). */
-function parameterOf(element: string, name: string): string | undefined {
+function findParameter(element: string, name: string): string | undefined {
   for (const match of element.matchAll(/(?<![\w!#$%&'*+.^`|~-])([\w!#$%&'*+.^`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;,\s"]*)/g)) {
     if ((match[1] as string).toLowerCase() !== name) continue;
     const text = match[2] as string;
@@ -60,8 +60,8 @@ function parameterOf(element: string, name: string): string | undefined {
   return undefined;
 }
 
-/** The elements from the last to the first, read from the right: a quote that a client leaves open hides nothing that a proxy appends. */
-function elementsFromRight(value: string): string[] {
+/** Splits elements from the last to the first: a quote that a client leaves open hides nothing that a proxy appends. */
+function splitFromRight(value: string): string[] {
   const elements: string[] = [];
   let isQuoted = false;
   let end = value.length;
@@ -85,13 +85,13 @@ function isEscaped(value: string, index: number): boolean {
 /** Reads `address`, `address:port` or `[address]:port`; undefined for anything else. */
 export function parseAddressPort(node: string): ForwardedClient | undefined {
   const bracketed = /^"?\[([^\]]+)\](?::(\d{1,5}))?"?$/.exec(node);
-  if (bracketed) return clientOf(bracketed[1] as string, bracketed[2]);
-  if (isIP(node.split('%', 1)[0] as string) !== 0) return clientOf(node, undefined);
+  if (bracketed) return parseClient(bracketed[1] as string, bracketed[2]);
+  if (isIP(node.split('%', 1)[0] as string) !== 0) return parseClient(node, undefined);
   const withPort = /^([\d.]+):(\d{1,5})$/.exec(node);
-  return withPort ? clientOf(withPort[1] as string, withPort[2]) : undefined;
+  return withPort ? parseClient(withPort[1] as string, withPort[2]) : undefined;
 }
 
-function clientOf(rawAddress: string, port: string | undefined): ForwardedClient | undefined {
+function parseClient(rawAddress: string, port: string | undefined): ForwardedClient | undefined {
   const address = normaliseAddress(rawAddress);
   const number = Number(port ?? 0);
   return (isIPv4(address) || isIPv6(address)) && number <= 65535 ? { address, port: number } : undefined;

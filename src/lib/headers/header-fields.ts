@@ -7,11 +7,7 @@ export function cookieValue(cookies: string | undefined, name: string): string |
   return undefined;
 }
 
-/**
- * The text of bytes of a header or status line, which Node.js delivers as latin1: UTF-8 where they are that.
- *
- * @returns undefined where they are not
- */
+/** Decodes UTF-8 in a header or status line, which Node.js delivers as latin1. @returns undefined for other bytes */
 export function latin1ToUtf8(bytes: string): string | undefined {
   if (!/[\u0080-\u00ff]/.test(bytes)) return bytes;
   try {
@@ -21,7 +17,7 @@ export function latin1ToUtf8(bytes: string): string | undefined {
   }
 }
 
-/** Headers that belong to one connection, never to what is passed on (RFC 9110 §7.6.1). */
+/** Headers that belong to one connection and are never passed on (RFC 9110 §7.6.1). */
 export const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -35,7 +31,7 @@ export const hopByHopHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers that a back-end's reply must not set on an upload's reply: those that frame it, and the service's own
+ * Headers that a back-end must not set on the reply to an upload: those of its framing, and those of the service
  * (docs/spec/delivery.md#upload-back-end).
  */
 export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
@@ -48,7 +44,7 @@ export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
   'server-path',
 ]);
 
-/** Whether the name of a header says that its value is nobody else's business. */
+/** Whether the value of a header may be secret, by its name. */
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|token|secret|password|key|signature/i.test(name);
 }

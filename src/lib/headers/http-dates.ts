@@ -1,6 +1,6 @@
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Years of two digits are near to it: those over 50 years ahead are in the past century (RFC 9110 §5.6.7). */
+/** A year of two digits that seems over 50 years ahead of it is in the past century (RFC 9110 §5.6.7). */
 const nearYear = 2026;
 
 let lastSecond = Number.NaN;

@@ -15,7 +15,6 @@ export interface IfList {
   conditions: IfCondition[];
 }
 
-/** Most conditions in one header. */
 const maxConditions = 200;
 
 /**
@@ -38,7 +37,7 @@ export function parseIfHeader(text: string): IfList[] {
     }
     const list = /^\(((?:[^()"<>]|<[^<>]*>|"[^"]*")*)\)\s*/.exec(rest);
     if (!list) throw malformed();
-    const conditions = conditionsOf(list[1] as string);
+    const conditions = parseConditions(list[1] as string);
     count += conditions.length;
     if (count > maxConditions) throw malformed();
     lists.push({ resource, conditions });
@@ -48,7 +47,7 @@ export function parseIfHeader(text: string): IfList[] {
   return lists;
 }
 
-function conditionsOf(text: string): IfCondition[] {
+function parseConditions(text: string): IfCondition[] {
   const conditions: IfCondition[] = [];
   let rest = text.trim();
   while (rest !== '') {

@@ -6,7 +6,7 @@ const zeroParent = '0'.repeat(16);
 /**
  * Reads a `traceparent` header (W3C Trace Context §3.2).
  *
- * @returns the header as it is passed on, in version 00; undefined when it is not valid, so that it is passed on to nobody
+ * @returns the header in version 00, as it is passed on; undefined when it is not valid
  */
 export function parseTraceparent(value: string | undefined): string | undefined {
   const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(value?.trim() ?? '');
@@ -17,7 +17,7 @@ export function parseTraceparent(value: string | undefined): string | undefined 
   return `00-${trace}-${parent}-${flags}`;
 }
 
-/** The `traceparent` of a request that we send on behalf of another: the same trace, a parent ID of our own (§3.2.2.4). */
+/** Makes the `traceparent` of a request that svc sends on behalf of another: the same trace, a new parent ID (§3.2.2.4). */
 export function childTraceparent(traceparent: string): string {
   return `${traceparent.slice(0, 36)}${randomBytes(8).toString('hex')}${traceparent.slice(52)}`;
 }

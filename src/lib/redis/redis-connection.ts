@@ -2,18 +2,18 @@ import type { Clock, Timer } from '../clock.ts';
 import { ClientConnector, type ConnectorOptions, type HostPort, type RedisArguments, type RedisClient } from './redis-connector.ts';
 import type { RedisAddress } from './redis-url.ts';
 
-/** Knows where the data is at present. */
+/** Finds the server that has the data. */
 interface PrimaryFinder {
   /**
-   * Whether the server itself does not always say that the data went elsewhere: a primary that is cut off from Sentinel does not know, while
-   * one of a cluster answers MOVED, or nothing when it is cut off.
+   * Whether a server may not know that the data went elsewhere: a primary that is cut off from Sentinel does not, while one of a cluster
+   * answers MOVED, or nothing.
    */
   readonly mustCheck: boolean;
-  /** @throws Error when nobody who could know answers, or nobody has the data */
+  /** @throws Error when no server answers, or none has the data */
   find(): Promise<HostPort>;
 }
 
-/** Makes what finds the server that has the data. @param slotKey a key in the slot that all keys are in */
+/** @param slotKey a key in the slot of all keys */
 function createFinder(address: RedisAddress, slotKey: string, connector: ClientConnector): PrimaryFinder {
   const { kind, hosts } = address;
   switch (kind) {
@@ -29,8 +29,8 @@ function createFinder(address: RedisAddress, slotKey: string, connector: ClientC
 }
 
 /**
- * Asks all Sentinels, and believes the one that knows of the latest failover: one that was cut off from the others still names the
- * old primary. https://redis.io/docs/latest/develop/reference/sentinel-clients/
+ * Asks all Sentinels and believes the latest failover, as one that was cut off from the others still names the old primary.
+ * https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
 async function askSentinels(hosts: readonly HostPort[], name: string, connector: ClientConnector): Promise<HostPort> {
   const answers = await Promise.allSettled(hosts.map((host) => connector.ask(host, 'sentinel', ['SENTINEL', 'MASTER', name])));
@@ -49,13 +49,13 @@ async function askSentinels(hosts: readonly HostPort[], name: string, connector:
 
 type SlotRange = [first: number, last: number, primary: [host: string | null, port: number], ...replicas: [string | null, number][]];
 
-/** Finds the owner of one slot, at any node of a cluster that answers; those of the URL and those heard of. */
+/** Finds the owner of one slot by any node of a cluster that answers: those of the URL and those that other nodes named. */
 class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
   readonly #connector: ClientConnector;
-  /** Who is asked; each time another first, as one that is cut off from the others answers what was true before. */
+  /** The nodes to ask, each time another first: one that is cut off from the others knows only what was true before. */
   #nodes: HostPort[];
   #slot: number | undefined;
 
@@ -83,7 +83,7 @@ class ClusterFinder implements PrimaryFinder {
     this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
     const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
-    // A node that does not know its own address leaves it out: it is where it was asked.
+    // A node that does not know its own address leaves it out.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,
       port,
@@ -97,29 +97,26 @@ class ClusterFinder implements PrimaryFinder {
 }
 
 export interface ConnectionDependencies extends ConnectorOptions {
-  /** A key in the slot of a cluster that all keys are in. */
+  /** A key in the slot of all keys. */
   slotKey: string;
-  /** Told of troubles of the connection. */
   onError: (error: Error) => void;
 }
 
 /** Pause before the n-th attempt to connect again, in milliseconds. */
 const reconnectDelayMs = (attempt: number) => Math.min(50 * 2 ** attempt, 1000);
 
-/** How often Sentinel is asked whether the data is still where it was, in milliseconds. */
+/** Period of asking Sentinel where the data is, in milliseconds. */
 const checkEveryMs = 5000;
 
 /**
- * Errors that say that this server is not the one to ask (any more): the slot or the role of primary went elsewhere.
+ * Errors of a server that is not, or no longer, the one to ask: the slot or the role of primary went elsewhere.
  * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#redirection-and-resharding
  */
 const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
- * A connection to the server that has the data at present. Sentinel and clusters are asked where the data is; the rest is the
- * same for all: one connection to one server, given up for another when it breaks or another has the data. The client library's
- * own Sentinel and cluster clients are not used: they send a command again whose connection broke, though it may have been
- * carried out.
+ * A connection to the one server that has the data, replaced when it breaks or when the data moves. The Sentinel and cluster clients of the
+ * library are not used: they repeat a command whose connection broke, though the server may have executed it.
  */
 export class RedisConnection {
   readonly #finder: PrimaryFinder;
@@ -127,7 +124,6 @@ export class RedisConnection {
   readonly #clock: Clock;
   readonly #onError: (error: Error) => void;
   #client: { at: HostPort; client: RedisClient } | undefined;
-  /** Why there is no connection. */
   #reason = new Error('not connected yet');
   #attempts = 0;
   #timer: Timer | undefined;
@@ -140,7 +136,7 @@ export class RedisConnection {
     this.#onError = dependencies.onError;
   }
 
-  /** Begins to connect, and connects again by itself, wherever the data is by then. */
+  /** Begins to connect, and connects again by itself. */
   connect(): void {
     void this.#connect();
   }
@@ -206,7 +202,7 @@ export class RedisConnection {
     if (!held) return;
     const found = await this.#finder.find().catch(() => undefined);
     if (this.#client !== held) return;
-    // Nobody who could say so is no reason to leave a server that answers.
+    // A server that answers is kept when no Sentinel says otherwise.
     if (!found || (found.host === held.at.host && found.port === held.at.port)) this.#checkLater();
     else this.#leave(held.client, new Error(`the data is at ${found.host}:${found.port} now`));
   }

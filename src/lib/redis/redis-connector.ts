@@ -13,7 +13,7 @@ export interface HostPort {
 export interface ConnectorOptions {
   /** Certificate authorities to trust beside the system's. */
   caPem: string | undefined;
-  /** Credentials for Sentinel, which those of the URL are not. */
+  /** Credentials for Sentinel; those of the URL are for Redis. */
   sentinel: { username: string; password: string } | undefined;
   clock: Clock;
 }
@@ -29,7 +29,7 @@ const openTimeoutMs = 3000;
 /** Longest time that Sentinel or a node of a cluster may take to connect and answer, in milliseconds. */
 const askTimeoutMs = 1500;
 
-/** Opens connections of the client library; what those of one address have in common. */
+/** Opens connections of the client library to the servers of one address. */
 export class ClientConnector {
   readonly #address: RedisAddress;
   readonly #sentinel: ConnectorOptions['sentinel'];
@@ -72,7 +72,7 @@ export class ClientConnector {
     return { send: (command) => client.sendCommand(command), destroy };
   }
 
-  /** Asks one server one thing, on a connection of its own. Rejects when it does not answer in `askTimeoutMs`. */
+  /** Sends one command on a connection of its own. Rejects without an answer in `askTimeoutMs`. */
   ask(host: HostPort, role: 'data' | 'sentinel', command: RedisArguments): Promise<unknown> {
     const asking = this.open(host, role, () => {}).then((client) => client.send(command).finally(() => client.destroy()));
     return within(this.#clock, askTimeoutMs, asking);
@@ -88,11 +88,11 @@ export class ClientConnector {
   }
 }
 
-/** Rejects when something takes too long. */
-export async function within<T>(clock: Clock, longestMs: number, running: Promise<T>): Promise<T> {
+/** Rejects when a promise takes too long. */
+export async function within<T>(clock: Clock, maxMs: number, running: Promise<T>): Promise<T> {
   let timer: Timer | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = clock.after(longestMs, () => reject(new Error(`no answer within ${longestMs / 1000} s`)));
+    timer = clock.after(maxMs, () => reject(new Error(`no answer within ${maxMs / 1000} s`)));
   });
   try {
     return await Promise.race([running, timeout]);

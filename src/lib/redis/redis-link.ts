@@ -8,24 +8,24 @@ import { dataRemoved, type RedisScript, redisScript } from './redis-script.ts';
 import { describeRedisAddress, parseRedisUrl, type RedisAddress } from './redis-url.ts';
 import { RedisValues, setForeignKeysAside } from './redis-values.ts';
 
-/** How often Redis is asked for a sign of life. */
+/** Period of heartbeats. */
 const heartbeatMs = 500;
 
-/** A command that is not answered by then has failed: whoever waits for it gets 503. */
+/** A command without an answer in this time has failed, and its request gets 503. */
 const commandTimeoutMs = 2000;
 
-/** A connection that has been silent for so long is given up for a new one: the other end may be gone without a word. */
+/** A connection that is silent for this time is replaced: the other end may be gone. */
 const renewAfterMs = 8000;
 
-/** After a loss of data, every node has so long to repeat what must not be forgotten, before any lets anybody in. */
+/** Time for all nodes, after a loss of data, to write again what must not be forgotten, before any serves. */
 const defaultSettleMs = 2000;
 
-/** What stores send commands through. */
+/** Sends the commands of stores. */
 export interface RedisCaller {
   /**
    * Sends a command.
    *
-   * @throws ServiceError `unavailable` when Redis is away or does not answer in time; the command may have been carried out
+   * @throws ServiceError `unavailable` when Redis is away or does not answer in time; it may have executed the command
    */
   call(command: RedisArguments): Promise<unknown>;
   /** Runs a script, atomically. @throws as `call` */
@@ -37,27 +37,27 @@ export interface RedisLinkOptions {
   /** Begin of all keys, so that several installations may share one Redis. */
   prefix: string;
   caPem?: string | undefined;
-  /** What Sentinel wants to know, where it has passwords of its own. */
+  /** Credentials of Sentinel, if it has its own. */
   sentinel?: { username: string; password: string };
-  /** Milliseconds that nodes wait for one another after a loss of data; for tests of what does not depend on it. */
+  /** Milliseconds that nodes wait for one another after a loss of data; shorter in tests. */
   settleMs?: number;
   clock: Clock;
   log: Log;
 }
 
 /**
- * The form in which Redis is written. It rises whenever nodes before could not go on with what newer ones write: those then refuse, and
- * every form before is read. Without its key the data is of form 1 (0.1.0).
+ * Version of the data's format in Redis. It rises with changes that older nodes cannot read, which then refuse; all earlier ones are read.
+ * Data without its key has format 1 (0.1.0).
  */
-const ownForm = 2;
+const currentForm = 2;
 
-/** KEYS form; ARGV own form. */
+/** KEYS form; ARGV current form. */
 const raiseFormScript = redisScript(`
 if (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
 
 /**
- * The way to Redis, watched: while Redis does not answer, commands fail at once instead of piling up; when it is back, what it may
- * have lost is repeated before anything else is asked of it.
+ * A monitored connection to Redis. While Redis does not answer, commands fail at once instead of piling up; when it is back, the data that it
+ * may have lost is written again before any other command.
  */
 export class RedisLink implements RedisCaller {
   readonly #options: RedisLinkOptions;
@@ -65,7 +65,6 @@ export class RedisLink implements RedisCaller {
   readonly #settleMs: number;
   readonly #recoverHooks: ((caller: RedisCaller) => Promise<void>)[] = [];
   readonly #heartbeat: Timer;
-  /** Reads values, and counts those that cannot be read. */
   readonly values: RedisValues;
   #connection: RedisConnection | undefined;
   #isReady = false;
@@ -89,7 +88,7 @@ export class RedisLink implements RedisCaller {
     this.#heartbeat = options.clock.every(heartbeatMs, () => void this.#beat());
   }
 
-  /** Connects. A Redis that is away is no error: it is looked for again and again. */
+  /** Connects. A Redis that is away is no error: connecting goes on. */
   async start(): Promise<void> {
     this.#connect();
     const { clock } = this.#options;
@@ -109,12 +108,12 @@ export class RedisLink implements RedisCaller {
     return this.#isReady;
   }
 
-  /** Tells the data of Redis from that of one that was emptied; known from the first connection on. */
+  /** Identifies the data of Redis, until it is emptied; known from the first connection on. */
   get marker(): string | undefined {
     return this.#marker;
   }
 
-  /** Takes Redis for away until it has been found out what it lost: an answer of it was suspicious. */
+  /** Takes Redis for away after a suspicious answer, until a recovery. */
   doubt(reason: string): void {
     this.#lost(reason);
     void this.#beat();
@@ -125,12 +124,12 @@ export class RedisLink implements RedisCaller {
     return this.#isReady || `Redis (${describeRedisAddress(this.#address)}) is away: ${this.#lastError}`;
   }
 
-  /** A key; the hash tag keeps all keys of an installation in one slot of a cluster, so that scripts may use several. */
+  /** Makes a key; the hash tag keeps all keys of an installation in one slot of a cluster, so that scripts may use several. */
   key(...parts: readonly string[]): string {
     return `{${this.#options.prefix}}:${parts.join(':')}`;
   }
 
-  /** Names what is to be done whenever Redis is back, before it counts as ready. Called at the first connection, too. */
+  /** Adds a hook that runs at the first connection and whenever Redis is back, before it counts as ready. */
   onRecover(hook: (caller: RedisCaller) => Promise<void>): void {
     this.#recoverHooks.push(hook);
   }
@@ -215,7 +214,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // An error reply to a command of ours is a fault of ours; all others say that Redis cannot serve at present.
+  // These errors are faults of svc; with all others Redis cannot serve at present.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });
@@ -242,11 +241,8 @@ export class RedisLink implements RedisCaller {
     this.#isBeating = true;
     try {
       const [marker, form] = (await this.#send(['MGET', this.key('marker'), this.key('form')])) as (string | null)[];
-      if (Number(form) > ownForm) {
-        this.#lost(`a newer svc uses it (form ${form}; this one knows up to ${ownForm})`);
-        return;
-      }
-      // Without its marker the data is gone (FLUSHALL), though the connection is as it was.
+      if (Number(form) > currentForm) return this.#lost(`a newer svc uses it (form ${form}; this one knows up to ${currentForm})`);
+      // Without its marker the data is gone (FLUSHALL), though the connection is not.
       if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();
     } catch (error) {
@@ -264,10 +260,9 @@ export class RedisLink implements RedisCaller {
     const losses = this.#losses;
     const info = String(await this.#send(['INFO', 'server']));
     const runId = /run_id:(\w+)/.exec(info)?.[1] ?? '';
-    await this.#eval(raiseFormScript, [this.key('form')], [ownForm]);
+    await this.#eval(raiseFormScript, [this.key('form')], [currentForm]);
     await this.#send(['SET', this.key('marker'), randomUUID(), 'NX']);
     const [marker, usedRunId] = (await this.#send(['MGET', this.key('marker'), this.key('run')])) as [string | null, string | null];
-    // Neither can be read while it is of another type.
     if (marker === null) await this.#setForeignKeysAside();
     if (marker === null) return;
     const isOther = this.#runId !== undefined && (runId !== this.#runId || marker !== this.#marker);
@@ -276,14 +271,13 @@ export class RedisLink implements RedisCaller {
       run: (script, keys, args) => this.#eval(script, keys, args),
     };
     for (const hook of this.#recoverHooks) await hook(caller);
-    // A node that starts cannot tell that Redis is another; but that nobody has used the data in this process of Redis yet.
+    // A node that starts does not know the Redis before, but sees whether a node has used this process of Redis.
     if (isOther || usedRunId !== runId) {
       this.#isSettling = true;
       await this.#options.clock.sleep(this.#settleMs);
       this.#isSettling = false;
       await this.#send(['SET', this.key('run'), runId]);
     }
-    // It may have gone away again meanwhile.
     if (this.#isClosed || this.#losses !== losses) return;
     const isFirst = this.#runId === undefined;
     this.#runId = runId;

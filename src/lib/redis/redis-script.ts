@@ -9,20 +9,19 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
-/** A Lua script; all its keys are of one slot. */
+/** A Lua script; all its keys are in one slot. */
 export interface RedisScript {
   readonly text: string;
   readonly sha: string;
-  /** It does nothing on data that is not what this process knows: a Redis that was emptied would say that there is nothing. */
+  /** Whether it refuses to run on other data than this process knows, such as that of an emptied Redis. */
   readonly checksMarker: boolean;
 }
 
-/** Makes a script. */
 export function redisScript(text: string, isGuarded = false): RedisScript {
   return { text, sha: createHash('sha1').update(text).digest('hex'), checksMarker: isGuarded };
 }
 
-/** Makes a script that fails (`unavailable`) from the moment that the data is gone, not only once that was noticed. */
+/** Makes a script that fails (`unavailable`) as soon as the data is gone, before a heartbeat notices. */
 export function markerScript(text: string): RedisScript {
   return redisScript(
     `if redis.call('GET', KEYS[#KEYS]) ~= ARGV[#ARGV] then return redis.error_reply('LOST ${dataRemoved}') end\n${text}`,

@@ -31,19 +31,19 @@ const shapes = {
 export function parseRedisUrl(text: string): RedisAddress {
   const match = /^([a-z+]+):\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?$/.exec(text);
   const shape = match && Object.hasOwn(shapes, match[1] as string) ? shapes[match[1] as keyof typeof shapes] : undefined;
-  if (!match || !shape) throw wrong(`it must begin with ${Object.keys(shapes).join('://, ')}:// and name a host`);
+  if (!match || !shape) throw invalid(`it must begin with ${Object.keys(shapes).join('://, ')}:// and name a host`);
   const [kind, isTls, defaultPort] = shape;
   const [, , credentials = '', hostList = '', path = ''] = match;
   const colon = credentials.indexOf(':');
-  const hosts = hostList.split(',').map((item) => hostOf(item, defaultPort));
-  if (kind === 'single' && hosts.length > 1) throw wrong('several hosts go with redis+sentinel:// or redis+cluster://');
+  const hosts = hostList.split(',').map((item) => parseHost(item, defaultPort));
+  if (kind === 'single' && hosts.length > 1) throw invalid('several hosts go with redis+sentinel:// or redis+cluster://');
   const segments = path.split('/').filter((segment) => segment !== '');
   const primaryName = kind === 'sentinel' ? decode(segments.shift() ?? '') : '';
   if (kind === 'sentinel' && primaryName === '')
-    throw wrong('the name that Sentinel has for the primary is missing: redis+sentinel://host/name');
+    throw invalid('the name that Sentinel has for the primary is missing: redis+sentinel://host/name');
   const database = segments[0] ?? '0';
-  if (segments.length > 1 || !/^\d{1,3}$/.test(database)) throw wrong('the database must be a number');
-  if (kind === 'cluster' && database !== '0') throw wrong('a cluster has the database 0 alone');
+  if (segments.length > 1 || !/^\d{1,3}$/.test(database)) throw invalid('the database must be a number');
+  if (kind === 'cluster' && database !== '0') throw invalid('a cluster has the database 0 alone');
   return {
     kind,
     hosts,
@@ -55,16 +55,16 @@ export function parseRedisUrl(text: string): RedisAddress {
   };
 }
 
-/** The address for people: without credentials. */
+/** Writes the address without credentials, for logs. */
 export function describeRedisAddress({ kind, hosts, primaryName }: RedisAddress): string {
   const list = hosts.map(({ host, port }) => `${host}:${port}`).join(', ');
   return kind === 'sentinel' ? `${primaryName} at ${list}` : list;
 }
 
-function hostOf(item: string, defaultPort: number): { host: string; port: number } {
+function parseHost(item: string, defaultPort: number): { host: string; port: number } {
   const match = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(item.trim());
   const port = Number(match?.[2] ?? defaultPort);
-  if (!match || port === 0 || port > 65_535) throw wrong('a host must be a name or an address, with a port where it differs');
+  if (!match || port === 0 || port > 65_535) throw invalid('a host must be a name or an address, with a port where it differs');
   return { host: (match[1] as string).replace(/^\[|\]$/g, ''), port };
 }
 
@@ -72,10 +72,10 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong('user and password must be percent-encoded');
+    throw invalid('user and password must be percent-encoded');
   }
 }
 
-function wrong(what: string): ServiceError {
-  return new ServiceError('bad-request', `server.state.url: ${what}.`);
+function invalid(reason: string): ServiceError {
+  return new ServiceError('bad-request', `server.state.url: ${reason}.`);
 }

@@ -4,7 +4,7 @@ import { parseJson } from '../json.ts';
 import type { Log } from '../log.ts';
 import { redisScript } from './redis-script.ts';
 
-/** The types of all keys, by what follows the prefix. A key that is not named here is left alone. */
+/** The types of keys by their names without the prefix. Other keys are left alone. */
 export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(marker|run|form|journal-count)$/, 'string'],
   [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload):/, 'string'],
@@ -20,13 +20,13 @@ export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(journal|deliveries|replays)$/, 'stream'],
 ];
 
-/** What was set aside is kept for so long, for people to look at. */
+/** Time that keys set aside are kept, for operators to inspect. */
 const keptMs = 7 * 86_400_000;
 
-/** Keys of one look. */
+/** Keys of one scan step. */
 const pageKeys = 500;
 
-/** KEYS keys; ARGV begin of the new name, length of the prefix, ms, then the type of each. Returns names and types of those that had another. */
+/** KEYS keys; ARGV begin of the new name, length of the prefix, ms, then the type of each. Returns names and types of those with another. */
 const setAsideScript = redisScript(`
 local found = {}
 for index, key in ipairs(KEYS) do
@@ -42,10 +42,9 @@ end
 return found`);
 
 /**
- * Puts aside the keys whose type svc never gives them: every command that needs them fails for as long as they are there.
+ * Renames the keys whose type svc never gives them, as every command that needs them fails.
  *
- * @param begin what all keys begin with
- * @param send sends a command
+ * @param begin begin of all keys
  * @returns whether there were any
  */
 export async function setForeignKeysAside(
@@ -75,12 +74,12 @@ export async function setForeignKeysAside(
   return isAny;
 }
 
-/** Values that were told of, at most; what is told again after more is no harm. */
+/** Values whose log line is remembered; older ones may be logged again. */
 const maxTold = 10_000;
 
 /**
- * Reads what stands in Redis. Anybody may have written it, another version of svc too: one value that cannot be read takes nothing but
- * itself away. It is skipped, told once and counted.
+ * Parses values of Redis, which another version of svc or anybody may have written: one that cannot be read is skipped, logged once and
+ * counted.
  */
 export class RedisValues {
   readonly #log: Log;
@@ -91,29 +90,28 @@ export class RedisValues {
     this.#log = log;
   }
 
-  /** How many values this process found unreadable, each once. */
+  /** Number of values that this process could not read, each once. */
   get unreadable(): number {
     return this.#unreadable;
   }
 
   /**
-   * Reads JSON.
+   * Parses JSON.
    *
-   * @param where the key, and what tells the value from others of it
-   * @param text as Redis has it
-   * @param read makes the value of what was parsed; throws for what is none
+   * @param where the key and the place in it
+   * @param read validates the value; throws when it is not valid
    * @returns undefined for a value that cannot be read
    */
   read<T>(where: string, text: unknown, read: (value: unknown) => T): T | undefined {
     try {
       return read(parseJson(String(text)));
     } catch (error) {
-      this.skip(where, reasonOf(error));
+      this.skip(where, describeFault(error));
       return undefined;
     }
   }
 
-  /** Tells of a value that is skipped. @param reason never with the value itself, which may be secret */
+  /** Logs a value that is skipped. @param reason must not contain the value, which may be secret */
   skip(where: string, reason: string): void {
     if (this.#told.has(where)) return;
     this.#told.add(where);
@@ -123,7 +121,7 @@ export class RedisValues {
   }
 }
 
-function reasonOf(error: unknown): string {
+function describeFault(error: unknown): string {
   if (error instanceof z.ZodError) return `${error.issues[0]?.path.join('.') ?? ''}: ${error.issues[0]?.code ?? ''}`;
   // The message of a SyntaxError quotes the text.
   return error instanceof SyntaxError ? 'it is no JSON' : 'it has not its form';

@@ -1,4 +1,4 @@
-/** A URL for events, records and logs: what a query may hold is nobody else's business. */
+/** Removes credentials and query from a URL for events, records and logs. */
 export function redactedUrl(url: string): string {
   const bare = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
   const query = bare.indexOf('?');

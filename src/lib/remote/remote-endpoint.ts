@@ -8,7 +8,7 @@ import { CutShortError, createTransport, type Transport, type TransportInit, typ
 /** Why no usable reply came. */
 export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
 
-/** What came of one request to a remote endpoint. */
+/** The result of one request to a remote endpoint. */
 export type RemoteResult =
   | {
       kind: 'reply';
@@ -20,9 +20,9 @@ export type RemoteResult =
       isTruncated: boolean;
       durationMs: number;
     }
-  /** Nothing that could be called a reply. */
+  /** No reply began. */
   | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
-  /** A reply began, but it is not one: cut short, too large, not HTTP. */
+  /** A reply began, but it is cut short, too large or not HTTP. */
   | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
 
 /** How an endpoint is reached (docs/spec/authentication.md#own-requests). */
@@ -34,7 +34,7 @@ export interface RemoteEndpointOptions {
   /** Longest time for connecting, headers and body together. */
   timeoutMs: number;
   maximumReplyBytes: number;
-  /** Whether a longer reply is cut off rather than taken for none. */
+  /** Whether a longer reply is cut off rather than invalid. */
   truncatesReply?: boolean;
   /** Whether a body in a content coding, which no request asks for, makes a reply invalid. */
   refusesContentCodings?: boolean;
@@ -51,14 +51,13 @@ export interface RemoteRequest {
   /** Win over all others. */
   finalHeaders?: Record<string, string>;
   body?: string | Buffer | undefined;
-  /** Gives the request up. */
   signal?: AbortSignal | undefined;
 }
 
 type HeaderLine = readonly [name: string, value: string];
 
-/** What every request says when nothing else is configured. */
-const ownLines = new Map<string, HeaderLine>([
+/** Headers of every request that configures no others. */
+const defaultLines = new Map<string, HeaderLine>([
   ['user-agent', ['user-agent', `svc/${SVC_VERSION}`]],
   ['accept', ['accept', '*/*']],
   ['accept-encoding', ['accept-encoding', 'identity']],
@@ -80,7 +79,7 @@ export class RemoteEndpoint {
   }
 
   /**
-   * Sends one request and reads the whole reply. Never throws for what the other side does.
+   * Sends one request and reads the whole reply. Faults of the other side are results, not exceptions.
    *
    * @throws the reason of the request's signal when that aborts
    */
@@ -102,7 +101,7 @@ export class RemoteEndpoint {
     try {
       const options: FetchOptions<'stream'> & TransportInit = {
         method: request.method,
-        headerLines: this.#headersOf(request),
+        headerLines: this.#mergeHeaders(request),
         body: request.body ?? null,
         onOutgoing: (started) => {
           outgoing = started;
@@ -130,7 +129,7 @@ export class RemoteEndpoint {
       };
     } catch (thrown) {
       if (request.signal?.aborted) throw request.signal.reason;
-      const { fault, message } = faultOf(end ?? thrown);
+      const { fault, message } = classifyFault(end ?? thrown);
       const isReply = hasReply || fault === 'invalid-http';
       return { kind: isReply && fault !== 'timeout' ? 'invalid-reply' : 'no-reply', fault, message, durationMs: durationMs() };
     } finally {
@@ -143,15 +142,15 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  // ofetch asks Node.js for its own fetch, which takes a start longer than all else and is needed by requests alone.
+  // ofetch loads the fetch of Node.js, which takes longer than the rest of a start.
   async #createClient(): Promise<$Fetch> {
     const { createFetch } = await import('ofetch');
     return createFetch({ fetch: this.#transport.fetch });
   }
 
   /** Names compare without case; the last spelling is sent. */
-  #headersOf(request: RemoteRequest): Record<string, string> {
-    const lines = new Map(ownLines);
+  #mergeHeaders(request: RemoteRequest): Record<string, string> {
+    const lines = new Map(defaultLines);
     for (const name in request.headers) lines.set(name.toLowerCase(), [name, request.headers[name] as string]);
     for (const line of this.#configuredLines) lines.set(line[0].toLowerCase(), line);
     for (const name in request.finalHeaders) lines.set(name.toLowerCase(), [name, request.finalHeaders[name] as string]);
@@ -206,7 +205,7 @@ function isFetchError(thrown: unknown): thrown is FetchError {
   return thrown instanceof Error && thrown.name === 'FetchError' && thrown.cause !== undefined;
 }
 
-function faultOf(thrown: unknown): { fault: RemoteFault; message: string } {
+function classifyFault(thrown: unknown): { fault: RemoteFault; message: string } {
   const error = isFetchError(thrown) ? thrown.cause : thrown;
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof EndedError) return { fault: error.fault, message: text };

@@ -4,16 +4,15 @@ import tls from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { latin1ToUtf8 } from '../headers/header-fields.ts';
 
-/** Connections kept to one endpoint while idle. */
+/** Idle connections kept to one endpoint. */
 const maxIdleConnections = 64;
 
-/** URLs whose parts are remembered; an endpoint has a few. */
+/** URLs whose parts are cached; an endpoint has a few. */
 const maxKnownUrls = 100;
 
 /**
- * How long a connection is kept while idle: less than the servers that people run keep theirs (2 s and more). So a request
- * hardly ever meets a connection that the other side is closing, and none has to be sent twice to be sure: a POST that
- * failed may have been taken (RFC 9110 §9.2.2), and only the configuration says whether it is repeated.
+ * Idle time of a connection, less than that of common servers (2 s and more): a request hardly ever meets a connection that the other side is
+ * closing. Requests are not repeated, as a POST that failed may have been executed (RFC 9110 §9.2.2); the configuration decides.
  */
 const longestIdleMs = 1500;
 
@@ -26,15 +25,15 @@ export class CutShortError extends Error {
   }
 }
 
-/** What a request is made of, beside what `fetch` knows. */
+/** The options of a request beside those of `fetch`. */
 export interface TransportInit extends RequestInit {
   /** Header lines, sent as they are written. */
   headerLines?: Record<string, string>;
-  /** Gets the request as soon as there is one, to give it up. */
+  /** Gets the request, to abort it. */
   onOutgoing?: (outgoing: ClientRequest) => void;
 }
 
-/** What ofetch hands on of a `Response`, and the reply itself. */
+/** The part of a `Response` that ofetch reads, and the reply itself. */
 export interface TransportResponse extends Pick<Response, 'status' | 'statusText'> {
   /** The reply, its body unread; undefined for statuses that have no body. */
   incoming?: IncomingMessage | undefined;
@@ -43,30 +42,25 @@ export interface TransportResponse extends Pick<Response, 'status' | 'statusText
 }
 
 /**
- * `fetch` over node:http and node:https: one pool of kept-alive connections, certificate authorities of our own, and no web
- * streams, which cost more than everything else of a small request.
+ * `fetch` over node:http and node:https, with a pool of connections, configured certificate authorities and no web streams, which cost more
+ * than the rest of a small request.
  */
 export interface Transport {
   fetch: typeof globalThis.fetch;
-  /** Closes the connections. */
   close(): void;
 }
 
 // These statuses have no body, whatever their headers say (RFC 9112 §6.3).
 const nullBodyStatuses = new Set([204, 304]);
 
-/**
- * Makes a transport.
- *
- * @param caPem certificate authorities in PEM, trusted beside the system's
- */
+/** @param caPem certificate authorities in PEM, trusted beside the system's */
 export function createTransport(caPem?: string): Transport {
   const keepAlive = { keepAlive: true, maxFreeSockets: maxIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
   const httpAgent = new HttpAgent(keepAlive);
   const httpsAgent = new HttpsAgent({ ...keepAlive, ...(caPem === undefined ? {} : { ca: [...tls.rootCertificates, caPem] }) });
   const known = new Map<string, RequestOptions>();
 
-  function partsOf(text: string): RequestOptions {
+  function splitUrl(text: string): RequestOptions {
     const before = known.get(text);
     if (before) return before;
     const parts = urlToHttpOptions(new URL(text)) as RequestOptions;
@@ -78,7 +72,7 @@ export function createTransport(caPem?: string): Transport {
   function send(url: string, init: TransportInit): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
       let hasReply = false;
-      const parts = partsOf(url);
+      const parts = splitUrl(url);
       const isTls = parts.protocol === 'https:';
       const options: RequestOptions = {
         ...parts,
@@ -88,8 +82,8 @@ export function createTransport(caPem?: string): Transport {
       };
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
         hasReply = true;
-        const fault = faultIn(incoming);
-        if (fault === undefined) return resolve(responseOf(incoming));
+        const fault = checkHead(incoming);
+        if (fault === undefined) return resolve(toResponse(incoming));
         incoming.destroy();
         reject(new RangeError(fault));
       });
@@ -100,7 +94,7 @@ export function createTransport(caPem?: string): Transport {
         reject(new RangeError('the status 101 switches to a protocol that nobody asked for'));
       });
       outgoing.on('close', () => {
-        // An error takes its stack from all that is under way: it is made for those who need it.
+        // Errors are made only when needed: a stack costs.
         if (!hasReply) reject(new CutShortError());
       });
       init.onOutgoing?.(outgoing);
@@ -117,15 +111,15 @@ export function createTransport(caPem?: string): Transport {
   };
 }
 
-/** What is wrong with the head of a reply. */
-function faultIn({ statusCode = 0, httpVersion, httpVersionMajor, headers }: IncomingMessage): string | undefined {
+/** Finds a fault in the head of a reply. */
+function checkHead({ statusCode = 0, httpVersion, httpVersionMajor, headers }: IncomingMessage): string | undefined {
   if (statusCode < 200 || statusCode > 599) return `the status ${statusCode} is none of HTTP`;
   if (httpVersionMajor !== 1) return `the version ${httpVersion} is none of HTTP/1`;
   const coding = headers['transfer-encoding'] ?? 'chunked';
   return coding.toLowerCase() === 'chunked' ? undefined : `the transfer coding "${coding}" is none that was asked for`;
 }
 
-function responseOf(incoming: IncomingMessage): TransportResponse {
+function toResponse(incoming: IncomingMessage): TransportResponse {
   const status = incoming.statusCode ?? 0;
   const headerLines: [string, string][] = [];
   for (let index = 0; index < incoming.rawHeaders.length; index += 2)
@@ -133,6 +127,5 @@ function responseOf(incoming: IncomingMessage): TransportResponse {
   const hasNoBody = nullBodyStatuses.has(status);
   if (hasNoBody) incoming.resume();
   const reason = incoming.statusMessage ?? '';
-  // A reason in UTF-8 is shown as such.
   return { status, statusText: latin1ToUtf8(reason) ?? reason, headerLines, incoming: hasNoBody ? undefined : incoming };
 }

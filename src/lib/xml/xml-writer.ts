@@ -7,14 +7,12 @@ export const xmlDeclaration = '<?xml version="1.0" encoding="utf-8"?>\n';
 /** A part of an XML document, made by `element`. */
 export type XmlNode = Readonly<Record<string, unknown>>;
 
-/** Made when the first document is written. */
 let builder: XMLBuilder | undefined;
 
 /**
- * An element.
+ * Makes an element.
  *
- * @param name with its prefix; has to be an XML name
- * @param content text, or elements
+ * @param name an XML name with its prefix
  * @param attributes values by name, namespace declarations too
  */
 export function element(name: string, content: string | readonly XmlNode[], attributes?: Readonly<Record<string, string>>): XmlNode {
@@ -28,7 +26,7 @@ export function element(name: string, content: string | readonly XmlNode[], attr
   return { [name]: children, ':@': Object.fromEntries(values) };
 }
 
-/** Writes elements, in their order, without spaces between them. For what is no hot path: a template is faster. */
+/** Writes elements without spaces between them. Hot paths use templates, which are faster. */
 export function writeXml(nodes: readonly XmlNode[]): string {
   builder ??= new XMLBuilder({
     preserveOrder: true,
@@ -36,7 +34,7 @@ export function writeXml(nodes: readonly XmlNode[]): string {
     attributeNamePrefix: '',
     suppressEmptyNode: true,
     suppressBooleanAttributes: false,
-    // `element` has escaped all text: the builder's own list knows neither line ends nor what XML cannot carry.
+    // `element` escapes all text, line ends and forbidden characters included.
     processEntities: false,
     maxNestedTags: 0,
   });

@@ -172,20 +172,45 @@ function extraLength(entry: ZipEntry, large: number): number {
   return (large === 0 ? 0 : 4 + 8 * large) + (timestampOf(entry) === undefined ? 0 : timestampBytes);
 }
 
-function writeExtras(header: Buffer, at: number, entry: ZipEntry, large: readonly number[]): void {
-  let offset = at;
-  if (large.length > 0) {
-    header.writeUInt16LE(0x0001, offset);
-    header.writeUInt16LE(8 * large.length, offset + 2);
-    offset += 4;
-    for (const value of large) offset = header.writeBigUInt64LE(BigInt(value), offset);
+/** Little-endian fields, written one after the other. */
+class ZipRecord {
+  readonly bytes: Buffer;
+  #at = 0;
+
+  constructor(length: number) {
+    this.bytes = Buffer.alloc(length);
   }
-  const seconds = timestampOf(entry);
-  if (seconds === undefined) return;
-  header.writeUInt16LE(0x5455, offset);
-  header.writeUInt16LE(5, offset + 2);
-  header.writeUInt8(1, offset + 4);
-  header.writeInt32LE(seconds, offset + 5);
+
+  u16(...values: number[]): this {
+    for (const value of values) this.#at = this.bytes.writeUInt16LE(value, this.#at);
+    return this;
+  }
+
+  u32(...values: number[]): this {
+    for (const value of values) this.#at = this.bytes.writeUInt32LE(value, this.#at);
+    return this;
+  }
+
+  u64(...values: number[]): this {
+    for (const value of values) this.#at = this.bytes.writeBigUInt64LE(BigInt(value), this.#at);
+    return this;
+  }
+
+  text(text: string): this {
+    this.#at += this.bytes.write(text, this.#at);
+    return this;
+  }
+
+  /** Both extra fields. @param large the values that ZIP64 has to hold */
+  extras(entry: ZipEntry, large: readonly number[]): this {
+    if (large.length > 0) this.u16(0x0001, 8 * large.length).u64(...large);
+    const seconds = timestampOf(entry);
+    return seconds === undefined
+      ? this
+      : this.u16(0x5455, 5)
+          .text('\x01')
+          .u32(seconds >>> 0);
+  }
 }
 
 /** Length of `localHeader` in bytes. */
@@ -199,22 +224,14 @@ export function localHeader(entry: ZipEntry, crc: number): Buffer {
   const extraBytes = extraLength(entry, large.length);
   const nameBytes = Buffer.byteLength(entry.name);
   const { time, date } = dosTime(entry.modifiedMs);
-  const header = Buffer.allocUnsafe(30 + nameBytes + extraBytes);
-  header.writeUInt32LE(0x04034b50, 0);
-  header.writeUInt16LE(isZip64(entry) ? 45 : 20, 4);
-  header.writeUInt16LE(flagsOf(entry), 6);
-  header.writeUInt16LE(0, 8);
-  header.writeUInt16LE(time, 10);
-  header.writeUInt16LE(date, 12);
-  header.writeUInt32LE(crc, 14);
   const shownSize = Math.min(entry.sizeBytes, zip64Limit);
-  header.writeUInt32LE(shownSize, 18);
-  header.writeUInt32LE(shownSize, 22);
-  header.writeUInt16LE(nameBytes, 26);
-  header.writeUInt16LE(extraBytes, 28);
-  header.write(entry.name, 30);
-  writeExtras(header, 30 + nameBytes, entry, large);
-  return header;
+  return new ZipRecord(30 + nameBytes + extraBytes)
+    .u32(0x04034b50)
+    .u16(isZip64(entry) ? 45 : 20, flagsOf(entry), 0, time, date)
+    .u32(crc, shownSize, shownSize)
+    .u16(nameBytes, extraBytes)
+    .text(entry.name)
+    .extras(entry, large).bytes;
 }
 
 /** Length of `descriptor` in bytes. */
@@ -224,17 +241,8 @@ export function descriptorLength(entry: ZipEntry): number {
 
 /** Data descriptor with its signature (APPNOTE 4.3.9). */
 export function descriptor(entry: ZipEntry, crc: number): Buffer {
-  const record = Buffer.alloc(descriptorLength(entry));
-  record.writeUInt32LE(0x08074b50, 0);
-  record.writeUInt32LE(crc, 4);
-  if (isZip64(entry)) {
-    record.writeBigUInt64LE(BigInt(entry.sizeBytes), 8);
-    record.writeBigUInt64LE(BigInt(entry.sizeBytes), 16);
-  } else {
-    record.writeUInt32LE(entry.sizeBytes, 8);
-    record.writeUInt32LE(entry.sizeBytes, 12);
-  }
-  return record;
+  const record = new ZipRecord(descriptorLength(entry)).u32(0x08074b50, crc);
+  return isZip64(entry) ? record.u64(entry.sizeBytes, entry.sizeBytes).bytes : record.u32(entry.sizeBytes, entry.sizeBytes).bytes;
 }
 
 function largeOf(entry: ZipEntry, offset: number): number[] {
@@ -254,67 +262,52 @@ export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buf
   const nameBytes = Buffer.byteLength(entry.name);
   const { time, date } = dosTime(entry.modifiedMs);
   const version = large.length > 0 ? 45 : 20;
-  const header = Buffer.allocUnsafe(46 + nameBytes + extraBytes);
-  header.fill(0, 0, 46);
-  header.writeUInt32LE(0x02014b50, 0);
-  header.writeUInt16LE(madeByUnix | version, 4);
-  header.writeUInt16LE(version, 6);
-  header.writeUInt16LE(flagsOf(entry), 8);
-  header.writeUInt16LE(time, 12);
-  header.writeUInt16LE(date, 14);
-  header.writeUInt32LE(crc, 16);
   const shownSize = Math.min(entry.sizeBytes, zip64Limit);
-  header.writeUInt32LE(shownSize, 20);
-  header.writeUInt32LE(shownSize, 24);
-  header.writeUInt16LE(nameBytes, 28);
-  header.writeUInt16LE(extraBytes, 30);
   // Unix mode in the upper half, the DOS directory bit in the lower.
-  header.writeUInt32LE((entry.isFolder ? (0o40755 << 16) | 0x10 : 0o100644 << 16) >>> 0, 38);
-  header.writeUInt32LE(Math.min(offset, zip64Limit), 42);
-  header.write(entry.name, 46);
-  writeExtras(header, 46 + nameBytes, entry, large);
-  return header;
+  const attributes = (entry.isFolder ? (0o40755 << 16) | 0x10 : 0o100644 << 16) >>> 0;
+  return new ZipRecord(46 + nameBytes + extraBytes)
+    .u32(0x02014b50)
+    .u16(madeByUnix | version, version, flagsOf(entry), 0, time, date)
+    .u32(crc, shownSize, shownSize)
+    .u16(nameBytes, extraBytes, 0, 0, 0)
+    .u32(attributes, Math.min(offset, zip64Limit))
+    .text(entry.name)
+    .extras(entry, large).bytes;
 }
 
 /** End of central directory, with the ZIP64 records where they are needed (APPNOTE 4.3.14 to 4.3.16). */
 export function endRecords(entries: number, directoryBytes: number, directoryOffset: number): Buffer {
-  const end = Buffer.alloc(22);
-  end.writeUInt32LE(0x06054b50, 0);
-  end.writeUInt16LE(Math.min(entries, zip64EntriesLimit), 8);
-  end.writeUInt16LE(Math.min(entries, zip64EntriesLimit), 10);
-  end.writeUInt32LE(Math.min(directoryBytes, zip64Limit), 12);
-  end.writeUInt32LE(Math.min(directoryOffset, zip64Limit), 16);
+  const shownEntries = Math.min(entries, zip64EntriesLimit);
+  const [shownBytes, shownOffset] = [Math.min(directoryBytes, zip64Limit), Math.min(directoryOffset, zip64Limit)];
+  const end = new ZipRecord(22).u32(0x06054b50).u16(0, 0, shownEntries, shownEntries).u32(shownBytes, shownOffset).bytes;
   if (entries < zip64EntriesLimit && directoryBytes < zip64Limit && directoryOffset < zip64Limit) return end;
-  const end64 = Buffer.alloc(56);
-  end64.writeUInt32LE(0x06064b50, 0);
-  end64.writeBigUInt64LE(44n, 4);
-  end64.writeUInt16LE(madeByUnix | 45, 12);
-  end64.writeUInt16LE(45, 14);
-  end64.writeBigUInt64LE(BigInt(entries), 24);
-  end64.writeBigUInt64LE(BigInt(entries), 32);
-  end64.writeBigUInt64LE(BigInt(directoryBytes), 40);
-  end64.writeBigUInt64LE(BigInt(directoryOffset), 48);
-  const locator = Buffer.alloc(20);
-  locator.writeUInt32LE(0x07064b50, 0);
-  locator.writeBigUInt64LE(BigInt(directoryOffset + directoryBytes), 8);
-  locator.writeUInt32LE(1, 16);
+  const end64 = new ZipRecord(56)
+    .u32(0x06064b50)
+    .u64(44)
+    .u16(madeByUnix | 45, 45)
+    .u32(0, 0)
+    .u64(entries, entries, directoryBytes, directoryOffset).bytes;
+  const locator = new ZipRecord(20)
+    .u32(0x07064b50, 0)
+    .u64(directoryOffset + directoryBytes)
+    .u32(1).bytes;
   return Buffer.concat([end64, locator, end]);
 }
 
-// What Windows takes for more than a name: `\` parts folders, `C:` leads to a drive.
+// Windows takes `\` for a separator and `C:` for a drive.
 const unsafePart = /\\|^[a-z]:/i;
 
-/** A name that no program for archives takes for a path: `\` and the `:` of a drive prefix become `_`. */
+/** Makes a name that no archiver takes for a path: `\` and the `:` of a drive prefix become `_`. */
 export function safeName(name: string): string {
   return unsafePart.test(name) ? name.replaceAll('\\', '_').replace(/^([a-z]):/i, '$1_') : name;
 }
 
 /**
- * The names that members of one folder have in an archive: `safeName`, and where that is taken ` (2)`, ` (3)` and so on before
- * the extension. Names that are safe stay as they are.
+ * Names the members of one folder in an archive: `safeName`, and if that is taken with ` (2)`, ` (3)` … before the extension. Safe names
+ * stay.
  *
- * @param names names of the members, each once; their order says nothing
- * @returns new names by name, of those alone that change
+ * @param names each once; their order does not matter
+ * @returns new names by name, only of those that change
  */
 export function archiveNames(names: readonly string[]): ReadonlyMap<string, string> {
   const unsafe = names.filter((name) => unsafePart.test(name)).sort();
