@@ -95,11 +95,7 @@ export interface Logo {
   content: Buffer;
 }
 
-/**
- * Reads a logo.
- *
- * @throws ServiceError `bad-request` saying what is wrong with it
- */
+/** Reads a logo. @throws ServiceError `bad-request` saying what is wrong with it */
 export function readLogo(path: string): Logo {
   const type = logoTypes[extname(path).toLowerCase()];
   if (!type) throw new ServiceError('bad-request', 'the logo must be an SVG, PNG, JPEG or WebP file');

@@ -5,16 +5,15 @@ import { eventIds } from '../events/event-ids.ts';
 import { reportInternalError } from '../events/internal-error.ts';
 import { isServiceError, type ServiceError } from '../lib/errors.ts';
 import { namesType } from '../lib/headers/accept-header.ts';
-import { cookieValue } from '../lib/headers/header-fields.ts';
 import { loginMessageLine } from './html/page-cookies.ts';
-import { loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
+import { type LoginForm, loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
 import { messageFor, problemItem } from './html/problem-message.ts';
 import { publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
 import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './reply/error-reply.ts';
 import { endedClient, isClientGone } from './reply/outgoing.ts';
 import type { Reply } from './reply/reply.ts';
 import { failRequest, internalErrorText, respond } from './reply/respond.ts';
-import { type Exchange, header } from './request/exchange.ts';
+import { cookie, type Exchange, header } from './request/exchange.ts';
 import { FolderRedirect, folderRedirectReply } from './request/member-url.ts';
 import { replyFormat } from './request/reply-format.ts';
 import { pageUrlOf } from './request/request-target.ts';
@@ -82,9 +81,9 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   const { target } = exchange;
   const isLogin = target.kind === 'service' && target.name === 'login';
   if (isLogin && replyFormat(exchange) === 'html') {
-    const form = (fault.details.login_form ?? {}) as { next?: string; userName?: string };
+    const form = fault.details.login_form as LoginForm | undefined;
     const message = toldMessage(fault) ?? pageContextOf(exchange).language.text('signInFailed');
-    return loginPageReply(exchange, { status: 401, message, ...form });
+    return loginPageReply(exchange, 401, { message, ...form });
   }
   const isSessionGone = /^session(?: |$)/i.test(header(exchange, 'authorization') ?? '');
   const headers = { 'www-authenticate': challenges(exchange, isSessionGone), 'cache-control': 'no-store' };
@@ -110,7 +109,7 @@ function isForPage(exchange: Exchange): boolean {
   return (
     (header(exchange, 'sec-fetch-dest') ?? 'document') !== 'document' ||
     header(exchange, 'x-requested-with') !== undefined ||
-    cookieValue(header(exchange, 'cookie'), sessionCookie) !== undefined
+    cookie(exchange, sessionCookie) !== undefined
   );
 }
 

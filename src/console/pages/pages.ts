@@ -2,7 +2,7 @@ import pageScripts from 'svc:console-scripts';
 import { eventGroups } from '../../events/catalogue.ts';
 import { languageOf, themeOf } from '../../http/html/page-cookies.ts';
 import { languageChoice, themeChoice } from '../../http/html/pages/account-menu.ts';
-import { type Asset, AssetFiles, assetHeaders, webFile } from '../../http/html/pages/asset-files.ts';
+import { type Asset, AssetFiles, assetHeaders, scriptTextsPath, styleSheet, webFile } from '../../http/html/pages/asset-files.ts';
 import { html, icon } from '../../http/html/pages/html.ts';
 import type { Language } from '../../http/html/pages/locales/language.ts';
 import type { Theme } from '../../http/html/pages/page.ts';
@@ -14,34 +14,19 @@ import type { ConsoleContext } from '../environment.ts';
 
 const files = new AssetFiles('/');
 
-/** The order counts: rules for narrow screens come last. */
-const styleFiles = [
-  'shared/page.css',
-  'shared/controls.css',
-  'shared/frame.css',
-  'shared/menu.css',
-  'shared/card.css',
-  'shared/dialogs.css',
-  'console/frame.css',
-  'console/panels.css',
-  'console/forms.css',
-  'console/tables.css',
-  'console/charts.css',
-  'console/screens.css',
-  'shared/motion.css',
-];
-
 /** URL paths of the files that the page refers to. */
 const assetPaths = {
-  style: files.add('console', 'css', webFile(...styleFiles)),
+  style: files.add(
+    'console',
+    'css',
+    styleSheet(
+      [],
+      ['frame', 'panels', 'forms', 'tables', 'charts', 'screens'].map((name) => `console/${name}.css`),
+    ),
+  ),
   icon: files.add('icon', 'svg', webFile('console/icon.svg')),
   script: files.addScripts('page', pageScripts),
 };
-
-/** URL path of the texts of the script in a language other than English, whose texts are in the script itself. */
-function scriptTextsPath(tag: string): string {
-  return assetPaths.script.replace('/page.js', `/${tag}.js`);
-}
 
 /** All files by their URL paths without the first slash. */
 const assets: ReadonlyMap<string, Asset> = files.all;
@@ -59,7 +44,7 @@ function shell(context: ShellContext): string {
 <title>svc console</title>
 <link rel="icon" href="${assetPaths.icon}">
 <link rel="stylesheet" href="${assetPaths.style}">
-${language.tag !== 'en' && html`<link rel="modulepreload" href="${scriptTextsPath(language.tag)}">`}
+${language.tag !== 'en' && html`<link rel="modulepreload" href="${scriptTextsPath(assetPaths.script, language.tag)}">`}
 <script type="module" src="${assetPaths.script}"></script>
 </head>
 <body>

@@ -81,11 +81,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /**
-   * Begins to accept connections.
-   *
-   * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
-   */
+  /** Begins to accept connections. @throws ServiceError `unavailable` naming the address when it is in use or not permitted */
   async listen(): Promise<void> {
     if (this.#tls) this.#forgetTickets = this.#service.tickets.onRenewal(() => this.#useTls(this.#tlsContext as TlsContext));
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });

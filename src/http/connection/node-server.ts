@@ -34,11 +34,7 @@ type AdapterListener = (incoming: IncomingMessage, outgoing: ServerResponse) => 
 
 interface NodeServer {
   server: Server;
-  /**
-   * Has the app answer a request of HTTP/1.
-   *
-   * @param expectsContinue whether the client waits for leave to send its body
-   */
+  /** Has the app answer a request of HTTP/1. @param expectsContinue whether the client waits for leave to send its body */
   answer(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void;
   /** Has the app answer a request of HTTP/2. */
   answerStream(request: StreamRequest, expectsContinue: boolean): void;

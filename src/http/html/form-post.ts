@@ -27,11 +27,9 @@ import {
 import { backendReplyHeaders } from '../rest/put-delete.ts';
 import { sendZip } from '../rest/zip-download.ts';
 import { type FlashCode, flashCookieLine } from './page-cookies.ts';
-import { accountOfPage, messagePageReply, pageContextOf } from './page-replies.ts';
-import { escapeFormValue, Html, html, icon, nameHtml } from './pages/html.ts';
-import { layout, type PageModel } from './pages/layout.ts';
+import { messagePageReply, pageContextOf, pageReply } from './page-replies.ts';
+import { bdi, escapeFormValue, Html, html, icon } from './pages/html.ts';
 import type { PageContext } from './pages/page.ts';
-import { pageHeaders } from './pages/page.ts';
 
 /** A member that is about to be deleted. */
 interface MemberToDelete {
@@ -40,33 +38,26 @@ interface MemberToDelete {
   entry: { isFolder: boolean; sizeBytes: number | undefined } | undefined;
 }
 
-/** What the page with the question before a deletion shows. */
-interface ConfirmModel {
-  folder: VirtualPath;
-  members: readonly MemberToDelete[];
-  account: PageModel['account'];
-}
-
 /** The question before members are deleted, with all of them listed. */
-function confirmPage(context: PageContext, model: ConfirmModel): string {
+function confirmPage(context: PageContext, folder: VirtualPath, members: readonly MemberToDelete[]): Reply {
   const { language } = context;
-  const there = model.members.filter((member) => member.entry);
+  const there = members.filter((member) => member.entry);
   const body = html`<main class="card roomy" id="main">
 <h1>${language.text('deleteQuestion', { count: there.length })}</h1>
-<ul class="doomed">${model.members.map((member) => memberLine(context, model.folder, member))}</ul>
+<ul class="doomed">${members.map((member) => memberLine(context, folder, member))}</ul>
 <p>${language.text('deleteWarning')}</p>
 <form method="post" class="row">
 <input type="hidden" name="action" value="delete-members">
 ${there.map(({ name }) => new Html(`<input type="hidden" name="selected-members" value="${escapeFormValue(name)}">`))}
-<a class="button" href="${urlPathOf(model.folder, true)}">${language.text('cancel')}</a>
+<a class="button" href="${urlPathOf(folder, true)}">${language.text('cancel')}</a>
 ${there.length > 0 && html`<button type="submit" class="primary danger">${icon('trash')}${language.text('delete')}</button>`}
 </form>
 </main>`;
-  return layout(context, { title: language.text('delete'), body, account: model.account });
+  return pageReply(context, 200, { title: language.text('delete'), body });
 }
 
 function memberLine({ language }: PageContext, folder: VirtualPath, { name, entry }: MemberToDelete) {
-  const shown = new Html(`<bdi>${nameHtml(name)}</bdi>`);
+  const shown = bdi(name);
   if (!entry) return html`<li><span class="name i">${shown}</span> <span class="hint">${language.text('missing')}</span></li>`;
   const about = entry.isFolder ? language.text('withContent') : entry.sizeBytes === undefined ? '' : language.size(entry.sizeBytes);
   const url = urlPathOf(memberPath(folder, name), entry.isFolder);
@@ -135,8 +126,7 @@ async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: 
     const entry = files.inspect(path, 'confirmDeletion');
     members.push({ name, entry: entry && { isFolder: entry.isFolder, sizeBytes: files.isVisible(path) ? entry.sizeBytes : undefined } });
   }
-  const body = confirmPage(pageContextOf(exchange), { folder, members, account: accountOfPage(exchange) });
-  return { status: 200, headers: pageHeaders(), body };
+  return confirmPage(pageContextOf(exchange), folder, members);
 }
 
 async function createFolder(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {

@@ -2,15 +2,14 @@ import type { ListedEntry } from '../../files/entry.ts';
 import type { EntryBatches } from '../../files/operations/account-listing.ts';
 import { type Compare, SortedListing } from '../../files/operations/sorted-listing.ts';
 import { isServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { pathSegments } from '../../lib/virtual-path.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
-import { type Exchange, header } from '../request/exchange.ts';
+import { cookie, type Exchange } from '../request/exchange.ts';
 import { triggersOf } from '../rest/member-actions.ts';
-import { takeFlash, viewOf } from './page-cookies.ts';
-import { accountOfPage, pageContextOf } from './page-replies.ts';
+import { keptForYear, takeFlash, viewOf } from './page-cookies.ts';
+import { pageContextOf } from './page-replies.ts';
 import { html, icon } from './pages/html.ts';
 import { layout } from './pages/layout.ts';
 import type { FolderModel } from './pages/listing/listing-model.ts';
@@ -25,17 +24,14 @@ import { pageHeaders } from './pages/page.ts';
 const orderCookie = 'SVC_LISTING';
 
 /**
- * The order that a reader wants: of the query (`?sort=size&order=desc&folders=first`), else as chosen before, else that
- * of the service (docs/spec/files.md#listings). Values that are not known count for nothing.
- *
- * @returns the order, and the `Set-Cookie` line that keeps a new choice
+ * The order of a listing: by the query (`?sort=size&order=desc&folders=first`), else as chosen before, else the service's
+ * (docs/spec/files.md#listings), without unknown values; and the `Set-Cookie` line that keeps a new choice.
  */
-function listingOrderOf(exchange: Exchange): { order: ListingOrder; cookie: string | undefined } {
-  const query = new URLSearchParams(exchange.target.query);
-  const kept = parseOrder((cookieValue(header(exchange, 'cookie'), orderCookie) ?? '').split('-'), defaultOrder);
+function readOrder(exchange: Exchange, query: URLSearchParams): { order: ListingOrder; line: string | undefined } {
+  const kept = parseOrder((cookie(exchange, orderCookie) ?? '').split('-'), defaultOrder);
   const order = parseOrder([query.get('sort'), query.get('order'), query.get('folders')], kept);
-  const line = `${orderCookie}=${order.column}-${order.direction}-${order.folders}; Path=/home/; SameSite=strict; Max-Age=31536000`;
-  return { order, cookie: ['sort', 'order', 'folders'].some((name) => query.has(name)) ? line : undefined };
+  const line = `${orderCookie}=${order.column}-${order.direction}-${order.folders}; Path=/home/; ${keptForYear}`;
+  return { order, line: ['sort', 'order', 'folders'].some((name) => query.has(name)) ? line : undefined };
 }
 
 function parseOrder([column, direction, folders]: readonly (string | null | undefined)[], base: ListingOrder): ListingOrder {
@@ -46,12 +42,8 @@ function parseOrder([column, direction, folders]: readonly (string | null | unde
   };
 }
 
-/**
- * The comparison for an order.
- *
- * @param language of names: `file2` comes before `file10`, `Ä` beside `A`
- */
-function comparisonOf({ column, direction, folders }: ListingOrder, language: string): Compare {
+/** The comparison for an order. @param language of names: `file2` comes before `file10`, `Ä` beside `A` */
+function comparison({ column, direction, folders }: ListingOrder, language: string): Compare {
   const { compare } = new Intl.Collator(language, { numeric: true });
   const byName: Compare = (a, b) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
   const byColumn: Compare = {
@@ -74,15 +66,15 @@ ${tools(context, model)}
 </div>
 </main>`;
   const title = pathSegments(model.path).at(-1) ?? language.text('files');
-  return layout(context, { title, body, account: model.account, hasScript: true });
+  return layout(context, { title, body, hasScript: true });
 }
 
 /** Headers of the rows that the page's script fetches. */
 const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };
 
 /**
- * GET and HEAD of a folder as a page; with `?rows=lines` the rows of it as its script takes them, with `?rows=all` all of them in it. Whoever may not see what is in it, but may write there, gets the page to upload: with the status of the
- * refusal, and the same whether or not the folder exists.
+ * GET and HEAD of a folder as a page; with `?rows=lines` its rows for the page's script, with `?rows=all` the page with all of them. A client that may
+ * write there but not see the content gets the page to upload, with the status of the refusal, whether or not the folder exists.
  */
 export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -94,23 +86,24 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   } catch (error) {
     if (!isServiceError(error, 'forbidden') || !files.may(path, 'writeFile')) throw error;
   }
-  const { flash, clearCookie } = takeFlash(exchange, context.language);
-  const { order, cookie } = listingOrderOf(exchange);
-  const { view, cookie: viewCookie } = viewOf(exchange);
+  const query = new URLSearchParams(exchange.target.query);
+  const { flash, clearLine } = takeFlash(exchange, context.language);
+  const { order, line: orderLine } = readOrder(exchange, query);
+  const { view, line: viewLine } = viewOf(exchange);
   const folder = {
     path,
-    account: accountOfPage(exchange),
     mayLook: files.may(path, 'lookAtFile'),
     mayWrite: files.may(path, 'writeFile'),
     mayCreateFolder: files.may(path, 'createFolder'),
     metadata: exchange.service.options.metadata_fields,
     flash,
   };
-  const cookies = [clearCookie, batches && cookie, batches && viewCookie].filter((line) => line !== undefined);
+  const cookies = [clearLine, ...(batches ? [orderLine, viewLine] : [])].filter((line) => line !== undefined);
   const headers = { ...pageHeaders(), 'set-cookie': cookies.length > 0 ? cookies : undefined };
   if (!batches) return respond(exchange, { status: statusOf.forbidden, headers, body: dropBoxPage(context, folder) });
-  const query = new URLSearchParams(exchange.target.query);
-  const asked = { entries: new SortedListing(batches, comparisonOf(order, context.language.tag)), page: pageOf(query) };
+  const askedPage = query.get('page') ?? '';
+  const page = /^[1-9]\d{0,8}$/.test(askedPage) ? Number(askedPage) : 1;
+  const asked = { entries: new SortedListing(batches, comparison(order, context.language.tag)), page };
   const rows = query.get('rows');
   if (rows === 'lines') return sendChunks(exchange, linesHeaders, listingLines(asked));
   query.set('rows', 'all');
@@ -120,7 +113,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     unreadableNames: () => unreadableNames,
     order,
     view,
-    // What a form did is told once: where the reader stays.
+    // The message of a form is shown once, so the page must not lead elsewhere.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
     mayRead: files.may(path, 'readFile'),
@@ -129,10 +122,4 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     triggers: triggersOf(exchange),
   };
   return sendChunks(exchange, headers, listingPage(context, model));
-}
-
-/** The page that a query asks for (`?page=2`), counted from 1; what is no such number counts for nothing. */
-function pageOf(query: URLSearchParams): number {
-  const page = query.get('page') ?? '';
-  return /^[1-9]\d{0,8}$/.test(page) ? Number(page) : 1;
 }

@@ -4,16 +4,14 @@ import { codingHeaders, wantsGzip } from '../reply/send-chunks.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { nextOfQuery } from '../rest/login.ts';
 import { takeLoginMessage } from './page-cookies.ts';
-import { loginPageReply, pageContextOf } from './page-replies.ts';
+import { loginPageReply, pageContextOf, pageReply } from './page-replies.ts';
 import { assetHeaders } from './pages/asset-files.ts';
 import { assetPaths, assets } from './pages/assets.ts';
 import { html } from './pages/html.ts';
-import { layout } from './pages/layout.ts';
-import type { PageContext } from './pages/page.ts';
 import { apiPageHeaders } from './pages/page.ts';
 
-/** The interactive API page: Swagger UI from the executable itself, no network, in the frame of every page. */
-function openapiPage(context: PageContext): string {
+/** GET of the interactive API page: Swagger UI from the executable itself, no network, in the frame of every page. */
+export function showOpenapiPage(exchange: Exchange): Promise<Response> {
   const head = html`<link rel="stylesheet" href="${assetPaths.swaggerStyle}">
 <link rel="stylesheet" href="${assetPaths.frameStyle}">
 <link rel="stylesheet" href="${assetPaths.apiStyle}">
@@ -21,19 +19,13 @@ function openapiPage(context: PageContext): string {
 <script src="${assetPaths.apiScript}" defer></script>`;
   const body = html`<div id="api" lang="en"></div>
 <noscript><p class="unscripted" lang="en">This page needs scripts. The description itself: <a href="/__svc__/openapi.yaml">openapi.yaml</a>.</p></noscript>`;
-  return layout(context, { title: 'API', body, head });
+  return respond(exchange, pageReply(pageContextOf(exchange), 200, { title: 'API', body, head }, apiPageHeaders()));
 }
 
 /** GET of the login page. */
 export function showLogin(exchange: Exchange): Promise<Response> {
-  const { message, clearCookie } = takeLoginMessage(exchange);
-  const reply = loginPageReply(exchange, { status: 200, message, next: nextOfQuery(exchange) });
-  return respond(exchange, { ...reply, headers: { ...reply.headers, 'set-cookie': clearCookie } });
-}
-
-/** GET of the page that shows the description of the REST API. */
-export function showOpenapiPage(exchange: Exchange): Promise<Response> {
-  return respond(exchange, { status: 200, headers: apiPageHeaders(), body: openapiPage(pageContextOf(exchange)) });
+  const { message, clearLine } = takeLoginMessage(exchange);
+  return respond(exchange, loginPageReply(exchange, 200, { message, next: nextOfQuery(exchange) }, { 'set-cookie': clearLine }));
 }
 
 /** GET of a file that pages refer to. */

@@ -9,9 +9,8 @@ import { eventIds } from '../../events/event-ids.ts';
 import { AccountFiles } from '../../files/account-files.ts';
 import { LockGuard, noTokens } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
-import { type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
+import { cookie, type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 
 /** Keeps the session of a request from ending while the request is under way, however long it takes. */
 export const holdSession: HttpMiddleware = async ({ env: { client, service } }, next) => {
@@ -80,7 +79,7 @@ function sessionIdOf(exchange: Exchange): string | undefined {
 
 /** The session cookie. What a browser sends by itself says nothing about a page of another origin. */
 function cookieOf(exchange: Exchange): string | undefined {
-  return exchange.corsOrigin === undefined ? cookieValue(header(exchange, 'cookie'), sessionCookie) : undefined;
+  return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }
 
 async function findClient(exchange: Exchange, found: Promise<Session | undefined> | Session | undefined): Promise<void> {

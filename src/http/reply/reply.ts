@@ -20,11 +20,7 @@ export function jsonReply(status: number, value: unknown, headers: ReplyHeaders 
   return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body: JSON.stringify(value) };
 }
 
-/**
- * Writes status and headers; the body is the caller's.
- *
- * @param base headers of every reply of the service; those of the reply win
- */
+/** Writes status and headers; the body is the caller's. @param base headers of every reply of the service; those of the reply win */
 export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
   const lines = headerLines(requestIdOf(outgoing), base, headers);
   // As a list Node.js writes them in one go; set one by one they cost twice as much.

@@ -16,6 +16,7 @@ import type { AccountFiles } from '../../files/account-files.ts';
 import type { FilesEnvironment } from '../../files/files-environment.ts';
 import { catching } from '../../lib/catching.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { cookieValue } from '../../lib/headers/header-fields.ts';
 import type { Log } from '../../lib/log.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { clientPeer, type ForwardedTrust } from '../connection/client-peer.ts';
@@ -199,6 +200,11 @@ export interface Client {
 export function header(exchange: Pick<Exchange, 'incoming'>, name: string): string | undefined {
   const value = exchange.incoming.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;
+}
+
+/** The value of a cookie of the request. */
+export function cookie(exchange: Pick<Exchange, 'incoming'>, name: string): string | undefined {
+  return cookieValue(header(exchange, 'cookie'), name);
 }
 
 /** The client of a request that passed authentication. */

@@ -3,7 +3,7 @@ import { catching } from '../../lib/catching.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
-import { listenToBody, readSmallBody } from './request-body.ts';
+import { listenToBody, readSmallForm, smallBodyLimitBytes } from './request-body.ts';
 
 /** Bounds of one form: more is an attack or a mistake. */
 const limits = { fields: 20_000, fieldNameSize: 200, fieldSize: 4096, files: 10_000, parts: 30_000, headerPairs: 50 };
@@ -22,11 +22,7 @@ export class FormFields {
     return this.#values.get(name) ?? [];
   }
 
-  /**
-   * The value of a field that a form has once.
-   *
-   * @throws ServiceError `bad-request` when it is there more than once with different values
-   */
+  /** The value of a field that a form has once. @throws ServiceError `bad-request` when it is there more than once with different values */
   one(name: string): string | undefined {
     const values = this.all(name);
     if (new Set(values).size > 1) throw new ServiceError('bad-request', `The form has the field "${name}" more than once.`);
@@ -50,7 +46,7 @@ export interface FormFile {
 export async function readForm(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
   if (mediaTypeOfRequest(exchange) === 'multipart/form-data') return readMultipart(exchange, onFile);
   const fields = new FormFields();
-  const pairs = new URLSearchParams((await readSmallBody(exchange)).toString('utf8'));
+  const pairs = await readSmallForm(exchange, smallBodyLimitBytes);
   if (pairs.size > limits.fields) throw new ServiceError('too-large', 'The form has too many fields.');
   for (const [name, value] of pairs) fields.add(name, value);
   return fields;

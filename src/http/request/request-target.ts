@@ -93,11 +93,7 @@ function splitTarget(raw: string): { path: string; query: string } {
   return mark < 0 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark) };
 }
 
-/**
- * Decodes one segment, percent codes and raw bytes alike.
- *
- * @throws ServiceError `name-invalid`
- */
+/** Decodes one segment, percent codes and raw bytes alike. @throws ServiceError `name-invalid` */
 function decodeSegment(segment: string): string {
   if (/^[\w.~!$&'()*+,;=:@-]*$/.test(segment)) {
     checkDots(segment);
@@ -122,11 +118,7 @@ function checkDots(name: string): void {
   if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
 }
 
-/**
- * The path of a command's target, one member name of the folder.
- *
- * @throws ServiceError `name-invalid` or `name-reserved`
- */
+/** The path of a command's target, one member name of the folder. @throws ServiceError `name-invalid` or `name-reserved` */
 export function targetPath(folder: VirtualPath, target: string): VirtualPath {
   if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
   return selectedPath(folder, target);

@@ -1,18 +1,14 @@
 import { eventAccount } from '../../auth/auth-chain.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { isObject } from '../../lib/json.ts';
 import { checkPassword, sessionCookie } from '../middleware/authenticate.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { type Exchange, header } from '../request/exchange.ts';
+import { cookie, type Exchange, header } from '../request/exchange.ts';
 import { asksForJson, mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
-import { readJsonBody, readSmallBody } from '../request/request-body.ts';
+import { readJsonBody, readSmallForm } from '../request/request-body.ts';
 import { pageUrlOf, parseRequestTarget } from '../request/request-target.ts';
-
-/** Largest login body in bytes: two fields of 150 characters, percent-encoded, and some air. */
-const loginBodyLimitBytes = 16 * 1024;
 
 interface LoginForm {
   username: string;
@@ -58,7 +54,7 @@ export async function logout(exchange: Exchange): Promise<Response> {
 }
 
 async function endPreviousSession(exchange: Exchange): Promise<void> {
-  const id = cookieValue(header(exchange, 'cookie'), sessionCookie);
+  const id = cookie(exchange, sessionCookie);
   const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
   if (session) await exchange.service.sessions.end(session);
 }
@@ -66,7 +62,7 @@ async function endPreviousSession(exchange: Exchange): Promise<void> {
 function presentedSessionId(exchange: Exchange): string | undefined {
   const authorization = header(exchange, 'authorization');
   if (authorization !== undefined && /^session /i.test(authorization)) return authorization.slice('session '.length).trim();
-  return cookieValue(header(exchange, 'cookie'), sessionCookie);
+  return cookie(exchange, sessionCookie);
 }
 
 /** The `Set-Cookie` line (docs/spec/http.md#cookie); an empty ID deletes the cookie. */
@@ -101,7 +97,7 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
     return { username, password, next: nextOfQuery(exchange) };
   }
   if (type === 'application/x-www-form-urlencoded') {
-    const fields = new URLSearchParams((await readSmallBody(exchange, loginBodyLimitBytes)).toString('utf8'));
+    const fields = await readSmallForm(exchange);
     const username = fields.get('username');
     const password = fields.get('password');
     if (username === null || password === null)

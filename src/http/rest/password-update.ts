@@ -5,26 +5,25 @@ import { UnsyncedChange } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import { flashCookieLine } from '../html/page-cookies.ts';
-import { accountOfPage, pageContextOf } from '../html/page-replies.ts';
+import { pageContextOf, pageReply } from '../html/page-replies.ts';
 import { html } from '../html/pages/html.ts';
-import { layout, type PageModel } from '../html/pages/layout.ts';
-import { type PageContext, pageHeaders } from '../html/pages/page.ts';
 import { countedAttempt } from '../middleware/authenticate.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Client, clientOf, type Exchange } from '../request/exchange.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
-import { readJsonBody, readSmallBody } from '../request/request-body.ts';
+import { readJsonBody, readSmallForm } from '../request/request-body.ts';
 
 /** The page on which people change their own password. */
-function passwordPage(context: PageContext, model: { problems: readonly string[]; account: PageModel['account'] }): string {
-  const text = context.language;
+function passwordPage(exchange: Exchange, status: number, problems: readonly string[]): Reply {
+  const context = pageContextOf(exchange);
+  const { language: text } = context;
   const body = html`<main class="card" id="main">
 <h1>${text.text('changePassword')}</h1>
-${model.problems.length > 0 && html`<div class="notice error" role="alert">${model.problems.map((problem) => html`<p>${problem}</p>`)}</div>`}
+${problems.length > 0 && html`<div class="notice error" role="alert">${problems.map((problem) => html`<p>${problem}</p>`)}</div>`}
 <form method="post" action="/home/__svc__/password-update">
-<input class="hidden" name="username" autocomplete="username" value="${model.account?.name ?? ''}" readonly tabindex="-1" aria-hidden="true">
+<input class="hidden" name="username" autocomplete="username" value="${context.account?.name ?? ''}" readonly tabindex="-1" aria-hidden="true">
 <label for="current">${text.text('currentPassword')}</label>
 <input id="current" name="current_password" type="password" autocomplete="current-password" required autofocus>
 <label for="new">${text.text('newPassword')}</label>
@@ -35,26 +34,18 @@ ${model.problems.length > 0 && html`<div class="notice error" role="alert">${mod
 <div class="row"><a class="button" href="/home/">${text.text('cancel')}</a> <button type="submit" class="primary">${text.text('changePassword')}</button></div>
 </form>
 </main>`;
-  return layout(context, { title: text.text('changePassword'), body, account: model.account });
+  return pageReply(context, status, { title: text.text('changePassword'), body });
 }
-
-/** Largest body of the form, in bytes. */
-const formLimitBytes = 16 * 1024;
 
 /** GET of the page on which people change their own password (docs/spec/http.md#password-change). */
 export function showPasswordPage(exchange: Exchange): Promise<Response> {
-  if (!accountOfPage(exchange).mayChangePassword) {
+  if (!pageContextOf(exchange).account?.mayChangePassword) {
     const { session } = clientOf(exchange);
     throw session
       ? new ServiceError('never-allowed', 'The password of this account cannot be changed here.')
       : new ServiceError('unauthorized', 'A password is changed within a session.');
   }
-  return respond(exchange, passwordPageReply(exchange, 200, []));
-}
-
-function passwordPageReply(exchange: Exchange, status: number, problems: readonly string[]): Reply {
-  const body = passwordPage(pageContextOf(exchange), { problems, account: accountOfPage(exchange) });
-  return { status, headers: pageHeaders(), body };
+  return respond(exchange, passwordPage(exchange, 200, []));
 }
 
 function problemsReply(problems: readonly string[]): Reply {
@@ -82,7 +73,7 @@ export async function updatePassword(exchange: Exchange): Promise<Response> {
 }
 
 async function updatePasswordByForm(exchange: Exchange, client: Client): Promise<Reply> {
-  const fields = new URLSearchParams((await readSmallBody(exchange, formLimitBytes)).toString('utf8'));
+  const fields = await readSmallForm(exchange);
   const [current, wanted, repeated] = ['current_password', 'new_password', 'repeat_password'].map((name) => fields.get(name));
   if (current == null || wanted == null) throw new ServiceError('bad-request', 'The form lacks a password.');
   const differs = repeated != null && repeated !== wanted;
@@ -90,7 +81,7 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
     ? [pageContextOf(exchange).language.text('passwordsDiffer')]
     : await changePassword(exchange, client, current, wanted);
   const isPage = replyFormat(exchange) === 'html';
-  if (problems.length > 0) return isPage ? passwordPageReply(exchange, 422, problems) : problemsReply(problems);
+  if (problems.length > 0) return isPage ? passwordPage(exchange, 422, problems) : problemsReply(problems);
   if (!isPage) return { status: 204 };
   return { status: 303, headers: { location: '/home/', 'set-cookie': flashCookieLine('passwordChanged', 1), 'cache-control': 'no-store' } };
 }

@@ -15,10 +15,7 @@ import { announcedLength, hasBody } from '../request/request-body.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
 import { checkReceivedLength, receiveBody } from './upload-stream.ts';
 
-/**
- * MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201; 405 when something is there, 409 when the parent is missing, 415 with a
- * body.
- */
+/** MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201; 405 when something is there, 409 when the parent is missing, 415 with a body. */
 export async function makeCollection(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   if (hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');

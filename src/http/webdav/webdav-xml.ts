@@ -161,11 +161,7 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/**
- * Parses an XML document with namespaces (Namespaces in XML 1.0).
- *
- * @throws ServiceError `bad-request`
- */
+/** Parses an XML document with namespaces (Namespaces in XML 1.0). @throws ServiceError `bad-request` */
 export function parseXml(text: string): XmlElement {
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw malformed('Document types and entities are not accepted.');
   if (/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/.test(text)) throw malformed('It has characters that XML does not allow.');

@@ -1,5 +1,5 @@
 import type { IconName } from '../../../lib/icon-shapes.ts';
-import { Html, html, icon, nameHtml } from './html.ts';
+import { bdi, type Html, html, icon } from './html.ts';
 import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
@@ -7,13 +7,13 @@ import type { PageAccount, PageContext, Theme } from './page.ts';
  * The one menu of a page: who is signed in, colours, language, password, API and the way out. A popover: it opens, closes with Escape or a
  * press beside it, and gives the focus back without a script.
  */
-export function accountMenu(context: PageContext, account: PageAccount | undefined): Html {
-  const { language } = context;
+export function accountMenu(context: PageContext): Html {
+  const { language, account } = context;
   const person = account?.isAnonymous === false ? account : undefined;
   return html`${account?.isAnonymous && signInLink(context)}
 <button type="button" class="quiet opener" popovertarget="menu">${person ? whoIs(context, person) : anybody(context)}${icon('down')}</button>
 <div id="menu" popover>
-${person && html`<p class="me"><bdi>${new Html(nameHtml(person.name))}</bdi></p>`}
+${person && html`<p class="me">${bdi(person.name)}</p>`}
 <div id="space" hidden></div>
 ${themeChoice(context)}
 ${languageChoice(context)}

@@ -13,57 +13,64 @@ export interface Asset {
 
 const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' } as const;
 
-interface Content extends Pick<Asset, 'body' | 'packed'> {
-  /** Hexadecimal. */
-  digest: string;
-}
-
 /** The files that the pages of a service refer to. */
 export class AssetFiles {
   readonly #root: string;
-  readonly #all = new Map<string, Asset>();
+  /** By their names below the root. */
+  readonly all = new Map<string, Asset>();
 
   /** @param root URL path of the folder in which they stand, with `/` at its end */
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** All files by their names below the folder. */
-  get all(): ReadonlyMap<string, Asset> {
-    return this.#all;
-  }
-
   /** @param content a text, or what the build packed @returns URL path of the file */
   add(name: string, extension: keyof typeof contentTypes, content: string | PackedFile): string {
-    const { digest, body, packed } = typeof content === 'string' ? plain(content) : packedInBuild(content);
-    const path = `assets/${name}.${digest.slice(0, 12)}.${extension}`;
-    this.#all.set(path, { contentType: contentTypes[extension], body, packed });
+    const isText = typeof content === 'string';
+    const path = `assets/${name}.${(isText ? digest(content) : content.digest).slice(0, 12)}.${extension}`;
+    const files = isText ? packedOnce(() => Buffer.from(content)) : { body: () => unpack(content), packed: () => packedBytes(content) };
+    this.all.set(path, { contentType: contentTypes[extension], ...files });
     return this.#root + path;
   }
 
   /** Adds scripts that refer to each other by their names alone: in a folder whose name changes with any of them. @returns URL path of the first */
   addScripts(first: string, scripts: Readonly<Record<string, PackedFile>>): string {
-    const digests = Object.values(scripts).map(({ digest }) => digest);
-    const folder = `assets/scripts.${digestOf(digests.join()).slice(0, 12)}`;
+    const digests = Object.values(scripts).map((file) => file.digest);
+    const folder = `assets/scripts.${digest(digests.join()).slice(0, 12)}`;
     for (const [name, file] of Object.entries(scripts))
-      this.#all.set(`${folder}/${name}`, { contentType: contentTypes.js, ...packedOnce(packedInBuild(file)) });
+      this.all.set(`${folder}/${name}`, { contentType: contentTypes.js, ...packedOnce(() => unpack(file)) });
     return `${this.#root}${folder}/${first}.js`;
   }
 }
 
-/** Files of src/web as the build put them in, one after the other. @param names their paths there, such as `shared/page.css` */
-export function webFile(...names: readonly string[]): string {
-  return names
-    .map((name) => {
-      const text = webFiles[name];
-      if (text === undefined) throw new Error(`The build put no ${name} in.`);
-      return text;
-    })
-    .join('\n');
+/** A file of src/web as the build put it in. @param name its path there, such as `shared/page.css` */
+export function webFile(name: string): string {
+  const text = webFiles[name];
+  if (text === undefined) throw new Error(`The build put no ${name} in.`);
+  return text;
+}
+
+/** The styles of the pages' frame. */
+export const frameStyles = { base: 'shared/page.css', controls: 'shared/controls.css', frame: 'shared/frame.css', menu: 'shared/menu.css' };
+
+/**
+ * The style sheet of a kind of pages: the shared styles and its own. The order counts, as rules for narrow screens come last.
+ *
+ * @param content styles of the content, which dialogs stand above
+ * @param screens styles that stand above dialogs
+ */
+export function styleSheet(content: readonly string[], screens: readonly string[]): string {
+  const frame = [...Object.values(frameStyles), 'shared/card.css'];
+  return [...frame, ...content, 'shared/dialogs.css', ...screens, 'shared/motion.css'].map(webFile).join('\n');
+}
+
+/** URL path of the texts of a script in a language other than English, whose texts are in the script itself. */
+export function scriptTextsPath(script: string, tag: string): string {
+  return script.replace('/page.js', `/${tag}.js`);
 }
 
 /** Headers of a file that pages refer to. Its name changes with the content, so browsers may keep it for ever. */
-export function assetHeaders({ contentType }: Asset) {
+export function assetHeaders({ contentType }: Pick<Asset, 'contentType'>) {
   return {
     'content-type': contentType,
     'cache-control': 'public, max-age=31536000, immutable',
@@ -71,25 +78,20 @@ export function assetHeaders({ contentType }: Asset) {
   };
 }
 
-function plain(text: string): Content {
-  return packedOnce({ digest: digestOf(text), body: () => Buffer.from(text) });
-}
-
-/** Packs a content when somebody asks for it, better than the build does. */
-function packedOnce(content: Pick<Content, 'digest' | 'body'>): Content {
+/** Packs a content on the first request, better than the build does. */
+function packedOnce(body: () => Buffer): Pick<Asset, 'body' | 'packed'> {
   let packed: Buffer | undefined;
-  const pack = () => {
-    packed ??= gzipSync(content.body(), { level: 9 });
-    return packed;
-  };
-  return { ...content, packed: pack };
+  return { body, packed: () => (packed ??= gzipSync(body(), { level: 9 })) };
 }
 
-function digestOf(text: string): string {
+function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-function packedInBuild(file: PackedFile): Content {
-  const packed = () => Buffer.from(file.packed(), 'base64');
-  return { digest: file.digest, body: () => gunzipSync(packed()), packed };
+function packedBytes(file: PackedFile): Buffer {
+  return Buffer.from(file.packed(), 'base64');
+}
+
+function unpack(file: PackedFile): Buffer {
+  return gunzipSync(packedBytes(file));
 }

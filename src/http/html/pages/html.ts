@@ -38,6 +38,11 @@ export function nameHtml(name: string): string {
   return escapeInvisible(escapeHtml(name));
 }
 
+/** The same, kept apart from the direction of the text around it. */
+export function bdi(name: string): Html {
+  return new Html(`<bdi>${nameHtml(name)}</bdi>`);
+}
+
 type Part = Html | string | number | undefined | false | readonly Html[];
 
 function partText(part: Part): string {

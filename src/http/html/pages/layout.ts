@@ -1,7 +1,8 @@
 import { accountMenu } from './account-menu.ts';
-import { assetPaths, scriptTextsPath } from './assets.ts';
+import { scriptTextsPath } from './asset-files.ts';
+import { assetPaths } from './assets.ts';
 import { type Html, html, icon } from './html.ts';
-import type { PageAccount, PageContext } from './page.ts';
+import type { PageContext } from './page.ts';
 import { pageStart } from './page.ts';
 
 /** A page without its frame. */
@@ -9,8 +10,6 @@ export interface PageModel {
   /** Title of the window, before the service's own. */
   title: string;
   body: Html;
-  /** Who is signed in, and where the account's own pages are. */
-  account?: PageAccount | undefined;
   refreshTo?: string | undefined;
   /** Where a browser goes on that runs no scripts. */
   unscriptedTo?: string | undefined;
@@ -31,7 +30,7 @@ ${model.unscriptedTo !== undefined && html`<noscript><meta http-equiv="refresh" 
 <link rel="icon" href="${appearance.logoPath ?? assetPaths.icon}">
 ${model.head ?? html`<link rel="stylesheet" href="${assetPaths.style}">`}
 ${appearance.stylePath !== undefined && html`<link rel="stylesheet" href="${appearance.stylePath}">`}
-${model.hasScript === true && language.tag !== 'en' && html`<link rel="modulepreload" href="${scriptTextsPath(language.tag)}">`}
+${model.hasScript === true && language.tag !== 'en' && html`<link rel="modulepreload" href="${scriptTextsPath(assetPaths.pageScript, language.tag)}">`}
 ${model.hasScript === true && html`<script type="module" async src="${assetPaths.pageScript}"></script>`}
 </head>
 <body${model.hasScript === true && html` class="listing"`}>
@@ -39,7 +38,7 @@ ${model.hasScript === true && html`<a class="skip" href="#members">${language.te
 <header class="top">
 <a class="brand" href="/home/">${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span></a>
 <div class="account">
-${accountMenu(context, model.account)}
+${accountMenu(context)}
 </div>
 </header>
 ${model.body}

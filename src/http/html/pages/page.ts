@@ -2,68 +2,6 @@ import type { ReplyHeaders } from '../../reply/reply.ts';
 import { type Html, html, icon } from './html.ts';
 import type { Language } from './locales/language.ts';
 
-/** The ways in which a listing can be looked at. */
-export const views = ['list', 'grid'] as const;
-export type View = (typeof views)[number];
-
-/** The links to both; the one that changes nothing is not shown. */
-export function viewSwitch({ language }: PageContext) {
-  return html`<a class="button quiet to-grid" href="?view=grid" title="${language.text('asGrid')}">${icon('grid')}<span class="hidden">${language.text('asGrid')}</span></a>
-<a class="button quiet to-list" href="?view=list" title="${language.text('asList')}">${icon('list')}<span class="hidden">${language.text('asList')}</span></a>`;
-}
-
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "media-src 'self'",
-  // The preview of a PDF: bytes that the script fetched, under the fixed type application/pdf.
-  'frame-src blob:',
-  // A drawing is parsed by a request for what the script holds already.
-  "connect-src 'self' blob:",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ');
-
-/** What pages besides the API page also hold to: no script may make HTML of a text. */
-const trustedTypes = "; require-trusted-types-for 'script'; trusted-types 'none'";
-
-/** Headers of every page: nothing from elsewhere, no inline code, no frame, no cache. */
-export function pageHeaders(): ReplyHeaders {
-  return headersWith(policy + trustedTypes);
-}
-
-/** Headers of the API page: Swagger UI makes HTML of texts, which it cleans itself. */
-export function apiPageHeaders(): ReplyHeaders {
-  return headersWith(policy);
-}
-
-function headersWith(contentSecurityPolicy: string): ReplyHeaders {
-  return {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': contentSecurityPolicy,
-    'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
-    'cross-origin-resource-policy': 'same-origin',
-    'referrer-policy': 'same-origin',
-    'cache-control': 'no-store',
-    vary: 'accept, content-type, accept-language, cookie',
-  };
-}
-
-/** The beginning of every page, up to the title in its head. */
-export function pageStart({ language, theme }: { language: Language; theme: Theme }): Html {
-  return html`<!doctype html>
-<html lang="${language.tag}" dir="ltr"${theme !== 'system' && html` data-theme="${theme}"`}>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="robots" content="noindex">`;
-}
-
 /** Colours of the pages: as the system says, or as the reader chose. */
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
@@ -75,9 +13,11 @@ export interface PageContext {
   appearance: Appearance;
   /** Path and query of the page itself. */
   url: string;
+  /** The client, once it is authenticated. */
+  account: PageAccount | undefined;
 }
 
-/** Where the pages find what makes a service look like its owner's. */
+/** What makes a service look like its owner's. */
 export interface Appearance {
   title: string;
   footer: string;
@@ -94,4 +34,63 @@ export interface PageAccount {
   mayChangePassword: boolean;
   maySeeRecent: boolean;
   hasSession: boolean;
+}
+
+/** How a listing can be shown. */
+export const views = ['list', 'grid'] as const;
+export type View = (typeof views)[number];
+
+/** The links to both; the one that changes nothing is not shown. */
+export function viewSwitch({ language }: PageContext) {
+  return html`<a class="button quiet to-grid" href="?view=grid" title="${language.text('asGrid')}">${icon('grid')}<span class="hidden">${language.text('asGrid')}</span></a>
+<a class="button quiet to-list" href="?view=list" title="${language.text('asList')}">${icon('list')}<span class="hidden">${language.text('asList')}</span></a>`;
+}
+
+/** The beginning of every page, up to the title in its head. */
+export function pageStart({ language, theme }: { language: Language; theme: Theme }): Html {
+  return html`<!doctype html>
+<html lang="${language.tag}" dir="ltr"${theme !== 'system' && html` data-theme="${theme}"`}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">`;
+}
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "media-src 'self'",
+  // The preview of a PDF: bytes that the script fetched, with the fixed type application/pdf.
+  'frame-src blob:',
+  // A drawing is parsed by a request for a blob of the script's own.
+  "connect-src 'self' blob:",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ');
+
+/** Headers of every page: nothing from elsewhere, no inline code, no frame, no cache. No script makes HTML of a text. */
+export function pageHeaders(): ReplyHeaders {
+  return headersWith(`${policy}; require-trusted-types-for 'script'; trusted-types 'none'`);
+}
+
+/** Headers of the API page: Swagger UI makes HTML of texts and sanitizes it itself. */
+export function apiPageHeaders(): ReplyHeaders {
+  return headersWith(policy);
+}
+
+function headersWith(contentSecurityPolicy: string): ReplyHeaders {
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': contentSecurityPolicy,
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'same-origin',
+    'cache-control': 'no-store',
+    vary: 'accept, content-type, accept-language, cookie',
+  };
 }

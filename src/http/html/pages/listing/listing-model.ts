@@ -1,6 +1,5 @@
 import type { SortedListing } from '../../../../files/operations/sorted-listing.ts';
 import type { VirtualPath } from '../../../../lib/virtual-path.ts';
-import type { PageModel } from '../layout.ts';
 import type { View } from '../page.ts';
 
 /** Columns that a listing can be sorted by. */
@@ -49,7 +48,6 @@ export function rangeOfPage(page: number, count = rowsOfPage): ShownRange {
 /** What the page of any folder knows, also one whose members may not be seen. */
 export interface FolderModel {
   path: VirtualPath;
-  account: NonNullable<PageModel['account']>;
   /** Whether what is in the folder may be told of. */
   mayLook: boolean;
   mayWrite: boolean;

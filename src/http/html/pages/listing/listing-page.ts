@@ -1,6 +1,6 @@
 import { memberPath, pathSegments, type VirtualPath } from '../../../../lib/virtual-path.ts';
 import { urlPathOf } from '../../../request/request-target.ts';
-import { Html, html, icon, nameHtml } from '../html.ts';
+import { bdi, Html, html, icon, nameHtml } from '../html.ts';
 import { layout } from '../layout.ts';
 import type { PageContext } from '../page.ts';
 import { viewSwitch } from '../page.ts';
@@ -52,7 +52,6 @@ export async function* listingPage(context: PageContext, model: ListingModel): A
     const page = layout(context, {
       title: name ?? (context.appearance.title || context.language.text('files')),
       body: pageBody(context, model, isShort, new Html(marker)),
-      account: model.account,
       hasScript: true,
       unscriptedTo: isShort ? model.wholeUrl : undefined,
     });
@@ -116,7 +115,7 @@ function breadcrumb({ language }: PageContext, path: VirtualPath) {
   const links = [html`<li><a href="${urlPathOf(folder, true)}"${current(0)}>${language.text('files')}</a></li>`];
   for (const [index, name] of segments.entries()) {
     folder = memberPath(folder, name);
-    links.push(html`<li><a href="${urlPathOf(folder, true)}"${current(index + 1)}>${new Html(`<bdi>${nameHtml(name)}</bdi>`)}</a></li>`);
+    links.push(html`<li><a href="${urlPathOf(folder, true)}"${current(index + 1)}>${bdi(name)}</a></li>`);
   }
   return links;
 }

@@ -49,11 +49,7 @@ function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
 
-/**
- * What can be done in a folder: plain forms, which the script replaces (`plain`) or takes over.
- *
- * @param more what the page has besides
- */
+/** What can be done in a folder: plain forms, which the script replaces (`plain`) or takes over. @param more what the page has besides */
 export function tools(context: PageContext, model: FolderModel, more?: Html) {
   const { language } = context;
   return html`<div class="tools" id="tools">
