@@ -6,7 +6,7 @@ import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { Metrics } from '../monitor/metrics.ts';
 import type { MonitorServer } from '../monitor/monitor-server.ts';
 import type { MetricFigures, MonitorSources } from '../monitor/sources.ts';
-import type { SshObserver } from '../ssh/ssh-observer.ts';
+import type { SshObserver } from '../ssh/ssh-service.ts';
 import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 import { Tally } from './tally.ts';
 

@@ -8,9 +8,9 @@ import type { Credentials, Identity } from '../auth/credentials.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { noteBanned } from './connection/admission.ts';
-import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
-import { publicKeyFault } from './public-key-fault.ts';
+import { publicKeyFault } from './public-keys.ts';
 import { isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
+import { type ConnectionOrigin, contextOf } from './ssh-service.ts';
 
 /** What a client presents: a key, how it signs, and the signature where it does so already. */
 interface PresentedKey {

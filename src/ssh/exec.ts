@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { contentOf } from './sftp/extensions.ts';
 import { OpenFile } from './sftp/open-file.ts';
-import { requestedPath } from './sftp/requested-path.ts';
+import { requestedPath } from './sftp/request-operations.ts';
 import { statusOf } from './sftp/status.ts';
 import type { SshChannel, SshClient } from './ssh-client.ts';
 

@@ -6,7 +6,7 @@ import { writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { readSecretFile } from '../lib/disk/named-file.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { hostKeyTypes, shortestRsaBits } from './algorithms.ts';
-import { bitsOf, positive, sized, sizedTexts } from './key-fields.ts';
+import { bitsOf, positive, sized, sizedTexts } from './public-keys.ts';
 
 /** A key by which clients know this server. */
 export interface HostKey {

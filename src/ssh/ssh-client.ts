@@ -9,10 +9,9 @@ import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
 import { ThrottledCount } from '../lib/rate-meter.ts';
-import { type ConnectionOrigin, contextOf } from './connection/connection-context.ts';
 import type { SshServiceOptions } from './options.ts';
-import type { SshObserver } from './ssh-observer.ts';
-import type { SshService } from './ssh-service.ts';
+import type { SshObserver, SshService } from './ssh-service.ts';
+import { type ConnectionOrigin, contextOf } from './ssh-service.ts';
 
 /** Requests that cannot be read are told of at most so often: they would fill the journal. */
 const badRequestsEveryMs = 1000;

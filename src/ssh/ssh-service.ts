@@ -1,10 +1,12 @@
+import type { Account } from '../accounts/account.ts';
 import type { RequiredCredentials } from '../accounts/credential-kinds.ts';
-import type { AuthChain } from '../auth/auth-chain.ts';
+import { type AuthChain, eventAccount } from '../auth/auth-chain.ts';
 import type { AddressBans } from '../auth/ban-list.ts';
 import type { LoginAttempts } from '../auth/login-attempts.ts';
 import type { SessionStore } from '../auth/sessions.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
-import type { EventComponent } from '../events/event.ts';
+import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../events/event.ts';
+import { peerAccount } from '../events/event-factory.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { HandleShares } from '../files/handle-shares.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -12,7 +14,35 @@ import type { Slots } from '../lib/concurrency/slots.ts';
 import type { Log } from '../lib/log.ts';
 import type { HostKey } from './host-keys.ts';
 import type { SshServiceOptions } from './options.ts';
-import type { SshObserver } from './ssh-observer.ts';
+
+/** What says of a connection where its events come from. */
+export interface ConnectionOrigin {
+  readonly service: SshService;
+  readonly peer: EventPeer;
+  /** Names the connection in events and in the log. */
+  readonly trace: RequestTrace;
+}
+
+/** Where an event of a connection comes from. @param account whose event it is; undefined as long as nobody has logged in */
+export function contextOf({ service, peer, trace }: ConnectionOrigin, account?: Account): EventContext {
+  const from = { component: service.component, request: trace };
+  return account ? { account: eventAccount(account, peer), ...from, group: account.groupUuid } : { account: peerAccount(peer), ...from };
+}
+
+/** What an SSH service tells of what it does; the services know nothing of metrics. */
+export interface SshObserver {
+  /** Keys were exchanged for the first time on a connection, or could not be. */
+  handshake(outcome: 'done' | 'failed'): void;
+  /** A client has logged in. */
+  login(): void;
+  /**
+   * A request of SFTP was answered.
+   *
+   * @param request its name as in the protocol, or that of the extension
+   * @param status of the reply; 0 for replies that are no status
+   */
+  request(request: string, status: number): void;
+}
 
 /**
  * One SSH service: what all its connections share. Replaced as a whole at a reload; connections keep the one that they began with, but for who

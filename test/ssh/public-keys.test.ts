@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { keyFault } from '../../src/ssh/authenticate.ts';
-import { positive, sized } from '../../src/ssh/key-fields.ts';
-import { keyLineFault, publicKeyFault } from '../../src/ssh/public-key-fault.ts';
+import { keyLineFault, positive, publicKeyFault, sized } from '../../src/ssh/public-keys.ts';
 
 const { n = '', e = '' } = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
 const modulus = positive(Buffer.from(n, 'base64url'));

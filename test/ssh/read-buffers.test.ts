@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { giveBuffer, takeBuffer } from '../../src/ssh/sftp/read-buffers.ts';
+import { giveBuffer, takeBuffer } from '../../src/ssh/sftp/packets/replies.ts';
 
 test('buffers of READs are used again, of fitting size, and not more than a few are kept', () => {
   const first = takeBuffer(200 * 1024);

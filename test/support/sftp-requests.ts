@@ -1,5 +1,5 @@
-import { FieldReader } from '../../src/ssh/sftp/packets/field-reader.ts';
 import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
+import { FieldReader } from '../../src/ssh/sftp/packets/read-request.ts';
 import { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
 
 /** Makes the packet of a request, with its length in front. */

@@ -5,7 +5,7 @@ import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
-import { keyLineFault } from '../../ssh/public-key-fault.ts';
+import { keyLineFault } from '../../ssh/public-keys.ts';
 import { readFault } from '../file-fault.ts';
 import { readLine } from '../prompt.ts';
 

@@ -12,10 +12,9 @@ import { parseRequestTarget, reservedName } from '../../http/request/request-tar
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { isWithin, parseVirtualPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshServiceOptions } from '../../ssh/options.ts';
-import { keyLineFault } from '../../ssh/public-key-fault.ts';
+import { keyLineFault } from '../../ssh/public-keys.ts';
 import { requiredByGroups } from '../../ssh/required-credentials.ts';
-import { loginMethod, sftpOperations, sftpOperationsOf } from '../../ssh/sftp/request-operations.ts';
-import { requestedPath } from '../../ssh/sftp/requested-path.ts';
+import { loginMethod, requestedPath, sftpOperations, sftpOperationsOf } from '../../ssh/sftp/request-operations.ts';
 import { statusCodeOf } from '../../ssh/sftp/status.ts';
 import type { Decision } from '../report-shapes.ts';
 import { type Config, takesLocks } from '../schema/schema.ts';

@@ -4,7 +4,7 @@ import { defaultGroupUuid, type GroupConfiguration, noHomeFolder } from '../../a
 import { permissionsOfEmptyList } from '../../accounts/permissions.ts';
 import { compileExpression } from '../../lib/expression.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
-import { keyLineFault } from '../../ssh/public-key-fault.ts';
+import { keyLineFault } from '../../ssh/public-keys.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { homeOptionsInForce } from './lint-homes.ts';

@@ -1,14 +1,196 @@
-import type { Socket } from 'node:net';
+import { isIPv6, type Socket } from 'node:net';
 import type { Account } from '../../accounts/account.ts';
 import { loginSource, type Refusal, refusalData } from '../../auth/ban-list.ts';
+import type { Identity } from '../../auth/credentials.ts';
+import type { Session } from '../../auth/sessions.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError } from '../../lib/errors.ts';
+import { normaliseAddress } from '../../lib/headers/forwarded-header.ts';
 import type { ThrottledCount } from '../../lib/rate-meter.ts';
-import { type ConnectionOrigin, contextOf } from './connection-context.ts';
-import type { ConnectionPlaces } from './connection-places.ts';
-import { readProxyHeader } from './proxy-protocol.ts';
+import { type ConnectionOrigin, contextOf, type SshService } from '../ssh-service.ts';
+
+/** What a look at a session costs more than memory is asked this rarely. */
+const remoteCheckMs = 5000;
+
+/** The session that a login began: it is busy as long as the connection lives, and ends with it. */
+export class ConnectionSession {
+  readonly #service: SshService;
+  readonly #id: string;
+  readonly #session: Session;
+  readonly #hold: { done(): void };
+  #nextCheckMs = 0;
+
+  private constructor(service: SshService, id: string, session: Session) {
+    this.#service = service;
+    this.#id = id;
+    this.#session = session;
+    this.#hold = service.sessions.hold(session);
+  }
+
+  /** Begins a session, unless the account has as many as it may have. @returns it, or why there is none */
+  static async begin(service: SshService, identity: Identity, address: string): Promise<ConnectionSession | 'too-many' | 'ended'> {
+    const id = await service.sessions.createForConnection(identity, address, service.options.maximum_sessions_per_account);
+    if (id === undefined) return 'too-many';
+    const session = await service.sessions.find(id);
+    return session ? new ConnectionSession(service, id, session) : 'ended';
+  }
+
+  /**
+   * Looks at whether it was ended by somebody else.
+   *
+   * @param nowMs monotonic
+   * @param onEnd called at once or later when it was
+   */
+  check(nowMs: number, onEnd: () => void): void {
+    if (nowMs < this.#nextCheckMs) return;
+    const found = this.#service.sessions.find(this.#id);
+    if (!(found instanceof Promise)) {
+      if (!found) onEnd();
+      return;
+    }
+    this.#nextCheckMs = nowMs + remoteCheckMs;
+    // While nobody can tell, it lives.
+    found.then(
+      (session) => session ?? onEnd(),
+      () => {},
+    );
+  }
+
+  /** The connection ended. */
+  end(): void {
+    this.#hold.done();
+    const { sessions, log } = this.#service;
+    sessions.end(this.#session).catch((error) => log.warn('a session could not be ended', { reason: error }));
+  }
+}
+
+/** How many connections of a kind there may be, and what is said of one more. */
+interface ConnectionLimit {
+  name: string;
+  most: number;
+  refusal: string;
+}
+
+/** The places that one connection has among those of its service; the limits hold for all processes together. */
+export class ConnectionPlaces {
+  readonly #service: SshService;
+  /** Names of the limits that it counts for: the first to its end, the others until the client has logged in. */
+  #taken: string[] = [];
+  #hasLeft = false;
+
+  constructor(service: SshService) {
+    this.#service = service;
+  }
+
+  /** Takes a place among all connections, and among those that have not logged in. @returns why there is none */
+  enter(): Promise<string | undefined> {
+    const { uuid, options } = this.#service;
+    return this.#take([
+      { name: `connections ${uuid}`, most: options.maximum_concurrent_connections, refusal: 'Too many connections.' },
+      {
+        name: `before login ${uuid}`,
+        most: options.maximum_unauthenticated_connections,
+        refusal: 'Too many connections that have not logged in.',
+      },
+    ]);
+  }
+
+  /** Takes a place among the connections of an address that have not logged in. @returns why there is none */
+  enterFrom(address: string): Promise<string | undefined> {
+    const { uuid, options } = this.#service;
+    return this.#take([
+      {
+        name: `before login ${uuid} ${loginSource(address)}`,
+        most: options.maximum_unauthenticated_connections_per_address,
+        refusal: 'Too many connections of this address that have not logged in.',
+      },
+    ]);
+  }
+
+  /** The client has logged in. */
+  loggedIn(): void {
+    this.#free(this.#taken.splice(1));
+  }
+
+  /** The connection ended. */
+  leave(): void {
+    this.#hasLeft = true;
+    this.#free(this.#taken.splice(0));
+  }
+
+  async #take(limits: readonly ConnectionLimit[]): Promise<string | undefined> {
+    const full = await this.#service.places.take(limits.map(({ name, most }) => [name, most]));
+    if (full !== undefined) return limits.find(({ name }) => name === full)?.refusal;
+    const names = limits.map(({ name }) => name);
+    if (this.#hasLeft) this.#free(names);
+    else this.#taken.push(...names);
+    return undefined;
+  }
+
+  #free(names: readonly string[]): void {
+    if (names.length > 0) this.#service.places.free(names);
+  }
+}
+
+/** First bytes of a header of version 2 (haproxy, doc/proxy-protocol.txt §2.2). */
+const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
+const fixedBytes = 16;
+
+/** What follows is read up to this: addresses, and what proxies add to them. */
+const maxBytes = 4096;
+
+/** Where the client is that a proxy speaks for. */
+interface ProxiedClient {
+  address: string;
+  port: number;
+}
+
+/**
+ * Reads the PROXY protocol header, version 2, with which a connection of a proxy begins; what follows stays in the socket.
+ *
+ * @returns undefined where the proxy speaks for itself (its health checks), or for a client without an IP address
+ * @throws Error when the connection begins otherwise, or ends
+ */
+async function readProxyHeader(socket: Socket): Promise<ProxiedClient | undefined> {
+  const fixed = await readBytes(socket, fixedBytes);
+  if (!fixed.subarray(0, signature.length).equals(signature)) throw new Error('it does not begin with a PROXY header of version 2');
+  const [versionAndCommand = 0, familyAndProtocol = 0] = fixed.subarray(12);
+  const length = fixed.readUInt16BE(14);
+  if (versionAndCommand >> 4 !== 2 || (versionAndCommand & 15) > 1 || length > maxBytes) throw new Error('its PROXY header is malformed');
+  const rest = length === 0 ? Buffer.alloc(0) : await readBytes(socket, length);
+  if ((versionAndCommand & 15) === 0) return undefined;
+  if (familyAndProtocol === 0x11 && length >= 12) return { address: [...rest.subarray(0, 4)].join('.'), port: rest.readUInt16BE(8) };
+  if (familyAndProtocol === 0x21 && length >= 36) return { address: ipv6Text(rest.subarray(0, 16)), port: rest.readUInt16BE(32) };
+  return undefined;
+}
+
+function ipv6Text(bytes: Buffer): string {
+  const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
+  // The URL parser writes an address as RFC 5952 wants it.
+  const text = new URL(`http://[${groups}]`).hostname.slice(1, -1);
+  const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(text);
+  if (mapped) return [...bytes.subarray(12)].join('.');
+  return isIPv6(text) ? normaliseAddress(text) : text;
+}
+
+function readBytes(socket: Socket, count: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const finish = (action: () => void) => {
+      socket.off('readable', onReadable).off('end', onEnd).off('close', onEnd);
+      action();
+    };
+    const onEnd = () => finish(() => reject(new Error('it ended within the PROXY header')));
+    const onReadable = () => {
+      const bytes: Buffer | null = socket.read(count);
+      if (bytes?.length === count) finish(() => resolve(bytes));
+      else if (bytes !== null) onEnd();
+    };
+    socket.on('readable', onReadable).on('end', onEnd).on('close', onEnd);
+    onReadable();
+  });
+}
 
 /** A connection on which nothing was said yet. */
 export interface NewConnection extends ConnectionOrigin {

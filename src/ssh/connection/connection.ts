@@ -9,17 +9,107 @@ import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { reportInternalError } from '../../events/internal-error.ts';
 import { catching } from '../../lib/catching.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { ThrottledCount } from '../../lib/rate-meter.ts';
 import { Login, type LoginConnection } from '../authenticate.ts';
+import type { SshServiceOptions } from '../options.ts';
 import { clientOf, type NegotiatedAlgorithms } from '../ssh-client.ts';
-import type { SshService } from '../ssh-service.ts';
-import { isAdmitted, type NewConnection, noteTooMany } from './admission.ts';
+import { contextOf, type SshService } from '../ssh-service.ts';
+import { ConnectionPlaces, ConnectionSession, isAdmitted, type NewConnection, noteTooMany } from './admission.ts';
 import { Channels } from './channels.ts';
-import { contextOf } from './connection-context.ts';
-import { ConnectionPlaces } from './connection-places.ts';
-import { ConnectionSession } from './connection-session.ts';
-import { KeyExchanges } from './key-exchanges.ts';
-import { Traffic } from './traffic.ts';
+
+/** What goes over one connection: how much, how many requests, when there was something last, and whether there is room for more. */
+class Traffic {
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #drainListeners = new Set<() => void>();
+  #lastActiveMs: number;
+  /** Requests of SFTP that were answered. */
+  requests = 0;
+
+  constructor(socket: Socket, clock: Clock) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#lastActiveMs = clock.monotonicMs();
+  }
+
+  /** Bytes so far, both ways. */
+  get bytes(): number {
+    return this.#socket.bytesRead + this.#socket.bytesWritten;
+  }
+
+  /** Bytes that wait to be sent. */
+  get waitingBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  noteActivity(): void {
+    this.#lastActiveMs = this.#clock.monotonicMs();
+  }
+
+  /** For how long nothing happened. @param nowMs monotonic */
+  idleMs(nowMs: number): number {
+    return nowMs - this.#lastActiveMs;
+  }
+
+  /** Has the listener called each time that all was sent. @returns ends that */
+  onDrain(listener: () => void): () => void {
+    this.#drainListeners.add(listener);
+    return () => this.#drainListeners.delete(listener);
+  }
+
+  /** All was sent, or may be sent again: what the client takes is activity of it, too. */
+  drained(): void {
+    this.noteActivity();
+    for (const listener of this.#drainListeners) listener();
+  }
+}
+
+/** Exchanges of keys that a client begins before so much was sent and received are early; each costs as much as to send a megabyte. */
+const bytesBetweenExchanges = 512 * 1024;
+/** Early ones that a client may begin in a minute. */
+const maxEarlyExchanges = 20;
+const earlyWindowMs = 60_000;
+
+/** When the keys of one connection are exchanged again: often enough by us, not too often by the client. */
+class KeyExchanges {
+  readonly #options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>;
+  /** When the last one was done, and how many bytes had gone both ways. */
+  #last: { ms: number; bytes: number };
+  #early = { count: 0, sinceMs: 0 };
+  #underWaySinceMs: number | undefined;
+
+  /** @param nowMs monotonic, as everywhere here */
+  constructor(options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>, nowMs: number) {
+    this.#options = options;
+    this.#last = { ms: nowMs, bytes: 0 };
+  }
+
+  /** One is done. @param bytes sent and received so far */
+  done(nowMs: number, bytes: number): void {
+    this.#last = { ms: nowMs, bytes };
+  }
+
+  /** Counts one that began after the first; before `done`. @returns whether the client begins them too often */
+  areTooMany(nowMs: number, bytes: number): boolean {
+    if (bytes - this.#last.bytes >= bytesBetweenExchanges) return false;
+    if (nowMs - this.#early.sinceMs > earlyWindowMs) this.#early = { count: 0, sinceMs: nowMs };
+    return ++this.#early.count > maxEarlyExchanges;
+  }
+
+  /** Looks at whether one is under way. @returns whether it has been so for longer than a login may take */
+  isOverdue(nowMs: number, isUnderWay: boolean): boolean {
+    if (!isUnderWay) this.#underWaySinceMs = undefined;
+    else this.#underWaySinceMs ??= nowMs;
+    return nowMs - (this.#underWaySinceMs ?? nowMs) > this.#options.login_grace_time * 1000;
+  }
+
+  /** Whether it is time for one. */
+  isDue(nowMs: number, bytes: number): boolean {
+    const { rekey_bytes, rekey_seconds } = this.#options;
+    return bytes - this.#last.bytes > rekey_bytes || nowMs - this.#last.ms > rekey_seconds * 1000;
+  }
+}
 
 /** With so much unsent, nothing more is read. Channels stop far below; what a library answers by itself does not. */
 const maxUnsentBytes = 8 * 1024 * 1024;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../lib/errors.ts';
-import type { OpenHandle } from './open-handle.ts';
-import type { FieldReader } from './packets/field-reader.ts';
+import type { OpenHandle } from './open-handles.ts';
 import { packetTypes } from './packets/packets.ts';
+import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
 /** The extensions that are announced: name and version. Hard links and users-groups are not there. */

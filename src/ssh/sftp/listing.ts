@@ -5,7 +5,7 @@ import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { attributesOf, longNameOf } from './attributes.ts';
-import type { OpenHandle } from './open-handle.ts';
+import type { OpenHandle } from './open-handles.ts';
 import type { NameItem } from './packets/replies.ts';
 
 /** Clients have to take packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3); some take no larger ones. */

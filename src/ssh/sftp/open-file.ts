@@ -8,7 +8,7 @@ import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { readvAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import type { OpenHandle } from './open-handle.ts';
+import type { OpenHandle } from './open-handles.ts';
 
 /** So much is read at once: more would only let the first of a group wait. */
 const maxBytesAtOnce = 256 * 1024;

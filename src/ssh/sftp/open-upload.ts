@@ -5,7 +5,7 @@ import type { AttributeChange } from '../../files/operations/set-attributes.ts';
 import type { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
-import type { OpenHandle } from './open-handle.ts';
+import type { OpenHandle } from './open-handles.ts';
 
 interface SharedUpload {
   upload: RandomUpload;

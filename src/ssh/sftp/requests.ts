@@ -3,18 +3,17 @@ import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshClient } from '../ssh-client.ts';
-import { AttributeRequests } from './attribute-requests.ts';
+import { AttributeRequests } from './attributes.ts';
 import { checkFileReply, copyData, isAboutPath, limitsReply, readCheckRequest, readCopyRequest, spaceReply } from './extensions.ts';
 import { Listing } from './listing.ts';
 import { OpenFile } from './open-file.ts';
-import type { OpenHandle } from './open-handle.ts';
-import { OpenHandles } from './open-handles.ts';
+import type { OpenHandle } from './open-handles.ts';
+import { OpenHandles, RequestOrder, type RequestPaths } from './open-handles.ts';
 import { Uploads } from './open-upload.ts';
 import { type Handle, openFlags, statusCodes } from './packets/packets.ts';
 import type { SftpRequest } from './packets/read-request.ts';
 import { handleReply, namesReply, statusReply } from './packets/replies.ts';
-import { RequestOrder, type RequestPaths } from './request-order.ts';
-import { requestedPath } from './requested-path.ts';
+import { requestedPath } from './request-operations.ts';
 
 type RequestOf<Kind extends SftpRequest['kind']> = Extract<SftpRequest, { kind: Kind }>;
 

@@ -3,12 +3,10 @@ import { eventIds } from '../../events/event-ids.ts';
 import { compileExpression } from '../../lib/expression.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
 import { announcedExtensions, isKnown, largestTransferBytes } from './extensions.ts';
-import { MalformedFields } from './packets/field-reader.ts';
 import { BrokenFraming, PacketSplitter } from './packets/packet-splitter.ts';
 import { statusCodes } from './packets/packets.ts';
-import { readRequest, type SftpRequest } from './packets/read-request.ts';
-import { dataHeadBytes, putDataHead, statusIn, statusReply, versionReply } from './packets/replies.ts';
-import { giveBuffer, takeBuffer } from './read-buffers.ts';
+import { MalformedFields, readRequest, type SftpRequest } from './packets/read-request.ts';
+import { dataHeadBytes, giveBuffer, putDataHead, statusIn, statusReply, takeBuffer, versionReply } from './packets/replies.ts';
 import { SftpRequests } from './requests.ts';
 import { statusOf } from './status.ts';
 
