@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import * as z from 'zod';
-import { ownKeyPaths, readHostKey } from '../ssh/host-keys.ts';
+import { defaultKeyPaths, readHostKey } from '../ssh/host-keys.ts';
 import type { Checked } from './check.ts';
 import { type Finding, finding } from './findings.ts';
 import type { Config } from './schema/schema.ts';
@@ -22,7 +22,7 @@ export function servicesWithoutHostKeys(config: Config, listed: readonly ListedH
 function listHostKeys(config: Config): ListedHostKey[] {
   return Object.entries(config.services).flatMap(([service, options]) => {
     if (options.type !== 'ssh' || !options.enabled) return [];
-    const own = ownKeyPaths(config.server.data_folder_path).filter((path) => existsSync(path));
+    const own = defaultKeyPaths(config.server.data_folder_path).filter((path) => existsSync(path));
     const paths = options.host_key_paths.length > 0 ? options.host_key_paths : own;
     return paths.flatMap((path) => {
       try {

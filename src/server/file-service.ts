@@ -77,7 +77,7 @@ export async function sshService(dependencies: ListenerDependencies, setup: Serv
   const { uuid, parts } = setup;
   const options = parts.config.services[uuid] as SshServiceOptions;
   // Loaded only where it is wanted: other servers start without it.
-  const { hostKeysOf } = await import('../ssh/host-keys.ts');
+  const { loadHostKeys: hostKeysOf } = await import('../ssh/host-keys.ts');
   return {
     ...ofEveryKind(dependencies, setup, options),
     options,
@@ -86,7 +86,7 @@ export async function sshService(dependencies: ListenerDependencies, setup: Serv
     isProxy: compileAddressRanges(options.trusted_proxies),
     handles: setup.handles,
     observe: dependencies.monitoring.sshObserver(uuid, parts.config),
-    places: dependencies.state.places,
+    slots: dependencies.state.places,
   };
 }
 

@@ -45,9 +45,9 @@ const fips: AlgorithmSet = {
 const sets: Readonly<Record<string, AlgorithmSet>> = { secure, all, fips };
 
 /** RSA keys of fewer bits are refused, of servers and of clients. */
-export const shortestRsaBits = 2048;
+export const minRsaBits = 2048;
 /** RSA keys of more bits are refused, of clients. */
-export const longestRsaBits = 16_384;
+export const maxRsaBits = 16_384;
 
 /** Types of host keys that can be offered. */
 export const hostKeyTypes = ['ssh-ed25519', 'ssh-rsa', ...nistHostKeys];
@@ -66,7 +66,7 @@ export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', 
  *
  * @param names as `algorithmFaults` found nothing wrong with
  */
-export function algorithmsOf(names: readonly string[]): AlgorithmSet {
+export function resolveAlgorithms(names: readonly string[]): AlgorithmSet {
   const chosen = names.map((name) => sets[name] ?? single(name));
   const of = (kind: Kind) => {
     const found = [...new Set(chosen.flatMap((set) => set[kind]))];
@@ -89,7 +89,7 @@ export function algorithmFaults(names: readonly string[]): string[] {
 
 /** Names of `ssh_cipher_list` that `secure` has not. */
 export function algorithmsBeyondSecure(names: readonly string[]): string[] {
-  const chosen = algorithmsOf(names);
+  const chosen = resolveAlgorithms(names);
   return kinds.flatMap((kind) => chosen[kind].filter((name) => !secure[kind].includes(name)));
 }
 

@@ -7,54 +7,47 @@ import { refusalError } from '../auth/ban-list.ts';
 import type { Credentials, Identity } from '../auth/credentials.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { isServiceError } from '../lib/errors.ts';
-import { noteBanned } from './connection/admission.ts';
+import { reportBanned } from './connection/admission.ts';
 import { publicKeyFault } from './public-keys.ts';
 import { isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
-import { type ConnectionOrigin, contextOf } from './ssh-service.ts';
+import { type ConnectionOrigin, eventContext } from './ssh-service.ts';
 
-/** What a client presents: a key, how it signs, and the signature where it does so already. */
+/** A key that a client presents, and how it signs. */
 interface PresentedKey {
   /** Name of the algorithm, `ssh-rsa` for all kinds of RSA. */
   algorithm: string;
   blob: Buffer;
   hash: string | undefined;
+  /** Undefined while the client only asks about the key. */
   signature: Buffer | undefined;
-  /** What is signed: the session, and the request. */
+  /** Session and request, which are signed. */
   signed: Buffer | undefined;
 }
 
-/**
- * Looks at a client's key, and verifies its signature where there is one.
- *
- * @returns why it is refused; undefined when all is well
- */
+/** Checks a client's key, and its signature if there is one. @returns why it is refused; undefined when all is well */
 export function keyFault({ algorithm, blob, hash, signature, signed }: PresentedKey): string | undefined {
   if (algorithm === 'ssh-rsa' && hash === undefined) return 'Signatures with SHA-1 are refused.';
   const fault = publicKeyFault(blob);
   if (fault !== undefined) return fault;
   const parsed = keyParser.parseKey(blob);
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
-  // What is read as a key in another form than the one that was signed for is not the key that was presented.
+  // A key that is read in another form than the signed one is not the key that was presented.
   if (!key || key instanceof Error || key.isPrivateKey() || !key.getPublicSSH().equals(blob)) return 'The key cannot be read.';
   if (key.type !== algorithm) return 'The key is not of the type that was announced.';
   if (!signature) return undefined;
   return signed && key.verify(signed, signature, hash) === true ? undefined : 'The signature is not right.';
 }
 
-/** Requests of a connection that try nothing (`none`, keys without a signature, the service asked for again), at most. */
+/** Limit of a connection's requests that try nothing (`none`, keys without a signature, the service asked for again). */
 const maxQuestions = 100;
 
-/** What the connection does for a login. */
+/** The connection, as its login needs it. */
 export interface LoginConnection extends ConnectionOrigin {
-  /** Shows a text to whoever logs in. */
+  /** Shows a text to the user. */
   tell(text: string): void;
-  /** Ends the connection: nothing more is tried. */
+  /** Ends the connection without another try. */
   giveUp(reason: string): void;
-  /**
-   * Makes room for a client that has proved who it is.
-   *
-   * @returns why there is none
-   */
+  /** Makes room for a client that has proved who it is. @returns why there is none */
   admit(account: Account, identity: Identity): Promise<string | undefined>;
   /** Whether nothing can be answered any more. */
   readonly isEnded: boolean;
@@ -70,43 +63,17 @@ interface Accepted {
   identity: Identity;
 }
 
-/** Who has logged in, by all that it took. */
-export class Granted {
-  readonly #accepted: readonly Accepted[];
-
-  /** @param accepted one credential, or two */
-  constructor(...accepted: readonly [...Accepted[], Accepted]) {
-    this.#accepted = accepted;
-  }
-
-  /** The account as it was at the login. */
-  get account(): Account {
-    return (this.#accepted.at(-1) as Accepted).account;
-  }
-
-  /** The account as it is by the chain in force; undefined when one of the credentials holds no more, or they are too few by now. */
-  inForce(chain: AuthChain): Account | undefined {
-    let account: Account | undefined;
-    for (const { identity } of this.#accepted) {
-      account = chain.inForce(identity);
-      if (!account) return undefined;
-    }
-    const kinds = this.#accepted.map(({ kind }) => kind);
-    return account && isEnough(account.requiredCredentials, kinds) ? account : undefined;
-  }
-}
-
-/** Finds out who a client is: every request for a login of one connection, one after the other (design: RFC 4252). */
+/** Finds out who a client is: handles the login requests of one connection, one after the other (RFC 4252). */
 export class Login {
   readonly #connection: LoginConnection;
   #username: string | undefined;
   #tries = 0;
   #questions = 0;
-  /** The first of two credentials. */
-  #first: Accepted | undefined;
-  /** One of the keys that nobody knew: they count once, when the connection ends. */
+  /** One credential, or two. */
+  readonly #accepted: Accepted[] = [];
+  #isGranted = false;
+  /** One of the unknown keys: they count once, when the connection ends. */
   #unknownKey: { content: string; isTold: boolean } | undefined;
-  #granted: Granted | undefined;
   #last: Promise<void> = Promise.resolve();
   #asking = 0;
 
@@ -119,17 +86,26 @@ export class Login {
     return this.#asking > 0;
   }
 
-  /** Whom the client may log in as, from the moment that it is told so. */
-  get granted(): Granted | undefined {
-    return this.#granted;
+  /** The account as it was at the login, from the moment that the client is told of it. */
+  get granted(): Account | undefined {
+    return this.#isGranted ? this.#accepted.at(-1)?.account : undefined;
   }
 
-  /** Answers a request. @param onFault told of what goes wrong in the program */
+  /** The account of the login by the chain in force; undefined when one of the credentials holds no more, or they are too few by now. */
+  inForce(chain: AuthChain): Account | undefined {
+    const accounts = this.#accepted.map(({ identity }) => chain.inForce(identity));
+    const account = accounts.at(-1);
+    if (!this.#isGranted || !account || accounts.includes(undefined)) return undefined;
+    const kinds = this.#accepted.map(({ kind }) => kind);
+    return isEnough(account.requiredCredentials, kinds) ? account : undefined;
+  }
+
+  /** Answers a request. @param onFault gets faults of the program */
   handle(context: Server.AuthContext, onFault: (error: unknown) => void): void {
     this.#last = this.#last
       .then(() => this.#handle(context))
       .catch((error) => {
-        // The state that nodes share is away: nobody can be let in.
+        // Nobody is let in while the state that nodes share is away.
         if (isServiceError(error, 'unavailable')) this.#connection.giveUp(error.message);
         else onFault(error);
       });
@@ -143,11 +119,10 @@ export class Login {
   /** The connection ended. */
   async end(): Promise<void> {
     const { service, peer } = this.#connection;
-    if (this.#granted || this.#unknownKey === undefined || this.#username === undefined) return;
     const username = this.#username;
+    if (this.#isGranted || this.#unknownKey === undefined || username === undefined) return;
     if (!this.#unknownKey.isTold) {
-      const data = { username, details: 'No account of this name has the key.' };
-      service.events.emit({ id: eventIds.credentialsNotAccepted, context: contextOf(this.#connection), data });
+      this.#emit(eventIds.credentialsNotAccepted, { username, details: 'No account of this name has the key.' });
     }
     const credentials = { type: 'ssh-key', username, content: this.#unknownKey.content, address: peer.address } as const;
     const attempt = await service.attempts.begin(credentials, service.chain.longestAnswerMs);
@@ -157,7 +132,7 @@ export class Login {
   async #handle(context: Server.AuthContext): Promise<void> {
     const { service } = this.#connection;
     const answer = await this.#answer(context);
-    // Whatever comes next, the login is in the journal.
+    // The journal has the login before the client knows of it.
     if (answer === 'granted') await service.events.grouped();
     if (this.#connection.isEnded) return;
     if (answer === 'granted' || answer === 'question') {
@@ -174,8 +149,8 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
-    // A client may leave a method while it is being asked about: what was granted then was granted to nobody.
-    if (this.#granted) {
+    // A client may abandon a method while it is checked: then the grant reached nobody.
+    if (this.#isGranted) {
       this.#connection.giveUp('The client asked again when it had logged in.');
       return { refused: 'asked' };
     }
@@ -188,7 +163,7 @@ export class Login {
     switch (context.method) {
       case 'password': {
         const { password } = context as Server.PasswordContext;
-        // A change of the password is not offered.
+        // A password change is not offered.
         return typeof password === 'string' ? this.#try('password', password) : { refused: 'tried' };
       }
       case 'keyboard-interactive': {
@@ -226,28 +201,25 @@ export class Login {
     }
     const { account, identity } = result;
     const verdict = sufficiency(account.requiredCredentials, kind, this.#first?.kind);
+    const accepted = { kind, account, identity };
     if (verdict === 'wrong-kind') {
-      this.#noteWrongKind(account);
+      this.#reportWrongKind(account);
       return { refused: 'tried' };
     }
     if (verdict === 'first-of-two') {
-      this.#first = { kind, account, identity };
-      this.#connection.service.events.emit({
-        id: eventIds.firstCredentialAccepted,
-        context: contextOf(this.#connection, account),
-        data: { credentials: kind },
-      });
+      this.#accepted.push(accepted);
+      this.#emit(eventIds.firstCredentialAccepted, { credentials: kind }, account);
       return { partial: this.#methodsLeft() };
     }
     if (this.#first && this.#first.account.uuid !== account.uuid) return { refused: 'tried' };
     const fault = await this.#connection.admit(account, identity);
     if (fault !== undefined) return { refused: 'over', told: fault };
-    const last = { kind, account, identity };
-    this.#granted = this.#first ? new Granted(this.#first, last) : new Granted(last);
+    this.#accepted.push(accepted);
+    this.#isGranted = true;
     return 'granted';
   }
 
-  /** Asks the chain, as often as the security policy lets the address and the name be guessed at. */
+  /** Asks the chain, within the limits of guesses for the address and the name. */
   async #ask(type: CredentialKind, content: string): Promise<ChainResult> {
     const { service, peer, trace } = this.#connection;
     const username = this.#username ?? '';
@@ -265,15 +237,20 @@ export class Login {
     };
     const outcomeOf = ({ outcome }: ChainResult) => {
       if (outcome === 'authenticated') return 'succeeded';
-      // An agent offers all the keys it has: those that nobody knows count once, when the connection ends.
+      // An agent offers all its keys: the unknown ones count once, when the connection ends.
       return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
     };
     const attempt = { type, username, content, address: peer.address };
     const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
     if (counted.kind === 'checked') return counted.result;
-    noteBanned(this.#connection, counted, username);
+    reportBanned(this.#connection, counted, username);
     this.#connection.giveUp(refusalError(counted).message);
     return { outcome: 'unanswered' };
+  }
+
+  /** The first of two credentials, once it was accepted. */
+  get #first(): Accepted | undefined {
+    return this.#accepted[0];
   }
 
   /** Methods that can still succeed. */
@@ -286,26 +263,22 @@ export class Login {
     return { refused: 'asked' };
   }
 
-  #noteWrongKind(account: Account): void {
-    const { service } = this.#connection;
-    service.events.emit({
-      id: eventIds.authenticationRejected,
-      context: contextOf(this.#connection, account),
-      data: {
-        username: account.name,
-        method_uuid: account.method.uuid,
-        method_name: account.method.uuid,
-        method_type: account.method.type,
-        details: `The group "${account.groupUuid}" requires ${account.requiredCredentials}.`,
-      },
-    });
+  #reportWrongKind(account: Account): void {
+    const { uuid, type } = account.method;
+    const details = `The group "${account.groupUuid}" requires ${account.requiredCredentials}.`;
+    const data = { username: account.name, method_uuid: uuid, method_name: uuid, method_type: type, details };
+    this.#emit(eventIds.authenticationRejected, data, account);
+  }
+
+  #emit(id: number, data: Record<string, unknown>, account?: Account): void {
+    this.#connection.service.events.emit({ id, context: eventContext(this.#connection, account), data });
   }
 }
 
 /** @returns undefined when the client gave it up */
 function promptPassword(context: Server.KeyboardContext): Promise<string | undefined> {
   return new Promise((resolve) => {
-    // It asks for something else instead.
+    // The client asks for something else instead.
     context.on('abort', () => resolve(undefined));
     context.prompt([{ prompt: 'Password: ', echo: false }], '', '', (responses) => {
       resolve(Array.isArray(responses) && responses.length === 1 ? String(responses[0]) : undefined);

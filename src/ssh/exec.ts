@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { contentOf } from './sftp/extensions.ts';
+import { readContent } from './sftp/extensions.ts';
 import { OpenFile } from './sftp/open-file.ts';
 import { requestedPath } from './sftp/request-operations.ts';
-import { statusOf } from './sftp/status.ts';
+import { toStatus } from './sftp/status.ts';
 import type { SshChannel, SshClient } from './ssh-client.ts';
 
 const hashes: Readonly<Record<string, string>> = { md5sum: 'md5', sha1sum: 'sha1', sha256sum: 'sha256' };
@@ -33,7 +33,7 @@ async function answer(client: SshClient, command: string | undefined): Promise<{
   try {
     return { status: 0, text: await checksumLine(client, algorithm, paths[0]) };
   } catch (error) {
-    return { status: 1, text: `${name}: ${statusOf(error, client.log).message}\n` };
+    return { status: 1, text: `${name}: ${toStatus(error, client.log).message}\n` };
   }
 }
 
@@ -48,7 +48,7 @@ async function checksumLine(client: SshClient, algorithm: string, path: string |
   if (path === undefined) return `${hash.digest('hex')}  -\n`;
   const file = new OpenFile(client.files.forRequest({ requested_path: path, mode: 'read' }), requestedPath(path));
   try {
-    for await (const piece of contentOf(file, 0, 0, client.ended)) {
+    for await (const piece of readContent(file, 0, 0, client.ended)) {
       client.noteActivity();
       hash.update(piece);
     }

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { readSecretFile } from '../lib/disk/named-file.ts';
 import { ServiceError } from '../lib/errors.ts';
-import { hostKeyTypes, shortestRsaBits } from './algorithms.ts';
-import { bitsOf, positive, sized, sizedTexts } from './public-keys.ts';
+import { hostKeyTypes, minRsaBits } from './algorithms.ts';
+import { bitLength, readStrings, sshString, toMpint } from './public-keys.ts';
 
 /** A key by which clients know this server. */
 export interface HostKey {
@@ -25,11 +25,11 @@ const opensshBegin = 'BEGIN OPENSSH PRIVATE KEY';
 const opensshMark = Buffer.from('openssh-key-v1\0');
 
 /** Names of the keys that are made at the first start. */
-const ownKeys = { ed25519: 'ssh_host_ed25519_key', rsa: 'ssh_host_rsa_key' };
+const defaultKeyNames = { ed25519: 'ssh_host_ed25519_key', rsa: 'ssh_host_rsa_key' };
 
 /** Where the keys are that a service without `host_key_paths` uses, made or not. */
-export function ownKeyPaths(dataFolderPath: string): string[] {
-  return Object.values(ownKeys).map((name) => join(dataFolderPath, name));
+export function defaultKeyPaths(dataFolderPath: string): string[] {
+  return Object.values(defaultKeyNames).map((name) => join(dataFolderPath, name));
 }
 
 /**
@@ -37,9 +37,9 @@ export function ownKeyPaths(dataFolderPath: string): string[] {
  *
  * @throws ServiceError `unavailable` naming the file that cannot be used
  */
-export async function hostKeysOf(paths: readonly string[], dataFolderPath: string): Promise<HostKey[]> {
+export async function loadHostKeys(paths: readonly string[], dataFolderPath: string): Promise<HostKey[]> {
   if (paths.length > 0) return paths.map(readHostKey);
-  const [ed25519 = '', rsa = ''] = ownKeyPaths(dataFolderPath);
+  const [ed25519 = '', rsa = ''] = defaultKeyPaths(dataFolderPath);
   if (!existsSync(ed25519)) await write(ed25519, ed25519Text((await makeKeyPair('ed25519')).privateKey));
   if (!existsSync(rsa)) {
     const { privateKey } = await makeKeyPair('rsa', { modulusLength: 3072 });
@@ -62,52 +62,52 @@ export function readHostKey(path: string): HostKey {
   }
   let key: { blob: Buffer; text: string };
   try {
-    key = text.includes(opensshBegin) ? { blob: publicPartOf(text), text } : ofPem(createPrivateKey(text));
+    key = text.includes(opensshBegin) ? { blob: readPublicPart(text), text } : readPem(createPrivateKey(text));
   } catch (error) {
     const { message } = error as Error;
     throw unusable(path, /^error:|DECODER/.test(message) ? 'it is no private key without a passphrase' : message);
   }
-  const [type, ...fields] = sizedTexts(key.blob);
+  const [type, ...fields] = readStrings(key.blob);
   const name = type?.toString('latin1') ?? '';
   if (!hostKeyTypes.includes(name)) throw unusable(path, `keys of type ${name} are not offered`);
-  const bits = name === 'ssh-rsa' ? bitsOf(fields[1]) : Number.POSITIVE_INFINITY;
-  if (bits < shortestRsaBits) throw unusable(path, `an RSA key needs at least ${shortestRsaBits} bits`);
+  const bits = name === 'ssh-rsa' ? bitLength(fields[1]) : Number.POSITIVE_INFINITY;
+  if (bits < minRsaBits) throw unusable(path, `an RSA key needs at least ${minRsaBits} bits`);
   const digest = createHash('sha256').update(key.blob).digest('base64').replace(/=+$/, '');
   return { path, type: name, fingerprint: `SHA256:${digest}`, text: key.text };
 }
 
 /** The public key in a private one of OpenSSH. @throws Error when it is damaged or has a passphrase */
-function publicPartOf(text: string): Buffer {
+function readPublicPart(text: string): Buffer {
   const bytes = Buffer.from(text.replace(/-----[^-]+-----|\s/g, ''), 'base64');
   if (!bytes.subarray(0, opensshMark.length).equals(opensshMark)) throw new Error('it is damaged');
-  const [cipher, kdf, kdfOptions] = sizedTexts(bytes.subarray(opensshMark.length), 3);
+  const [cipher, kdf, kdfOptions] = readStrings(bytes.subarray(opensshMark.length), 3);
   if (cipher?.toString('latin1') !== 'none') throw new Error('it has a passphrase');
   const numberAt = opensshMark.length + 12 + cipher.length + (kdf?.length ?? 0) + (kdfOptions?.length ?? 0);
-  const [blob] = sizedTexts(bytes.subarray(numberAt + 4), 1);
+  const [blob] = readStrings(bytes.subarray(numberAt + 4), 1);
   if (!blob) throw new Error('it is damaged');
   return blob;
 }
 
 /** The public key of a key, and the private one in a form that the library reads. */
-function ofPem(key: KeyObject): { blob: Buffer; text: string } {
+function readPem(key: KeyObject): { blob: Buffer; text: string } {
   const { n = '', e = '', x = '', y = '', crv = '' } = key.export({ format: 'jwk' });
   const bytes = (value: string) => Buffer.from(value, 'base64url');
   switch (key.asymmetricKeyType) {
     case 'rsa':
       return {
-        blob: Buffer.concat([sized('ssh-rsa'), sized(positive(bytes(e))), sized(positive(bytes(n)))]),
+        blob: Buffer.concat([sshString('ssh-rsa'), sshString(toMpint(bytes(e))), sshString(toMpint(bytes(n)))]),
         text: key.export({ type: 'pkcs1', format: 'pem' }) as string,
       };
     case 'ec': {
       const curve = crv.replace('P-', 'nistp');
       const point = Buffer.concat([Buffer.from([4]), bytes(x), bytes(y)]);
       return {
-        blob: Buffer.concat([sized(`ecdsa-sha2-${curve}`), sized(curve), sized(point)]),
+        blob: Buffer.concat([sshString(`ecdsa-sha2-${curve}`), sshString(curve), sshString(point)]),
         text: key.export({ type: 'sec1', format: 'pem' }) as string,
       };
     }
     case 'ed25519':
-      return { blob: Buffer.concat([sized('ssh-ed25519'), sized(bytes(x))]), text: ed25519Text(key) };
+      return { blob: Buffer.concat([sshString('ssh-ed25519'), sshString(bytes(x))]), text: ed25519Text(key) };
     default:
       throw new Error(`keys of type ${key.asymmetricKeyType} are not offered`);
   }
@@ -126,17 +126,17 @@ function ed25519Text(key: KeyObject): string {
   const { d = '', x = '' } = key.export({ format: 'jwk' });
   const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')];
   const check = randomBytes(4);
-  const name = sized('ssh-ed25519');
-  const unpadded = Buffer.concat([check, check, name, sized(open), sized(Buffer.concat([secret, open])), sized('svc')]);
+  const name = sshString('ssh-ed25519');
+  const unpadded = Buffer.concat([check, check, name, sshString(open), sshString(Buffer.concat([secret, open])), sshString('svc')]);
   const padding = Buffer.from(Array.from({ length: (8 - (unpadded.length % 8)) % 8 }, (_, index) => index + 1));
   const whole = Buffer.concat([
     opensshMark,
-    sized('none'),
-    sized('none'),
-    sized(''),
+    sshString('none'),
+    sshString('none'),
+    sshString(''),
     Buffer.from([0, 0, 0, 1]),
-    sized(Buffer.concat([name, sized(open)])),
-    sized(Buffer.concat([unpadded, padding])),
+    sshString(Buffer.concat([name, sshString(open)])),
+    sshString(Buffer.concat([unpadded, padding])),
   ]);
   const lines = whole.toString('base64').match(/.{1,70}/g) ?? [];
   return ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----', ''].join('\n');

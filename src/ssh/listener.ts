@@ -6,7 +6,7 @@ import { drainConnections, PendingWork } from '../lib/concurrency/pending-work.t
 import { ServiceError } from '../lib/errors.ts';
 import { listen, serverUrl } from '../lib/listen.ts';
 import { ThrottledCount } from '../lib/rate-meter.ts';
-import { algorithmsOf, fitsAlgorithms } from './algorithms.ts';
+import { fitsAlgorithms, resolveAlgorithms } from './algorithms.ts';
 import { SshConnection } from './connection/connection.ts';
 import type { SshService } from './ssh-service.ts';
 
@@ -14,7 +14,7 @@ import type { SshService } from './ssh-service.ts';
 const maxSilentKeepAlives = 3;
 
 /** How often connections are looked at: grace time, idleness, new keys, sessions that ended. */
-const lookMs = 1000;
+const checkEveryMs = 1000;
 
 /** Refusals of what is too much are told at most so often: they would fill the journal. */
 const refusalsEveryMs = 1000;
@@ -38,9 +38,9 @@ export class SshServer {
     this.#protocol = this.#makeProtocol(service);
     this.#refusals = new ThrottledCount(service.clock, refusalsEveryMs);
     this.#server = createServer({ pauseOnConnect: false, noDelay: true }, (socket) => this.#accept(socket));
-    this.#looker = service.clock.every(lookMs, () => {
+    this.#looker = service.clock.every(checkEveryMs, () => {
       const nowMs = this.#service.clock.monotonicMs();
-      for (const connection of this.#connections.values()) connection.look(nowMs);
+      for (const connection of this.#connections.values()) connection.check(nowMs);
     });
   }
 
@@ -135,7 +135,7 @@ export class SshServer {
   }
 
   #makeProtocol({ options, hostKeys, uuid }: SshService): Server {
-    const algorithms = algorithmsOf(options.ssh_cipher_list);
+    const algorithms = resolveAlgorithms(options.ssh_cipher_list);
     const { kex, hostKey, cipher, mac } = algorithms;
     const usable = hostKeys.filter(({ type }) => fitsAlgorithms(type, algorithms));
     if (usable.length === 0)

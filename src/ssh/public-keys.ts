@@ -1,7 +1,7 @@
-import { clientSignatures, longestRsaBits, shortestRsaBits } from './algorithms.ts';
+import { clientSignatures, maxRsaBits, minRsaBits } from './algorithms.ts';
 
 /** A `string` of the protocol: its length, then its bytes (RFC 4251 §5). */
-export function sized(content: string | Buffer): Buffer {
+export function sshString(content: string | Buffer): Buffer {
   const bytes = Buffer.from(content as string);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(bytes.length);
@@ -9,7 +9,7 @@ export function sized(content: string | Buffer): Buffer {
 }
 
 /** The `string`s at the beginning of some bytes, at most so many. @throws Error when one is cut off */
-export function sizedTexts(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] {
+export function readStrings(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] {
   const found: Buffer[] = [];
   for (let at = 0; at < bytes.length && found.length < most; ) {
     const end = bytes.length - at < 4 ? Number.POSITIVE_INFINITY : at + 4 + bytes.readUInt32BE(at);
@@ -21,12 +21,12 @@ export function sizedTexts(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buff
 }
 
 /** A number as an `mpint`: with a zero in front where the first bit would make it negative. */
-export function positive(bytes: Buffer): Buffer {
+export function toMpint(bytes: Buffer): Buffer {
   return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
 }
 
 /** Bits of a number written as an `mpint`. */
-export function bitsOf(mpint: Buffer | undefined): number {
+export function bitLength(mpint: Buffer | undefined): number {
   const text = mpint?.toString('hex').replace(/^0+/, '') ?? '';
   return text === '' ? 0 : BigInt(`0x${text}`).toString(2).length;
 }
@@ -36,7 +36,7 @@ const ed25519Bytes = 32;
 const pointBytes: Readonly<Record<string, number>> = { nistp256: 65, nistp384: 97, nistp521: 133 };
 
 /** Whether clients may log in with keys of a type. */
-function isTaken(type: string): boolean {
+function isAccepted(type: string): boolean {
   return type === 'ssh-rsa' || clientSignatures.includes(type);
 }
 
@@ -50,13 +50,13 @@ export function publicKeyFault(blob: Buffer): string | undefined {
   let fields: Buffer[];
   try {
     // One more than any key has: what follows belongs to none.
-    fields = sizedTexts(blob, 5);
+    fields = readStrings(blob, 5);
   } catch {
     return 'The key cannot be read.';
   }
   const [name = Buffer.alloc(0), ...values] = fields;
   const type = name.toString('latin1');
-  if (!isTaken(type)) return /^[\x20-\x7e]{1,64}$/.test(type) ? `Keys of type ${type} are refused.` : 'The key cannot be read.';
+  if (!isAccepted(type)) return /^[\x20-\x7e]{1,64}$/.test(type) ? `Keys of type ${type} are refused.` : 'The key cannot be read.';
   if (type === 'ssh-rsa') return rsaFault(values);
   const isWhole = type === 'ssh-ed25519' ? values.length === 1 && values[0]?.length === ed25519Bytes : isPoint(type, values);
   return isWhole ? undefined : 'The key cannot be read.';
@@ -65,10 +65,10 @@ export function publicKeyFault(blob: Buffer): string | undefined {
 function rsaFault(values: readonly Buffer[]): string | undefined {
   const [exponent, modulus] = values;
   if (!exponent || !modulus || values.length !== 2 || !isPositive(exponent) || !isPositive(modulus)) return 'The key cannot be read.';
-  if (bitsOf(modulus) < shortestRsaBits) return `RSA keys need at least ${shortestRsaBits} bits.`;
-  if (bitsOf(modulus) > longestRsaBits) return `RSA keys have at most ${longestRsaBits} bits.`;
+  if (bitLength(modulus) < minRsaBits) return `RSA keys need at least ${minRsaBits} bits.`;
+  if (bitLength(modulus) > maxRsaBits) return `RSA keys have at most ${maxRsaBits} bits.`;
   // With an exponent of 1 everything is a signature.
-  return isOdd(modulus) && isOdd(exponent) && bitsOf(exponent) > 1 ? undefined : 'The key is no key of RSA.';
+  return isOdd(modulus) && isOdd(exponent) && bitLength(exponent) > 1 ? undefined : 'The key is no key of RSA.';
 }
 
 function isPoint(type: string, values: readonly Buffer[]): boolean {
@@ -95,7 +95,7 @@ function isOdd(mpint: Buffer): boolean {
 export function keyLineFault(line: string): string | undefined {
   const [, type = '', blob = ''] = /^((?:ssh-|ecdsa-|sk-)\S+) +([A-Za-z0-9+/]+={0,2})( .*)?$/.exec(line.trim()) ?? [];
   if (type === '') return 'is no OpenSSH public key ("ssh-ed25519 AAAA…")';
-  if (!isTaken(type)) return `is a key of type ${type}, which ssh services refuse`;
+  if (!isAccepted(type)) return `is a key of type ${type}, which ssh services refuse`;
   const bytes = Buffer.from(blob, 'base64');
   if (bytes.toString('latin1', 4, 4 + type.length) !== type) return `is damaged: what follows is no key of type ${type}`;
   const fault = publicKeyFault(bytes);

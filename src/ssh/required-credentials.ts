@@ -1,7 +1,7 @@
 import type { GroupConfiguration } from '../accounts/account.ts';
 import { type CredentialKind, credentialKinds, type RequiredCredentials } from '../accounts/credential-kinds.ts';
 
-const methodsOf: Readonly<Record<CredentialKind, readonly string[]>> = {
+const sshMethods: Readonly<Record<CredentialKind, readonly string[]>> = {
   'ssh-key': ['publickey'],
   password: ['password', 'keyboard-interactive'],
 };
@@ -18,7 +18,7 @@ export function isOffered(required: ReadonlySet<RequiredCredentials>, kind: Cred
 
 /** Methods of SSH that can still succeed (RFC 4252 §5.1). @see isOffered */
 export function methodsOffered(required: ReadonlySet<RequiredCredentials>, first?: CredentialKind): string[] {
-  return credentialKinds.filter((kind) => isOffered(required, kind, first)).flatMap((kind) => methodsOf[kind]);
+  return credentialKinds.filter((kind) => isOffered(required, kind, first)).flatMap((kind) => sshMethods[kind]);
 }
 
 /** What the groups of a configuration require, each once. */

@@ -24,7 +24,7 @@ export interface ConnectionOrigin {
 }
 
 /** Where an event of a connection comes from. @param account whose event it is; undefined as long as nobody has logged in */
-export function contextOf({ service, peer, trace }: ConnectionOrigin, account?: Account): EventContext {
+export function eventContext({ service, peer, trace }: ConnectionOrigin, account?: Account): EventContext {
   const from = { component: service.component, request: trace };
   return account ? { account: eventAccount(account, peer), ...from, group: account.groupUuid } : { account: peerAccount(peer), ...from };
 }
@@ -68,6 +68,6 @@ export interface SshService {
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly log: Log;
-  /** Those of the connections of all processes. */
-  readonly places: Slots;
+  /** Slots of connections, shared by all nodes. */
+  readonly slots: Slots;
 }

@@ -83,8 +83,11 @@ declare module 'ssh2/lib/server.js' {
     interface Session extends EventEmitter {}
 
     interface Channel extends Duplex {
+      /** For what a command says beside its result. */
       readonly stderr: Writable;
+      /** Tells how a command ended; before `end`. */
       exit(status: number): void;
+      /** Ends the channel in both directions. */
       close(): void;
     }
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BrokenFraming, largestPacketBytes, PacketSplitter } from '../../src/ssh/sftp/packets/packet-splitter.ts';
+import { BrokenFraming, maxPacketBytes, PacketSplitter } from '../../src/ssh/sftp/packets/packet-splitter.ts';
 import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import { readRequest, type SftpRequest } from '../../src/ssh/sftp/packets/read-request.ts';
 import { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
@@ -191,7 +191,7 @@ test('SFTP packets: a stream of single bytes holds few pieces', () => {
 });
 
 test('SFTP packets: broken framing', () => {
-  for (const length of [0, largestPacketBytes + 1, 0xffff_ffff]) {
+  for (const length of [0, maxPacketBytes + 1, 0xffff_ffff]) {
     const splitter = new PacketSplitter();
     const head = Buffer.alloc(4);
     head.writeUInt32BE(length, 0);

@@ -30,7 +30,7 @@ export function creatorTypeOf({ creatorType, sshKey }: CredentialOptions): strin
  *
  * @throws ServiceError `bad-request` for others
  */
-export async function credentialsOf(options: CredentialOptions): Promise<Credentials[]> {
+export async function readCredentials(options: CredentialOptions): Promise<Credentials[]> {
   const { certificate, sshKey, username } = options;
   const hasPassword = options.password !== undefined || options.passwordStdin === true;
   const isTwice = options.password !== undefined && options.passwordStdin === true;
@@ -40,7 +40,7 @@ export async function credentialsOf(options: CredentialOptions): Promise<Credent
       'bad-request',
       'Give one of --password, --password-stdin, --ssh-key and --certificate, or a key and a password.',
     );
-  const common = { peer: peerOf(options.peer), creator: { uuid: 'svc-auth-test', type: creatorTypeOf(options) } };
+  const common = { peer: parsePeer(options.peer), creator: { uuid: 'svc-auth-test', type: creatorTypeOf(options) } };
   if (certificate !== undefined) {
     const pem = readNamed('--certificate', certificate);
     return [{ type: 'ssl-certificate', username: username ?? commonName(pem), content: pem, ...common }];
@@ -86,7 +86,7 @@ function commonName(pem: string): string {
 }
 
 /** The address of `--peer`. @throws ServiceError `bad-request` */
-export function peerOf(text: string | undefined): EventPeer {
+export function parsePeer(text: string | undefined): EventPeer {
   const client = parseAddressPort(text ?? '127.0.0.1:0');
   if (!client) throw new ServiceError('bad-request', '--peer takes ADDRESS or ADDRESS:PORT, IPv6 addresses in brackets.');
   return peerAt(client.address, client.port);

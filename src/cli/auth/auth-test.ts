@@ -6,7 +6,7 @@ import type { AuthTestReport, LoginReport, MaskedRequest, MethodReport } from '.
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { count, paint, print, visible } from '../output.ts';
-import { type CredentialOptions, creatorTypeOf, credentialsOf, peerOf } from './auth-credentials.ts';
+import { type CredentialOptions, creatorTypeOf, parsePeer, readCredentials } from './auth-credentials.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
 import { junitXml } from './junit.ts';
 
@@ -29,7 +29,7 @@ export interface AuthTestOptions extends CredentialOptions {
 export async function authTest(options: AuthTestOptions): Promise<number> {
   const targetOf = await readTargets(options);
   if (options.suite) return suite(targetOf, options);
-  const presented = await credentialsOf(options);
+  const presented = await readCredentials(options);
   const target = targetOf(creatorTypeOf(options));
   if (presented.length > 1 && target.sshService === undefined)
     throw new ServiceError('bad-request', 'Only an ssh service of a configuration takes a password and a key together.');
@@ -88,7 +88,7 @@ async function readTargets(options: AuthTestOptions): Promise<(creatorType: stri
 async function suite(targetOf: (creatorType: string) => Target, options: AuthTestOptions): Promise<number> {
   const cases = readSuite(options.suite as string);
   const results: CaseResult[] = [];
-  for await (const result of runSuite(targetOf, cases, peerOf(options.peer), options.creatorType)) {
+  for await (const result of runSuite(targetOf, cases, parsePeer(options.peer), options.creatorType)) {
     results.push(result);
     if (options.json) print(JSON.stringify(result));
     else

@@ -14,8 +14,8 @@ import { isWithin, parseVirtualPath, pathSegments, type VirtualPath } from '../.
 import type { SshServiceOptions } from '../../ssh/options.ts';
 import { keyLineFault } from '../../ssh/public-keys.ts';
 import { requiredByGroups } from '../../ssh/required-credentials.ts';
-import { loginMethod, requestedPath, sftpOperations, sftpOperationsOf } from '../../ssh/sftp/request-operations.ts';
-import { statusCodeOf } from '../../ssh/sftp/status.ts';
+import { loginMethod, operationsOnPath, requestedPath, sftpOperations } from '../../ssh/sftp/request-operations.ts';
+import { statusByError } from '../../ssh/sftp/status.ts';
 import type { Decision } from '../report-shapes.ts';
 import { type Config, takesLocks } from '../schema/schema.ts';
 import { type AddStep, accountInForce, localAccount, Refused } from './decision-steps.ts';
@@ -153,7 +153,7 @@ export function decide(config: Config, question: Question): Decision {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     made.steps.push({ step: error.step, ok: false, text: error.message });
-    const status = isOfSftp(made.method) ? statusCodeOf[error.code] : statusOf[error.code];
+    const status = isOfSftp(made.method) ? statusByError[error.code] : statusOf[error.code];
     return { ...made, allowed: false, status: isLogin ? null : status, reason: error.message };
   }
   return made;
@@ -172,7 +172,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   if (target.isReserved) throw new Refused('request', 'name-reserved', `URLs below /home/${reservedName} are the service's own`);
   const mounts = new Mounts(account, []);
   const operations: Readonly<Record<string, RequestOperations>> = isSftp
-    ? sftpOperationsOf(target.isFolder)
+    ? operationsOnPath(target.isFolder)
     : operationsOf(target.isFolder);
   const needs = Object.hasOwn(operations, decision.method) ? operations[decision.method] : undefined;
   if (!needs) {

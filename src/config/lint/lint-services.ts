@@ -4,7 +4,7 @@ import { readLogo } from '../../http/appearance-options.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { refusedPassthroughHeaders } from '../../lib/headers/header-fields.ts';
 import { authority } from '../../lib/listen.ts';
-import { algorithmsBeyondSecure, algorithmsOf, fitsAlgorithms } from '../../ssh/algorithms.ts';
+import { algorithmsBeyondSecure, fitsAlgorithms, resolveAlgorithms } from '../../ssh/algorithms.ts';
 import { type HostKey, readHostKey } from '../../ssh/host-keys.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
 import type { Report } from '../findings.ts';
@@ -100,7 +100,7 @@ function lintKeys(
   at: (...path: PropertyKey[]) => PropertyKey[],
   report: Report,
 ): void {
-  const algorithms = algorithmsOf(cipherList);
+  const algorithms = resolveAlgorithms(cipherList);
   const seen = new Set<string>();
   for (const [index, key] of keys.entries()) {
     if (!key) continue;

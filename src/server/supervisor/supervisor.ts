@@ -253,7 +253,7 @@ export class Supervisor {
   async #makeHostKeys({ config }: LoadedConfig): Promise<void> {
     const isWanted = Object.values(config.services).some((service) => service.type === 'ssh' && service.host_key_paths.length === 0);
     if (!isWanted) return;
-    const { hostKeysOf } = await import('../../ssh/host-keys.ts');
+    const { loadHostKeys: hostKeysOf } = await import('../../ssh/host-keys.ts');
     await hostKeysOf([], (this.#dataFolder as DataFolder).path);
   }
 

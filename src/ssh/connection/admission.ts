@@ -9,12 +9,12 @@ import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { normaliseAddress } from '../../lib/headers/forwarded-header.ts';
 import type { ThrottledCount } from '../../lib/rate-meter.ts';
-import { type ConnectionOrigin, contextOf, type SshService } from '../ssh-service.ts';
+import { type ConnectionOrigin, eventContext, type SshService } from '../ssh-service.ts';
 
-/** What a look at a session costs more than memory is asked this rarely. */
+/** How often a session is checked whose store is not in memory. */
 const remoteCheckMs = 5000;
 
-/** The session that a login began: it is busy as long as the connection lives, and ends with it. */
+/** The session of a login: busy while the connection lives, and ended with it. */
 export class ConnectionSession {
   readonly #service: SshService;
   readonly #id: string;
@@ -37,12 +37,7 @@ export class ConnectionSession {
     return session ? new ConnectionSession(service, id, session) : 'ended';
   }
 
-  /**
-   * Looks at whether it was ended by somebody else.
-   *
-   * @param nowMs monotonic
-   * @param onEnd called at once or later when it was
-   */
+  /** Checks whether somebody else ended it. @param nowMs monotonic @param onEnd called at once or later if so */
   check(nowMs: number, onEnd: () => void): void {
     if (nowMs < this.#nextCheckMs) return;
     const found = this.#service.sessions.find(this.#id);
@@ -51,7 +46,7 @@ export class ConnectionSession {
       return;
     }
     this.#nextCheckMs = nowMs + remoteCheckMs;
-    // While nobody can tell, it lives.
+    // It lives while the store does not answer.
     found.then(
       (session) => session ?? onEnd(),
       () => {},
@@ -66,15 +61,11 @@ export class ConnectionSession {
   }
 }
 
-/** How many connections of a kind there may be, and what is said of one more. */
-interface ConnectionLimit {
-  name: string;
-  most: number;
-  refusal: string;
-}
+/** By the name of a limit: how many connections there may be, and what is said of one more. */
+type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
-/** The places that one connection has among those of its service; the limits hold for all processes together. */
-export class ConnectionPlaces {
+/** The slots of one connection among those of its service; the limits hold for all processes together. */
+export class ConnectionSlots {
   readonly #service: SshService;
   /** Names of the limits that it counts for: the first to its end, the others until the client has logged in. */
   #taken: string[] = [];
@@ -84,29 +75,21 @@ export class ConnectionPlaces {
     this.#service = service;
   }
 
-  /** Takes a place among all connections, and among those that have not logged in. @returns why there is none */
+  /** Takes a slot among all connections, and among those that have not logged in. @returns why there is none */
   enter(): Promise<string | undefined> {
     const { uuid, options } = this.#service;
-    return this.#take([
-      { name: `connections ${uuid}`, most: options.maximum_concurrent_connections, refusal: 'Too many connections.' },
-      {
-        name: `before login ${uuid}`,
-        most: options.maximum_unauthenticated_connections,
-        refusal: 'Too many connections that have not logged in.',
-      },
-    ]);
+    return this.#take({
+      [`connections ${uuid}`]: [options.maximum_concurrent_connections, 'Too many connections.'],
+      [`before login ${uuid}`]: [options.maximum_unauthenticated_connections, 'Too many connections that have not logged in.'],
+    });
   }
 
-  /** Takes a place among the connections of an address that have not logged in. @returns why there is none */
+  /** Takes a slot among the connections of an address that have not logged in. @returns why there is none */
   enterFrom(address: string): Promise<string | undefined> {
     const { uuid, options } = this.#service;
-    return this.#take([
-      {
-        name: `before login ${uuid} ${loginSource(address)}`,
-        most: options.maximum_unauthenticated_connections_per_address,
-        refusal: 'Too many connections of this address that have not logged in.',
-      },
-    ]);
+    const max = options.maximum_unauthenticated_connections_per_address;
+    const refusal = 'Too many connections of this address that have not logged in.';
+    return this.#take({ [`before login ${uuid} ${loginSource(address)}`]: [max, refusal] });
   }
 
   /** The client has logged in. */
@@ -120,17 +103,17 @@ export class ConnectionPlaces {
     this.#free(this.#taken.splice(0));
   }
 
-  async #take(limits: readonly ConnectionLimit[]): Promise<string | undefined> {
-    const full = await this.#service.places.take(limits.map(({ name, most }) => [name, most]));
-    if (full !== undefined) return limits.find(({ name }) => name === full)?.refusal;
-    const names = limits.map(({ name }) => name);
+  async #take(limits: Limits): Promise<string | undefined> {
+    const names = Object.keys(limits);
+    const full = await this.#service.slots.take(Object.entries(limits).map(([name, [max]]) => [name, max]));
+    if (full !== undefined) return limits[full]?.[1];
     if (this.#hasLeft) this.#free(names);
     else this.#taken.push(...names);
     return undefined;
   }
 
   #free(names: readonly string[]): void {
-    if (names.length > 0) this.#service.places.free(names);
+    if (names.length > 0) this.#service.slots.free(names);
   }
 }
 
@@ -138,22 +121,16 @@ export class ConnectionPlaces {
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const fixedBytes = 16;
 
-/** What follows is read up to this: addresses, and what proxies add to them. */
+/** Limit of the rest of a header: addresses, and what proxies add to them. */
 const maxBytes = 4096;
 
-/** Where the client is that a proxy speaks for. */
-interface ProxiedClient {
-  address: string;
-  port: number;
-}
-
 /**
- * Reads the PROXY protocol header, version 2, with which a connection of a proxy begins; what follows stays in the socket.
+ * Reads the PROXY protocol header, version 2, at the beginning of a proxy's connection; the rest stays in the socket.
  *
  * @returns undefined where the proxy speaks for itself (its health checks), or for a client without an IP address
  * @throws Error when the connection begins otherwise, or ends
  */
-async function readProxyHeader(socket: Socket): Promise<ProxiedClient | undefined> {
+async function readProxyHeader(socket: Socket): Promise<{ address: string; port: number } | undefined> {
   const fixed = await readBytes(socket, fixedBytes);
   if (!fixed.subarray(0, signature.length).equals(signature)) throw new Error('it does not begin with a PROXY header of version 2');
   const [versionAndCommand = 0, familyAndProtocol = 0] = fixed.subarray(12);
@@ -194,46 +171,41 @@ function readBytes(socket: Socket, count: number): Promise<Buffer> {
 
 /** A connection on which nothing was said yet. */
 export interface NewConnection extends ConnectionOrigin {
-  /** The proxy's, where a proxy speaks for a client, until it is found out. */
+  /** The proxy's, until its header names the client. */
   peer: EventPeer;
-  readonly places: ConnectionPlaces;
-  /** Connections of the service that were refused: told of sparingly. */
+  readonly slots: ConnectionSlots;
+  /** Limits the events about refused connections of the service. */
   readonly refusals: ThrottledCount;
 }
 
-/** Decides whether a client is spoken to: there is a place for it, its proxy says who it is, and its address is not banned. */
+/** Decides whether to talk to a client: there is a slot for it, its proxy says who it is, and its address is not banned. */
 export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
-  const { service, places } = connection;
-  if (isFull(connection, await places.enter())) return false;
-  if (service.options.proxy_protocol && service.isProxy(connection.peer.address) && !(await learnPeer(connection, socket))) return false;
-  if (isFull(connection, await places.enterFrom(connection.peer.address))) return false;
-  return !(await isBanned(connection));
+  const { service, slots } = connection;
+  const hasSlot = (refusal: string | undefined) => {
+    if (refusal !== undefined) reportTooMany(connection, refusal);
+    return refusal === undefined;
+  };
+  if (!hasSlot(await slots.enter())) return false;
+  if (service.options.proxy_protocol && service.isProxy(connection.peer.address) && !(await readPeer(connection, socket))) return false;
+  return hasSlot(await slots.enterFrom(connection.peer.address)) && !(await isBanned(connection));
 }
 
-/** Tells that a client is refused as there are too many: event `sshConnectionRefused`. */
-export function noteTooMany(connection: NewConnection, details: string, account?: Account): void {
+/** Reports a client that is refused because there are too many: event `sshConnectionRefused`. */
+export function reportTooMany(connection: NewConnection, details: string, account?: Account): void {
   const refused = connection.refusals.record();
   if (refused === undefined) return;
-  connection.service.events.emit({
-    id: eventIds.sshConnectionRefused,
-    context: contextOf(connection, account),
-    data: { details, refused },
-  });
+  const context = eventContext(connection, account);
+  connection.service.events.emit({ id: eventIds.sshConnectionRefused, context, data: { details, refused } });
 }
 
-/** Tells that a client is refused as its address, or the name, is banned: event `addressRefused`. */
-export function noteBanned(connection: ConnectionOrigin, refusal: Refusal, username?: string): void {
+/** Reports a client that is refused because its address, or the name, is banned: event `addressRefused`. */
+export function reportBanned(connection: ConnectionOrigin, refusal: Refusal, username?: string): void {
   const data = refusalData(refusal, connection.peer.address, username);
-  connection.service.events.emit({ id: eventIds.addressRefused, context: contextOf(connection), data });
+  connection.service.events.emit({ id: eventIds.addressRefused, context: eventContext(connection), data });
 }
 
-function isFull(connection: NewConnection, fault: string | undefined): boolean {
-  if (fault !== undefined) noteTooMany(connection, fault);
-  return fault !== undefined;
-}
-
-/** Takes over from the proxy's header where the client is. @returns whether there was such a header */
-async function learnPeer(connection: NewConnection, socket: Socket): Promise<boolean> {
+/** Takes the client's address from the proxy's header. @returns whether there was one */
+async function readPeer(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { log, uuid } = connection.service;
   try {
     const client = await readProxyHeader(socket);
@@ -245,14 +217,14 @@ async function learnPeer(connection: NewConnection, socket: Socket): Promise<boo
   }
 }
 
-/** Also when bans cannot be looked up. */
+/** A client counts as banned while bans cannot be looked up. */
 async function isBanned(connection: ConnectionOrigin): Promise<boolean> {
   try {
     const refusal = await connection.service.bans.isRefused(loginSource(connection.peer.address));
-    if (refusal) noteBanned(connection, refusal);
+    if (refusal) reportBanned(connection, refusal);
     return refusal !== undefined;
   } catch (error) {
-    if (isServiceError(error) && error.code === 'unavailable') return true;
+    if (isServiceError(error, 'unavailable')) return true;
     throw error;
   }
 }

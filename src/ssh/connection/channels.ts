@@ -7,7 +7,7 @@ import { answerCommand } from '../exec.ts';
 import { serveSftp } from '../sftp/session.ts';
 import type { SshClient } from '../ssh-client.ts';
 
-/** Takes a session's channel; undefined when it has one already, or has ended. */
+/** Accepts a session's channel; undefined when it has one already, or has ended. */
 type Take = () => Server.Channel | undefined;
 /** Absent where the client wants no answer. */
 type Refuse = (() => void) | undefined;
@@ -16,11 +16,11 @@ type Refuse = (() => void) | undefined;
 export class Channels {
   readonly #client: SshClient;
   readonly #onFault: (error: unknown) => void;
-  /** Channels that are open, served or not. */
+  /** Open channels, served or not. */
   count = 0;
-  /** What is served on them, until the ends of all transfers are told. */
+  /** Until the ends of all their transfers are reported. */
   readonly underWay = new PendingWork();
-  /** Told when the last one has ended. */
+  /** Called when the last one has ended. */
   onEmpty: () => void = () => {};
 
   constructor(client: SshClient, onFault: (error: unknown) => void) {
@@ -28,7 +28,7 @@ export class Channels {
     this.#onFault = onFault;
   }
 
-  /** Opens a channel, as long as the connection has not too many. */
+  /** Opens a channel, unless the connection has too many. */
   open(accept: () => Server.Session, reject: () => void): void {
     if (this.count >= this.#client.options.maximum_channels) {
       reject();
@@ -37,11 +37,11 @@ export class Channels {
     const session = accept();
     this.count++;
     let isServed = false;
-    // The client may close it while replies wait to be sent: nobody will read on.
+    // The client may close it while replies wait to be sent.
     const closed = new AbortController();
     const close = () => closed.abort();
     this.#client.ended.addEventListener('abort', close);
-    // Not a copy: what it has changes with the configuration.
+    // Not a copy: its members change with the configuration.
     const client: SshClient = Object.create(this.#client, { ended: { value: closed.signal } });
     let isClosed = false;
     let isCounted = true;
@@ -52,15 +52,16 @@ export class Channels {
       this.#client.leaving.removeEventListener('abort', end);
       if (--this.count === 0) this.onEmpty();
     };
-    // The service stops: a channel that nothing runs on is not waited for.
+    // A service that stops does not wait for an idle channel.
     this.#client.leaving.addEventListener('abort', end);
     const serve = (serving: Promise<void>) => {
       isServed = true;
-      const ended = serving.finally(() => {
-        isServed = false;
-        end();
-      });
-      this.underWay.add(ended);
+      this.underWay.add(
+        serving.finally(() => {
+          isServed = false;
+          end();
+        }),
+      );
     };
     const answerOn = (channel: Server.Channel | undefined, refuse: Refuse, command: string | undefined) => {
       if (!channel) return refuse?.();
@@ -81,30 +82,34 @@ export class Channels {
   }
 
   async #serve(channel: Server.Channel, client: SshClient): Promise<void> {
-    const { events, context, software, algorithms, clock } = client;
+    const { events, context, software: client_version, algorithms, clock } = client;
     const beganMs = clock.monotonicMs();
     try {
-      events.emit({ id: eventIds.sftpSessionStarted, context, data: { client_version: software, algorithms } });
+      events.emit({ id: eventIds.sftpSessionStarted, context, data: { client_version, algorithms } });
       await serveSftp(quiet(channel), client);
-      events.emit({
-        id: eventIds.sftpSessionEnded,
-        context,
-        data: { client_version: software, duration: Math.round(clock.monotonicMs() - beganMs) / 1000 },
-      });
+      const duration = Math.round(clock.monotonicMs() - beganMs) / 1000;
+      events.emit({ id: eventIds.sftpSessionEnded, context, data: { client_version, duration } });
     } catch (error) {
       this.#onFault(error);
     }
   }
 
   #on<Args extends unknown[]>(emitter: EventEmitter, event: string, listener: (...args: Args) => void): void {
-    emitter.on(
-      event,
-      catching(listener as (...args: unknown[]) => void, (error) => this.#onFault(error)),
-    );
+    listenTo(emitter, event, listener, this.#onFault);
   }
 }
 
-/** What breaks a channel is told by its end. */
+/** Adds a listener whose faults go to `onFault` and not to the process. */
+export function listenTo<Args extends unknown[]>(
+  emitter: EventEmitter,
+  event: string,
+  listener: (...args: Args) => void,
+  onFault: (error: unknown) => void,
+): void {
+  emitter.on(event, catching(listener as (...args: unknown[]) => void, onFault));
+}
+
+/** The end of a channel tells that it broke. */
 function quiet(channel: Server.Channel): Server.Channel {
   return channel.on('error', () => {});
 }

@@ -9,72 +9,24 @@ import { peerAt } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { reportInternalError } from '../../events/internal-error.ts';
 import { catching } from '../../lib/catching.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { ThrottledCount } from '../../lib/rate-meter.ts';
 import { Login, type LoginConnection } from '../authenticate.ts';
 import type { SshServiceOptions } from '../options.ts';
-import { clientOf, type NegotiatedAlgorithms } from '../ssh-client.ts';
-import { contextOf, type SshService } from '../ssh-service.ts';
-import { ConnectionPlaces, ConnectionSession, isAdmitted, type NewConnection, noteTooMany } from './admission.ts';
-import { Channels } from './channels.ts';
+import { makeClient, type NegotiatedAlgorithms } from '../ssh-client.ts';
+import { eventContext, type SshService } from '../ssh-service.ts';
+import { ConnectionSession, ConnectionSlots, isAdmitted, type NewConnection, reportTooMany } from './admission.ts';
+import { Channels, listenTo } from './channels.ts';
 
-/** What goes over one connection: how much, how many requests, when there was something last, and whether there is room for more. */
-class Traffic {
-  readonly #socket: Socket;
-  readonly #clock: Clock;
-  readonly #drainListeners = new Set<() => void>();
-  #lastActiveMs: number;
-  /** Requests of SFTP that were answered. */
-  requests = 0;
-
-  constructor(socket: Socket, clock: Clock) {
-    this.#socket = socket;
-    this.#clock = clock;
-    this.#lastActiveMs = clock.monotonicMs();
-  }
-
-  /** Bytes so far, both ways. */
-  get bytes(): number {
-    return this.#socket.bytesRead + this.#socket.bytesWritten;
-  }
-
-  /** Bytes that wait to be sent. */
-  get waitingBytes(): number {
-    return this.#socket.writableLength;
-  }
-
-  noteActivity(): void {
-    this.#lastActiveMs = this.#clock.monotonicMs();
-  }
-
-  /** For how long nothing happened. @param nowMs monotonic */
-  idleMs(nowMs: number): number {
-    return nowMs - this.#lastActiveMs;
-  }
-
-  /** Has the listener called each time that all was sent. @returns ends that */
-  onDrain(listener: () => void): () => void {
-    this.#drainListeners.add(listener);
-    return () => this.#drainListeners.delete(listener);
-  }
-
-  /** All was sent, or may be sent again: what the client takes is activity of it, too. */
-  drained(): void {
-    this.noteActivity();
-    for (const listener of this.#drainListeners) listener();
-  }
-}
-
-/** Exchanges of keys that a client begins before so much was sent and received are early; each costs as much as to send a megabyte. */
+/** A key exchange that a client begins before this was sent and received is early; each costs as much as sending a megabyte. */
 const bytesBetweenExchanges = 512 * 1024;
-/** Early ones that a client may begin in a minute. */
+/** Early exchanges that a client may begin in a minute. */
 const maxEarlyExchanges = 20;
 const earlyWindowMs = 60_000;
 
-/** When the keys of one connection are exchanged again: often enough by us, not too often by the client. */
+/** Times the key exchanges of one connection: often enough by us, not too often by the client. */
 class KeyExchanges {
   readonly #options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>;
-  /** When the last one was done, and how many bytes had gone both ways. */
+  /** Time of the last one, and the bytes that had gone both ways. */
   #last: { ms: number; bytes: number };
   #early = { count: 0, sinceMs: 0 };
   #underWaySinceMs: number | undefined;
@@ -97,7 +49,7 @@ class KeyExchanges {
     return ++this.#early.count > maxEarlyExchanges;
   }
 
-  /** Looks at whether one is under way. @returns whether it has been so for longer than a login may take */
+  /** Called every second. @returns whether one is under way for longer than a login may take */
   isOverdue(nowMs: number, isUnderWay: boolean): boolean {
     if (!isUnderWay) this.#underWaySinceMs = undefined;
     else this.#underWaySinceMs ??= nowMs;
@@ -140,10 +92,10 @@ export function shapeWrites(socket: Socket): void {
   }) as Socket['write'];
 }
 
-/** A connection that is to end has so long to send what it holds. */
+/** A connection that ends may take this long to send what it holds. */
 const farewellMs = 1000;
 
-/** Reason of a disconnection: nothing is left to try (RFC 4253 §11.1). */
+/** Reason of a disconnection: no method is left to try (RFC 4253 §11.1). */
 const noMoreAuthMethods = 14;
 
 /** One TCP connection of an SSH service, from its acceptance to its end. */
@@ -151,14 +103,17 @@ export class SshConnection implements NewConnection, LoginConnection {
   /** As it was when the connection began. */
   readonly service: SshService;
   readonly trace: RequestTrace = { id: randomUUID() };
-  readonly places: ConnectionPlaces;
+  readonly slots: ConnectionSlots;
   readonly refusals: ThrottledCount;
   peer: EventPeer;
   readonly #socket: Socket;
   readonly #current: () => SshService;
   readonly #login: Login;
   readonly #beganMs: number;
-  readonly #traffic: Traffic;
+  readonly #drainListeners = new Set<() => void>();
+  #lastActiveMs: number;
+  /** Requests of SFTP that were answered so far. */
+  requests = 0;
   readonly #keyExchanges: KeyExchanges;
   readonly #ended = new AbortController();
   readonly #leaving = new AbortController();
@@ -176,28 +131,23 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#current = current;
     this.service = service;
     this.refusals = refusals;
-    this.places = new ConnectionPlaces(service);
+    this.slots = new ConnectionSlots(service);
     this.peer = peerAt(socket.remoteAddress ?? '0.0.0.0', socket.remotePort ?? 0);
     this.#beganMs = service.clock.monotonicMs();
-    this.#traffic = new Traffic(socket, service.clock);
+    this.#lastActiveMs = this.#beganMs;
     this.#keyExchanges = new KeyExchanges(service.options, this.#beganMs);
     this.#login = new Login(this);
-    // As many as there may be channels.
+    // Each channel adds one.
     setMaxListeners(0, this.#ended.signal, this.#leaving.signal);
-    // A broken connection is the client's affair; `close` follows.
+    // `close` follows.
     socket.on('error', () => {});
     this.#on(socket, 'close', () => this.#closed());
-    this.#on(socket, 'drain', () => this.#traffic.drained());
+    this.#on(socket, 'drain', () => this.#drained());
   }
 
   /** Whether the client has logged in. */
   get isLoggedIn(): boolean {
     return this.#channels !== undefined;
-  }
-
-  /** Requests of SFTP that were answered so far. */
-  get requests(): number {
-    return this.#traffic.requests;
   }
 
   get isEnded(): boolean {
@@ -247,7 +197,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     if (session === 'ended') return 'The session ended.';
     if (session === 'too-many') {
       const details = 'Too many connections of this account.';
-      noteTooMany(this, details, account);
+      reportTooMany(this, details, account);
       return details;
     }
     if (this.#ended.signal.aborted) session.end();
@@ -287,8 +237,8 @@ export class SshConnection implements NewConnection, LoginConnection {
     return true;
   }
 
-  /** What has to be looked at every second. */
-  look(nowMs: number): void {
+  /** Checks deadlines, idleness, keys and the session; called every second. */
+  check(nowMs: number): void {
     const { options } = this.#current();
     const graceMs = options.login_grace_time * 1000;
     if (!this.isLoggedIn) {
@@ -296,15 +246,15 @@ export class SshConnection implements NewConnection, LoginConnection {
       return;
     }
     if (this.#keyExchanges.isOverdue(nowMs, this.#isExchangingKeys)) this.cut('The client did not finish an exchange of keys.');
-    if (this.#traffic.idleMs(nowMs) > options.idle_connection_timeout * 1000) this.end('The connection was idle.');
+    if (nowMs - this.#lastActiveMs > options.idle_connection_timeout * 1000) this.end('The connection was idle.');
     this.cutUnlessInForce();
     if (this.isEnded) return;
-    if (this.#keyExchanges.isDue(nowMs, this.#traffic.bytes)) this.#client?._protocol.rekey();
+    if (this.#keyExchanges.isDue(nowMs, this.#bytes)) this.#client?._protocol.rekey();
     this.#session?.check(nowMs, () => this.end('The session ended.'));
   }
 
   #accountInForce(): Account | undefined {
-    return this.#login.granted?.inForce(this.#current().chain);
+    return this.#login.inForce(this.#current().chain);
   }
 
   get #isExchangingKeys(): boolean {
@@ -314,49 +264,60 @@ export class SshConnection implements NewConnection, LoginConnection {
   /** Comes before `#agreed`. */
   #exchangedAgain(): void {
     if (!this.isLoggedIn) this.end('The client exchanged keys again before it logged in.');
-    if (this.#keyExchanges.areTooMany(this.service.clock.monotonicMs(), this.#traffic.bytes))
-      this.cut('The client exchanged keys too often.');
+    if (this.#keyExchanges.areTooMany(this.service.clock.monotonicMs(), this.#bytes)) this.cut('The client exchanged keys too often.');
   }
 
   #agreed({ kex, serverHostKey, cs, sc }: Server.Negotiated): void {
-    this.#keyExchanges.done(this.service.clock.monotonicMs(), this.#traffic.bytes);
+    this.#keyExchanges.done(this.service.clock.monotonicMs(), this.#bytes);
     if (!this.#algorithms) this.service.observe?.handshake('done');
-    this.#algorithms = {
-      kex,
-      host_key: serverHostKey,
-      cipher_in: cs.cipher,
-      cipher_out: sc.cipher,
-      mac_in: cs.mac,
-      mac_out: sc.mac,
-    };
-    this.#traffic.drained();
+    const directions = { cipher_in: cs.cipher, cipher_out: sc.cipher, mac_in: cs.mac, mac_out: sc.mac };
+    this.#algorithms = { kex, host_key: serverHostKey, ...directions };
+    this.#drained();
+  }
+
+  /** Bytes so far, both ways. */
+  get #bytes(): number {
+    return this.#socket.bytesRead + this.#socket.bytesWritten;
+  }
+
+  #noteActivity(): void {
+    this.#lastActiveMs = this.service.clock.monotonicMs();
+  }
+
+  /** All was sent, or may be sent again; a client that takes bytes is active, too. */
+  #drained(): void {
+    this.#noteActivity();
+    for (const listener of this.#drainListeners) listener();
   }
 
   #ready(): void {
-    const account = this.#login.granted?.account;
+    const account = this.#login.granted;
     if (!account || !this.#session || !this.#client || !this.#algorithms) throw new Error('Nobody has logged in.');
-    const client = clientOf(this, account, {
+    const client = makeClient(this, account, {
       current: this.#current,
       accountInForce: () => (this.cutUnlessInForce() ? undefined : this.#accountInForce()),
       algorithms: this.#algorithms,
       software: this.#software,
       ended: this.#ended.signal,
       leaving: this.#leaving.signal,
-      heldBytes: () => (this.#isExchangingKeys ? Number.POSITIVE_INFINITY : this.#traffic.waitingBytes),
-      onDrain: (listener) => this.#traffic.onDrain(listener),
-      noteActivity: () => this.#traffic.noteActivity(),
-      countRequest: () => void this.#traffic.requests++,
+      heldBytes: () => (this.#isExchangingKeys ? Number.POSITIVE_INFINITY : this.#socket.writableLength),
+      onDrain: (listener) => {
+        this.#drainListeners.add(listener);
+        return () => this.#drainListeners.delete(listener);
+      },
+      noteActivity: () => this.#noteActivity(),
+      countRequest: () => void this.requests++,
     });
-    this.#traffic.noteActivity();
+    this.#noteActivity();
     this.#channels = new Channels(client, (error) => this.#fault(error));
     this.#on(this.#client, 'session', (accept: () => Server.Session, reject: () => void) => this.#channels?.open(accept, reject));
     this.#channels.onEmpty = () => {
       if (this.#leaving.signal.aborted) this.end('The service stops.');
     };
     this.service.observe?.login();
-    this.places.loggedIn();
+    this.slots.loggedIn();
     if (this.#leaving.signal.aborted) this.leave();
-    // A reload since the credentials were asked about found nobody here.
+    // A reload since the credentials were checked found nobody here.
     this.cutUnlessInForce();
   }
 
@@ -372,25 +333,19 @@ export class SshConnection implements NewConnection, LoginConnection {
   #closed(): void {
     const { clock, log, uuid } = this.service;
     this.#ended.abort();
-    this.places.leave();
+    this.slots.leave();
     this.#session?.end();
     this.#login.end().catch((error) => log.debug('the end of an attempt was not counted', { reason: error }));
     const reason = this.#reason ?? 'The client ended the connection.';
     log.debug('connection closed', { service: uuid, connection: this.trace.id, reason });
     if (!this.#client) return;
-    const { bytesRead, bytesWritten } = this.#socket;
+    const { bytesRead: bytes_received, bytesWritten: bytes_sent } = this.#socket;
     const duration = Math.round(clock.monotonicMs() - this.#beganMs) / 1000;
-    this.#emit(eventIds.sshConnectionEnded, {
-      algorithms: this.#algorithms,
-      duration,
-      bytes_received: bytesRead,
-      bytes_sent: bytesWritten,
-      details: reason,
-    });
+    this.#emit(eventIds.sshConnectionEnded, { algorithms: this.#algorithms, duration, bytes_received, bytes_sent, details: reason });
   }
 
   get #context(): EventContext {
-    return contextOf(this, this.isLoggedIn ? this.#login.granted?.account : undefined);
+    return eventContext(this, this.isLoggedIn ? this.#login.granted : undefined);
   }
 
   #emit(id: number, data: Record<string, unknown>): void {
@@ -398,10 +353,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   }
 
   #on<Args extends unknown[]>(emitter: EventEmitter, event: string, listener: (...args: Args) => void): void {
-    emitter.on(
-      event,
-      catching(listener as (...args: unknown[]) => void, (error) => this.#fault(error)),
-    );
+    listenTo(emitter, event, listener, (error) => this.#fault(error));
   }
 
   /** A fault of the program ends the connection, and nothing else. */

@@ -35,7 +35,7 @@ export class AttributeRequests {
   async reply(id: number, files: AccountFiles, path: VirtualPath, looking: Promise<Entry>): Promise<Buffer> {
     const isTold = this.#client.options.attribute_events;
     try {
-      const reply = attributesReply(id, attributesOf(await looking));
+      const reply = attributesReply(id, toAttributes(await looking));
       if (isTold) files.emit(eventIds.sftpAttributesRead, path);
       return reply;
     } catch (error) {
@@ -45,14 +45,14 @@ export class AttributeRequests {
 
   async setPath(files: AccountFiles, path: VirtualPath, attributes: Attributes): Promise<void> {
     const upload = this.#uploads.at(path);
-    const change = changeOf(attributes);
+    const change = toChange(attributes);
     if (attributes.sizeBytes !== undefined)
       await (upload ? upload.truncate(attributes.sizeBytes) : this.#resize(files, path, attributes.sizeBytes));
     if (hasChange(change)) await (upload ? upload.setAttributes(change) : files.setAttributes(path, change));
   }
 
   async setOpened(opened: OpenHandle, attributes: Attributes): Promise<void> {
-    const { mode, ...others } = changeOf(attributes);
+    const { mode, ...others } = toChange(attributes);
     const change = this.#client.options.ignore_create_permissions ? others : { mode, ...others };
     if (attributes.sizeBytes !== undefined) await opened.truncate(attributes.sizeBytes);
     if (hasChange(change)) await opened.setAttributes(change);
@@ -79,24 +79,24 @@ export class AttributeRequests {
 
 const folderType = 0o040000;
 const fileType = 0o100000;
-const largestS = 0xffff_ffff;
+const maxSeconds = 0xffff_ffff;
 
 /** Attributes of an entry as clients read them. */
-export function attributesOf(entry: Entry): Attributes {
+export function toAttributes(entry: Entry): Attributes {
   return {
     sizeBytes: entry.sizeBytes,
     owner: { uid: entry.uid, gid: entry.gid },
     mode: (entry.isFolder ? folderType : fileType) | (entry.mode & 0o777),
-    times: { accessedS: secondsOf(entry.accessedMs), modifiedS: secondsOf(entry.modifiedMs) },
+    times: { accessedS: toSeconds(entry.accessedMs), modifiedS: toSeconds(entry.modifiedMs) },
   };
 }
 
-function secondsOf(timeMs: number): number {
-  return Math.min(largestS, Math.max(0, Math.floor(timeMs / 1000)));
+function toSeconds(timeMs: number): number {
+  return Math.min(maxSeconds, Math.max(0, Math.floor(timeMs / 1000)));
 }
 
 /** What a client wants to be set, but for the size. */
-export function changeOf({ times, mode, owner }: Attributes): AttributeChange {
+export function toChange({ times, mode, owner }: Attributes): AttributeChange {
   return { times: times && { accessedMs: times.accessedS * 1000, modifiedMs: times.modifiedS * 1000 }, mode, owner };
 }
 
@@ -117,7 +117,7 @@ const permissionTexts = Array.from({ length: 0o1000 }, (_, mode) =>
  * @param owner name that stands for the owner and the group
  * @param nowMs Unix time in milliseconds: what is older than half a year has its year instead of the time of day
  */
-export function longNameOf(entry: Entry, owner: string, nowMs: number): string {
+export function listingLine(entry: Entry, owner: string, nowMs: number): string {
   const date = new Date(entry.modifiedMs);
   const isRecent = Math.abs(nowMs - entry.modifiedMs) < halfYearMs;
   const time = isRecent ? `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}` : String(date.getFullYear()).padStart(5);

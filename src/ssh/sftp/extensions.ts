@@ -38,15 +38,15 @@ export function isKnown(extension: string): boolean {
 }
 
 /** Most bytes of one READ and of one WRITE; the packet may have some more. */
-export const largestTransferBytes = 255 * 1024;
+export const maxTransferBytes = 255 * 1024;
 
 /** The reply to `limits@openssh.com` (OpenSSH PROTOCOL §4.8). */
 export function limitsReply(id: number, maxHandles: number): Buffer {
   return new FieldWriter(packetTypes.extendedReply, 64)
     .uint32(id)
     .uint64(256 * 1024)
-    .uint64(largestTransferBytes)
-    .uint64(largestTransferBytes)
+    .uint64(maxTransferBytes)
+    .uint64(maxTransferBytes)
     .uint64(maxHandles)
     .end();
 }
@@ -97,7 +97,7 @@ export async function copyData(
   const presentBytes = (await source.entry()).sizeBytes - offset;
   if (presentBytes <= 0) return lengthBytes === 0;
   let at = toOffset;
-  for await (const piece of contentOf(source, offset, Math.min(presentBytes, lengthBytes || presentBytes), ended)) {
+  for await (const piece of readContent(source, offset, Math.min(presentBytes, lengthBytes || presentBytes), ended)) {
     await target.write(at, [piece]);
     at += piece.length;
   }
@@ -148,7 +148,7 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
     blockLeft = request.blockBytes || Number.POSITIVE_INFINITY;
     isEmpty = true;
   };
-  for await (const piece of contentOf(handle, request.offset, request.lengthBytes, ended)) {
+  for await (const piece of readContent(handle, request.offset, request.lengthBytes, ended)) {
     for (let done = 0; done < piece.length; ) {
       const part = piece.subarray(done, Math.min(piece.length, done + blockLeft));
       hash.update(part);
@@ -171,7 +171,7 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
  * @param ended aborted when nobody waits for it any more
  * @throws ServiceError `client-gone` then
  */
-export async function* contentOf(handle: OpenHandle, offset: number, lengthBytes: number, ended: AbortSignal): AsyncGenerator<Buffer> {
+export async function* readContent(handle: OpenHandle, offset: number, lengthBytes: number, ended: AbortSignal): AsyncGenerator<Buffer> {
   let left = lengthBytes || Number.POSITIVE_INFINITY;
   for (let at = offset; left > 0 && Number.isSafeInteger(at); ) {
     if (ended.aborted) throw new ServiceError('client-gone', 'The client went away.');

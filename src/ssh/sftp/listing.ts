@@ -4,7 +4,7 @@ import type { Entry } from '../../files/entry.ts';
 import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { attributesOf, longNameOf } from './attributes.ts';
+import { listingLine, toAttributes } from './attributes.ts';
 import type { OpenHandle } from './open-handles.ts';
 import type { NameItem } from './packets/replies.ts';
 
@@ -42,10 +42,10 @@ export class Listing implements OpenHandle {
       for (let bytes = 0; ; this.#next++) {
         if (this.#next >= this.#entries.length && !(await this.#nextBatch(items.length > 0))) break;
         const entry = this.#entries[this.#next] as Entry;
-        const longName = longNameOf(entry, owner, nowMs);
+        const longName = listingLine(entry, owner, nowMs);
         bytes += 48 + 3 * (entry.name.length + longName.length);
         if (bytes > maxReplyBytes && items.length > 0) break;
-        items.push({ name: entry.name, longName, attributes: attributesOf(entry) });
+        items.push({ name: entry.name, longName, attributes: toAttributes(entry) });
       }
     } catch (error) {
       this.#isDone = true;

@@ -34,9 +34,9 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
 /** What `svc explain` is asked about a login, in place of the name of a request. */
 export const loginMethod = 'LOGIN';
 
-const ofFolders: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'look' } };
+const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'look' } };
 
 /** The same, about a path that is said to be that of a folder. */
-export function sftpOperationsOf(isFolder: boolean): typeof sftpOperations {
-  return isFolder ? ofFolders : sftpOperations;
+export function operationsOnPath(isFolder: boolean): typeof sftpOperations {
+  return isFolder ? folderOperations : sftpOperations;
 }

@@ -2,13 +2,13 @@ import { finished } from 'node:stream';
 import { eventIds } from '../../events/event-ids.ts';
 import { compileExpression } from '../../lib/expression.ts';
 import type { SshChannel, SshClient } from '../ssh-client.ts';
-import { announcedExtensions, isKnown, largestTransferBytes } from './extensions.ts';
+import { announcedExtensions, isKnown, maxTransferBytes } from './extensions.ts';
 import { BrokenFraming, PacketSplitter } from './packets/packet-splitter.ts';
 import { statusCodes } from './packets/packets.ts';
 import { MalformedFields, readRequest, type SftpRequest } from './packets/read-request.ts';
 import { dataHeadBytes, giveBuffer, putDataHead, statusIn, statusReply, takeBuffer, versionReply } from './packets/replies.ts';
 import { SftpRequests } from './requests.ts';
-import { statusOf } from './status.ts';
+import { toStatus } from './status.ts';
 
 /** Requests that are worked on at once, and bytes of their writes. */
 const maxRequests = 64;
@@ -37,21 +37,21 @@ class Workload {
 }
 
 /** Tells that a request of a client cannot be read; event `sshRequestUnreadable`, not for each when there are many. */
-function noteBadRequest({ events, context, badRequests }: SshClient, details: string): void {
+function reportBadRequest({ events, context, badRequests }: SshClient, details: string): void {
   const requests = badRequests.record();
   if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
 }
 
 /** The reply to a request that cannot be read, which is told of. */
 function malformedReply(client: SshClient, id: number, reason: string): Buffer {
-  noteBadRequest(client, reason);
+  reportBadRequest(client, reason);
   return statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`);
 }
 
 /** The reply to a request that failed. */
 function faultReply(client: SshClient, id: number, error: unknown): Buffer {
   if (error instanceof MalformedFields) return malformedReply(client, id, error.message);
-  const { code, message } = statusOf(error, client.log);
+  const { code, message } = toStatus(error, client.log);
   return statusReply(id, code, message);
 }
 
@@ -107,7 +107,7 @@ class SftpSession {
       if (this.#client.ended.aborted) end();
       await this.#read();
     } catch (error) {
-      if (error instanceof BrokenFraming) noteBadRequest(this.#client, error.message);
+      if (error instanceof BrokenFraming) reportBadRequest(this.#client, error.message);
       else if (!this.#isGone) this.#fail(error);
     }
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
@@ -212,7 +212,7 @@ class SftpSession {
 
   #beginRead(request: Extract<SftpRequest, { kind: 'read' }>): void {
     const { id, handle, offset, length } = request;
-    const wanted = Math.min(length, largestTransferBytes);
+    const wanted = Math.min(length, maxTransferBytes);
     this.#workload.readBytes += wanted;
     const before = this.#lastRead;
     const packet = takeBuffer(dataHeadBytes + wanted);
@@ -246,7 +246,7 @@ class SftpSession {
     const working = this.#replyTo(request.id, action)
       .then((reply) => {
         this.#client.countRequest();
-        this.#client.observe?.request(nameOf(request), statusIn(reply));
+        this.#client.observe?.request(requestName(request), statusIn(reply));
         this.#send(reply, whenSent);
       })
       .catch((reason) => this.#fail(reason))
@@ -283,7 +283,7 @@ class SftpSession {
   }
 }
 
-function nameOf(request: AnsweredRequest): string {
+function requestName(request: AnsweredRequest): string {
   // A client may ask for any extension: those that are not there are one.
   return request.kind === 'extended' ? (isKnown(request.name) ? request.name : 'unknown extension') : request.kind;
 }

@@ -6,7 +6,7 @@ import { type StatusCode, statusCodes } from './packets/packets.ts';
 const { noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
 
 /** The one map from errors to status codes (docs/spec/sftp.md#errors). Few codes; the text carries the meaning. */
-export const statusCodeOf: Readonly<Record<ErrorCode, StatusCode>> = {
+export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   'bad-request': badMessage,
   'nothing-selected': failure,
   'name-invalid': failure,
@@ -46,8 +46,8 @@ export const statusCodeOf: Readonly<Record<ErrorCode, StatusCode>> = {
 };
 
 /** What a client is told of a fault. One that the service does not know gets a reference, which also stands in the log. */
-export function statusOf(error: unknown, log: Log): { code: StatusCode; message: string } {
-  if (error instanceof ServiceError && error.code !== 'internal') return { code: statusCodeOf[error.code], message: error.message };
+export function toStatus(error: unknown, log: Log): { code: StatusCode; message: string } {
+  if (error instanceof ServiceError && error.code !== 'internal') return { code: statusByError[error.code], message: error.message };
   const reference = randomUUID();
   log.error('an SFTP request failed', { reference, reason: error });
   return { code: failure, message: `Internal error, reference ${reference}.` };

@@ -1,5 +1,5 @@
 /** Largest packet that is taken, without its length: as much as OpenSSH takes (256 KiB) and a little more for its head. */
-export const largestPacketBytes = 257 * 1024;
+export const maxPacketBytes = 257 * 1024;
 
 /** The frames of the stream do not make sense: nothing after this can be read. */
 export class BrokenFraming extends Error {}
@@ -24,7 +24,7 @@ export class PacketSplitter {
     if (chunk.length === 0) return;
     this.#chunks.push(chunk);
     this.#heldBytes += chunk.length;
-    if (this.#chunks.length > maxChunks && this.#heldBytes < largestPacketBytes) this.#join();
+    if (this.#chunks.length > maxChunks && this.#heldBytes < maxPacketBytes) this.#join();
   }
 
   /** Bytes that are in no packet yet. */
@@ -40,7 +40,7 @@ export class PacketSplitter {
     const lengthBytes = this.#peekLength();
     if (lengthBytes === undefined) return undefined;
     if (lengthBytes === 0) throw new BrokenFraming('a packet has no content');
-    if (lengthBytes > largestPacketBytes) throw new BrokenFraming(`a packet of ${lengthBytes} bytes is too long`);
+    if (lengthBytes > maxPacketBytes) throw new BrokenFraming(`a packet of ${lengthBytes} bytes is too long`);
     if (this.#heldBytes < 4 + lengthBytes) return undefined;
     this.#take(4);
     return this.#take(lengthBytes) as unknown as Packet;
