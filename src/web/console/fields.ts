@@ -19,7 +19,7 @@ export function choice(name: string, values: readonly (readonly [value: string, 
 
 /** A box to tick with its label. */
 export function tick(label: Child, input: HTMLInputElement): HTMLElement {
-  return make('label', { className: 'tick' }, input, make('span', {}, label));
+  return make('label.tick', input, make('span', label));
 }
 
 /** Fills in the fields of a form, by their names. Times of the API become those of the reader's time zone. */

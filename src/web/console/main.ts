@@ -1,3 +1,4 @@
+import type { SignedIn } from '../../config/report-shapes.ts';
 import { byId, drawnIcon, icon, make } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { loadPart } from '../shared/parts.ts';
@@ -21,10 +22,10 @@ const shapes: Record<SectionName, string> = {
 };
 
 /** Shows the ways to the sections and who has signed in; to nobody none. */
-function showNavigation(administrator: { name: string; role: 'viewer' | 'operator' } | undefined): void {
+function showNavigation(administrator: SignedIn | undefined): void {
   const navigation = byId('sections');
   navigation.hidden = administrator === undefined;
-  navigation.setAttribute('aria-label', text('sections'));
+  navigation.ariaLabel = text('sections');
   document.body.classList.toggle('signed-in', administrator !== undefined);
   byId('sign-out').hidden = administrator === undefined;
   const skip = document.querySelector<HTMLAnchorElement>('a.skip');
@@ -36,20 +37,19 @@ function showNavigation(administrator: { name: string; role: 'viewer' | 'operato
       byId('main').focus();
     };
   }
-  const links = (administrator ? sectionNames : []).map((name) =>
-    make('a', { href: hashOf(name), attributes: { 'data-section': name } }, drawnIcon(shapes[name]), make('span', {}, text(name))),
+  navigation.replaceChildren(
+    ...(administrator ? sectionNames : []).map((name) =>
+      make('a', { href: hashOf(name), attributes: { 'data-section': name } }, drawnIcon(shapes[name]), make('span', text(name))),
+    ),
   );
-  navigation.replaceChildren(...links);
-  const me = byId('me');
-  if (!administrator) {
-    me.replaceChildren(icon('settings'), make('span', { className: 'hidden' }, text('settings')));
-    return;
-  }
-  const role = text(administrator.role);
-  me.replaceChildren(
-    make('span', { className: 'hidden' }, `${text('administrator')} `),
-    make('span', { className: 'who' }, make('bdi', {}, clear(administrator.name))),
-    make('span', { className: 'badge calm' }, role),
+  byId('me').replaceChildren(
+    ...(administrator
+      ? [
+          make('span.hidden', `${text('administrator')} `),
+          make('span.who', make('bdi', clear(administrator.name))),
+          make('span.badge.calm', text(administrator.role)),
+        ]
+      : [icon('settings'), make('span.hidden', text('settings'))]),
   );
 }
 
@@ -57,41 +57,35 @@ function showNavigation(administrator: { name: string; role: 'viewer' | 'operato
 function markSection(section: SectionName): void {
   const navigation = byId('sections');
   for (const link of navigation.querySelectorAll('a')) {
-    if (link.dataset.section !== section) {
-      link.removeAttribute('aria-current');
-      continue;
-    }
-    link.setAttribute('aria-current', 'page');
+    const isShown = link.dataset.section === section;
+    link.ariaCurrent = isShown ? 'page' : null;
     // A phone shows three of the six.
-    navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
+    if (isShown) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
   document.title = `${text(section)} – svc console`;
 }
 
 type Show = (stage: Stage) => Promise<void> | void;
 
-/** The sections but the first one are parts of the script, fetched by who opens them. */
-const sections: Record<SectionName, (id: string) => Promise<Show | undefined>> = {
+/** Each section but the first is a part of the script, fetched when somebody opens it. */
+const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   overview: async () => showOverview,
-  events: async (id) =>
-    id === ''
-      ? (await loadPart(() => import('./events/events.ts')))?.showEvents
-      : (await loadPart(() => import('./events/event-page.ts')))?.showEvent,
+  events: async (id) => (id === '' ? (await import('./events/events.ts')).showEvents : (await import('./events/event-page.ts')).showEvent),
   deliveries: async (id) => {
-    if (id === '') return (await loadPart(() => import('./deliveries/deliveries.ts')))?.showDeliveries;
-    if (id.startsWith('replays/')) return (await loadPart(() => import('./deliveries/replay-page.ts')))?.showReplay;
-    return (await loadPart(() => import('./deliveries/delivery-page.ts')))?.showDelivery;
+    if (id === '') return (await import('./deliveries/deliveries.ts')).showDeliveries;
+    if (id.startsWith('replays/')) return (await import('./deliveries/replay-page.ts')).showReplay;
+    return (await import('./deliveries/delivery-page.ts')).showDelivery;
   },
-  handlers: async () => (await loadPart(() => import('./handlers/handlers.ts')))?.showHandlers,
-  accounts: async () => (await loadPart(() => import('./accounts/accounts.ts')))?.showAccounts,
-  configuration: async () => (await loadPart(() => import('./configuration/configuration.ts')))?.showConfiguration,
+  handlers: async () => (await import('./handlers/handlers.ts')).showHandlers,
+  accounts: async () => (await import('./accounts/accounts.ts')).showAccounts,
+  configuration: async () => (await import('./configuration/configuration.ts')).showConfiguration,
 };
 
 /** Shows what the URL names in place of what was shown before. */
 async function showSection(stage: Stage): Promise<void> {
   const { main, route, signal } = stage;
   try {
-    const show = await sections[route.section](route.id);
+    const show = await loadPart(() => sections[route.section](route.id));
     if (signal.aborted || !show) return;
     main.className = route.section;
     main.replaceChildren();

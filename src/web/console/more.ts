@@ -11,7 +11,7 @@ interface Pages {
 
 /** The end of a long list: fetches more when it comes in sight, or when its button is pressed. */
 export class More {
-  readonly element = make('div', { className: 'more' });
+  readonly element = make('div.more');
   readonly #pages: Pages;
   readonly #button: HTMLButtonElement;
   readonly #observer: IntersectionObserver;
@@ -35,7 +35,7 @@ export class More {
   async load(isAsked = false): Promise<void> {
     if (this.#isBusy) return;
     this.#isBusy = true;
-    this.element.replaceChildren(make('p', { className: 'hint' }, text('loading')));
+    this.element.replaceChildren(make('p.hint', text('loading')));
     this.#observer.disconnect();
     try {
       const { hasMore, first } = await this.#pages.next();

@@ -38,10 +38,9 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const choosesHandler = request.deliveries === undefined && request.handlers === undefined && handlers.length > 0;
   const handler = choice('handler', [['', text('allHandlers')], ...handlers.map(({ uuid }) => [uuid, handlerName(uuid)] as const)]);
   const dryRun = make('input', { type: 'checkbox', checked: true });
-  const content = [make('p', {}, text('replayHint')), choosesHandler && field(text('handler'), handler), tick(text('dryRunFirst'), dryRun)];
+  const content = [make('p', text('replayHint')), choosesHandler && field(text('handler'), handler), tick(text('dryRunFirst'), dryRun)];
   await confirm(title, content, { label: text('start'), kind: 'primary' }, async () => {
     const chosen = choosesHandler && handler.value !== '' ? { handlers: [handler.value] } : {};
     await startReplay({ ...request, ...chosen, dry_run: dryRun.checked });
-    return undefined;
   });
 }

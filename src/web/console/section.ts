@@ -31,11 +31,6 @@ export function outcomeBadge(outcome: string): HTMLElement {
   return badge(wordOf('outcome', outcome), kinds[outcome]);
 }
 
-/** Whether something works as it should. */
-export function yesNoBadge(isGood: boolean, good = text('yes'), bad = text('no')): HTMLElement {
-  return badge(isGood ? good : bad, isGood ? 'good' : 'bad');
-}
-
 /** Where a section shows itself. */
 export interface Stage {
   main: HTMLElement;
@@ -46,18 +41,18 @@ export interface Stage {
 
 /** A part of the page with a heading. */
 export function panel(title: string, ...content: Child[]): HTMLElement {
-  return make('section', { className: 'panel' }, make('h2', {}, title), ...content);
+  return make('section.panel', make('h2', title), ...content);
 }
 
 /** The heading of a section, with what can be done beside it. */
 export function heading(title: string, ...beside: Child[]): HTMLElement {
-  return make('div', { className: 'heading' }, make('h1', {}, title), ...beside);
+  return make('div.heading', make('h1', title), ...beside);
 }
 
 /** The way back to a section. */
 export function wayTo(section: SectionName): HTMLElement {
   const link = make('a', { href: hashOf(section) }, text(section));
-  return make('nav', { className: 'way', attributes: { 'aria-label': text('way') } }, link);
+  return make('nav.way', { ariaLabel: text('way') }, link);
 }
 
 /** A state in a few words; the colour says no more than the words do. */
@@ -67,33 +62,31 @@ export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'c
 
 /** What is shown where there is nothing. */
 export function nothing(words: string): HTMLElement {
-  return make('p', { className: 'nothing' }, words);
+  return make('p.nothing', words);
 }
 
 /** What went wrong, in the place of what it kept from being shown. */
 export function problem(error: unknown): HTMLElement {
-  return make('p', { className: 'notice error', attributes: { role: 'alert' } }, clear(reasonOf(error)));
+  return make('p.notice.error', { role: 'alert' }, clear(reasonOf(error)));
 }
 
 /** A line that is there while the other nodes cannot be seen. */
 export class IncompleteLine {
-  readonly element = make('div', { attributes: { role: 'status' } });
+  readonly element = make('div', { role: 'status' });
   #reason = '';
 
   /** @param reason why; empty when they can be seen */
   show(reason = ''): void {
     if (reason === this.#reason) return;
     this.#reason = reason;
-    this.element.replaceChildren(
-      ...(reason === '' ? [] : [make('p', { className: 'notice error' }, text('incomplete', { reason: clear(reason) }))]),
-    );
+    this.element.replaceChildren(...(reason === '' ? [] : [make('p.notice.error', text('incomplete', { reason: clear(reason) }))]));
   }
 }
 
 /** A list of names and values; values that are undefined are left out. */
 export function facts(...pairs: readonly (readonly [name: string, value: Child])[]): HTMLElement {
   const shown = pairs.filter(([, value]) => value !== undefined && value !== false);
-  return make('dl', { className: 'facts' }, ...shown.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value))));
+  return make('dl.facts', ...shown.map(([name, value]) => make('div', make('dt', name), make('dd', value))));
 }
 
 /** Whether an error only says that nobody looks any more. */

@@ -18,7 +18,7 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
   if (token !== undefined) {
     // A link that stays in the history would fail the next time.
     history.replaceState(null, '', location.pathname);
-    message = await signInByLink(token).then(() => undefined, linkProblem);
+    message = await ask('POST', '/api/login/link', { body: { token } }).then(() => undefined, linkProblem);
     if (message === undefined) {
       // Who called this is still at it.
       setTimeout(onSuccess);
@@ -40,13 +40,12 @@ function problemText(error: unknown): string {
 }
 
 function form(message: string | undefined, onSuccess: () => void): HTMLElement {
-  const problem = make('p', { className: 'notice error', hidden: message === undefined, attributes: { role: 'alert' } }, message);
+  const problem = make('p.notice.error', { hidden: message === undefined, role: 'alert' }, message);
   const name = make('input', { id: 'username', autocomplete: 'username', required: true, autocapitalize: 'none', spellcheck: false });
   const password = make('input', { id: 'password', type: 'password', autocomplete: 'current-password', required: true });
-  const button = make('button', { className: 'primary' }, text('signIn'));
+  const button = make('button.primary', text('signIn'));
   const element = make(
     'form',
-    {},
     make('label', { htmlFor: 'username' }, text('userName')),
     name,
     make('label', { htmlFor: 'password' }, text('password')),
@@ -57,7 +56,7 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
     event.preventDefault();
     button.disabled = true;
     try {
-      await signIn(name.value, password.value);
+      await ask('POST', '/api/login', { body: { username: name.value, password: password.value } });
       onSuccess();
     } catch (error) {
       problem.textContent = problemText(error);
@@ -67,14 +66,7 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
     }
     button.disabled = false;
   });
-  return make(
-    'div',
-    { className: 'card' },
-    make('h1', {}, text('signInTitle')),
-    problem,
-    element,
-    make('p', { className: 'hint' }, text('signInHint')),
-  );
+  return make('div.card', make('h1', text('signInTitle')), problem, element, make('p.hint', text('signInHint')));
 }
 
 let administrator: SignedIn | undefined;
@@ -93,16 +85,6 @@ export async function findSession(): Promise<SignedIn | undefined> {
     administrator = undefined;
   }
   return administrator;
-}
-
-/** Signs in by name and password. @throws Refused */
-export async function signIn(username: string, password: string): Promise<void> {
-  await ask('POST', '/api/login', { body: { username, password } });
-}
-
-/** Signs in by the token of a link that works once. @throws Refused */
-export async function signInByLink(token: string): Promise<void> {
-  await ask('POST', '/api/login/link', { body: { token } });
 }
 
 /** Ends the session. */

@@ -6,19 +6,19 @@ import { formatTag } from '../shared/locale.ts';
 export function tree(value: unknown): Child {
   if (value === null || typeof value !== 'object') return leaf(value);
   const entries = Array.isArray(value) ? value.map((item, index) => [String(index + 1), item] as const) : Object.entries(value);
-  if (entries.length === 0) return make('span', { className: 'hint' }, Array.isArray(value) ? '[]' : '{}');
-  const items = entries.map(([name, item]) => make('div', {}, make('dt', {}, make('bdi', {}, clear(name))), make('dd', {}, tree(item))));
-  return make('dl', { className: 'tree' }, ...items);
+  if (entries.length === 0) return make('span.hint', Array.isArray(value) ? '[]' : '{}');
+  const items = entries.map(([name, item]) => make('div', make('dt', make('bdi', clear(name))), make('dd', tree(item))));
+  return make('dl.tree', ...items);
 }
 
 function leaf(value: unknown): HTMLElement {
-  if (typeof value === 'string') return value === '' ? make('span', { className: 'hint' }, '""') : datum(value);
-  return make('code', {}, String(value));
+  if (typeof value === 'string') return value === '' ? make('span.hint', '""') : datum(value);
+  return make('code', String(value));
 }
 
 /** A text as it is, in a box that scrolls. @param label says what it is */
 export function source(content: string, label: string): HTMLElement {
-  return make('pre', { className: 'source', tabIndex: 0, attributes: { role: 'group', 'aria-label': label } }, clearLines(content));
+  return make('pre.source', { tabIndex: 0, role: 'group', ariaLabel: label }, clearLines(content));
 }
 
 /** A body that was sent or received: JSON as people read it, else as it is. */
@@ -48,8 +48,8 @@ export function clearLines(text: string): string {
 }
 
 /** A name, path or address of somebody else; its direction is its own. */
-export function datum(text: string | undefined | null, className = ''): HTMLElement {
-  return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(text));
+export function datum(text: string | number | undefined | null, className = ''): HTMLElement {
+  return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
 /** A time of the API in the reader's time zone. */

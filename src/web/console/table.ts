@@ -61,16 +61,10 @@ export class Table<T> {
     const head = columns.map(({ title, className = '' }) =>
       title === '' ? make('td', { className }) : make('th', { className, scope: 'col' }, title),
     );
-    this.#table = make(
-      'table',
-      { hidden: true },
-      make('caption', { className: 'hidden' }, caption),
-      make('thead', {}, make('tr', {}, ...head)),
-      this.#body,
-    );
+    this.#table = make('table', { hidden: true }, make('caption.hidden', caption), make('thead', make('tr', ...head)), this.#body);
     this.#empty = nothing(empty);
     this.#empty.hidden = true;
-    this.element = make('div', { className: 'table' }, this.#table, this.#empty);
+    this.element = make('div.table', this.#table, this.#empty);
     const onSize = new ResizeObserver(() => this.#setScrollable(caption));
     for (const element of [this.element, this.#table]) onSize.observe(element);
   }
@@ -122,7 +116,7 @@ export class Table<T> {
 
   /** Adds a row that says something before all others. */
   prependNote(...children: Child[]): void {
-    this.#body.prepend(make('tr', { className: 'note' }, make('td', { colSpan: this.#columns.length }, ...children)));
+    this.#body.prepend(make('tr.note', make('td', { colSpan: this.#columns.length }, ...children)));
     this.#settle();
   }
 

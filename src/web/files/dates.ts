@@ -44,7 +44,7 @@ function wordsOf(timeMs: number, nowMs: number): [shown: string, rest: string] {
 export function showDate(place: HTMLElement): void {
   const [shown, rest] = wordsOf(timeOf(place), Date.now());
   const words = shown.charAt(0).toLocaleUpperCase(formatTag) + shown.slice(1);
-  place.replaceChildren(make('time', {}, words), make('span', { className: 'hidden' }, ` (${rest})`));
+  place.replaceChildren(make('time', words), make('span.hidden', ` (${rest})`));
 }
 
 /** Whether the words for the time of an element change as it grows older. */

@@ -105,10 +105,7 @@ async function show(place: HTMLElement): Promise<void> {
   const bar = make('span');
   bar.style.width = `${percent}%`;
   const attributes = { role: 'meter', 'aria-label': text('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };
-  place.replaceChildren(
-    make('p', { className: 'hint' }, words),
-    make('div', { className: percent < 90 ? 'meter' : 'meter full', attributes }, bar),
-  );
+  place.replaceChildren(make('p.hint', words), make('div', { className: percent < 90 ? 'meter' : 'meter full', attributes }, bar));
 }
 
 // RFC 4331. XMLHttpRequest parses the reply without the DOM's own parser, which the page's policy refuses texts.

@@ -36,13 +36,8 @@ function updateRequired(): void {
 /** One more detail, with a name to fill in: for patterns, and for keys that have several values. */
 function moreDetails(): HTMLElement {
   const field = (label: string, name: string) =>
-    make('label', { className: 'field' }, make('span', {}, label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));
-  const detail = make(
-    'div',
-    { className: 'detail free added' },
-    field(text('detailName'), 'metadata-name'),
-    field(text('detailValue'), 'metadata-value'),
-  );
+    make('label.field', make('span', label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));
+  const detail = make('div.detail.free.added', field(text('detailName'), 'metadata-name'), field(text('detailValue'), 'metadata-value'));
   fields?.append(detail);
   return detail;
 }

@@ -22,9 +22,9 @@ async function showForm(): Promise<boolean> {
   const answer = await ask({
     title: text('signIn'),
     content: [
-      make('p', {}, text('sessionOver')),
-      make('label', { className: 'labelled' }, text('userName'), userName),
-      make('label', { className: 'labelled' }, text('password'), password),
+      make('p', text('sessionOver')),
+      make('label.labelled', text('userName'), userName),
+      make('label.labelled', text('password'), password),
     ],
     buttons: [cancelButton(), { value: 'ok', label: text('signIn'), kind: 'primary' }],
     focus: password,

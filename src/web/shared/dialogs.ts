@@ -41,7 +41,7 @@ let made = 0;
 export function ask(model: DialogModel): Promise<string> {
   const titleId = `dialog-title-${++made}`;
   const title = make('h2', { id: titleId, ...(model.isText && { tabIndex: -1, autofocus: true }) }, model.title);
-  const problem = make('p', { className: 'notice error', hidden: true, attributes: { role: 'alert' } });
+  const problem = make('p.notice.error', { hidden: true, role: 'alert' });
   const buttons = model.buttons.map((button) =>
     make(
       'button',
@@ -54,7 +54,7 @@ export function ask(model: DialogModel): Promise<string> {
     model.onStop?.();
   });
   stop.hidden = true;
-  const form = make('form', { method: 'dialog' }, title, problem, ...model.content, make('div', { className: 'row' }, stop, ...buttons));
+  const form = make('form', { method: 'dialog' }, title, problem, ...model.content, make('div.row', stop, ...buttons));
   const dialog = make('dialog', { attributes: { 'aria-labelledby': titleId } }, form);
   dialog.classList.toggle('stays', model.stays === true);
   document.body.append(dialog);
@@ -132,11 +132,11 @@ const charactersInSight = 100;
 /** A list of names in a dialog; long ones are cut. */
 export function nameList(names: readonly string[]): HTMLElement {
   const shown = names.slice(0, 50);
-  const items = shown.map((name) => make('li', {}, make('bdi', {}, displayName(name))));
-  if (names.length > shown.length) items.push(make('li', {}, `… +${names.length - shown.length}`));
+  const items = shown.map((name) => make('li', make('bdi', displayName(name))));
+  if (names.length > shown.length) items.push(make('li', `… +${names.length - shown.length}`));
   // What has the focus looks like a field; what is scrolled has to have it.
   const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;
-  return make('ul', { className: 'names', ...(!isInSight && { tabIndex: 0 }) }, ...items);
+  return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);
 }
 
 /** A bar for work on many things, seen once the work begins. */
@@ -148,8 +148,8 @@ interface ProgressBar {
 
 /** @param total how many things there are */
 export function progressBar(label: string, total: number): ProgressBar {
-  const bar = make('progress', { max: total, attributes: { 'aria-label': label } });
-  const counter = make('p', { className: 'hint' });
+  const bar = make('progress', { max: total, ariaLabel: label });
+  const counter = make('p.hint');
   const element = make('div', { hidden: true }, bar, counter);
   const show = (done: number) => {
     element.hidden = false;

@@ -1,20 +1,31 @@
 import { type IconName, iconShapes } from '../../lib/icon-shapes.ts';
 
-type Properties<E> = { [K in keyof E]?: E[K] | undefined } & { attributes?: Record<string, string> };
 export type Child = Node | string | undefined | false;
+type Tag = keyof HTMLElementTagNameMap;
+type Made<S> = S extends `${infer T extends Tag}.${string}` ? HTMLElementTagNameMap[T] : S extends Tag ? HTMLElementTagNameMap[S] : never;
+type Properties<E> = { [K in Exclude<keyof E, 'attributes' | 'children'>]?: E[K] | undefined } & { attributes?: Record<string, string> };
 
-/** Makes an element. Texts become text nodes: nothing is ever read as HTML. */
-export function make<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  properties: Partial<Omit<Properties<HTMLElementTagNameMap[K]>, 'attributes'>> & { attributes?: Record<string, string> } = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[K] {
-  const { attributes = {}, ...rest } = properties;
+/**
+ * Makes an element. Texts become text nodes: nothing is ever read as HTML.
+ *
+ * @param selector its tag with its classes, such as `p.notice.error`
+ * @param rest its properties, if it has any, then its children
+ */
+export function make<S extends Tag | `${Tag}.${string}`>(
+  selector: S,
+  ...rest: [properties: Properties<Made<S>>, ...children: Child[]] | Child[]
+): Made<S> {
+  const [tag = '', ...classes] = selector.split('.');
+  const [first, ...others] = rest;
+  const hasProperties = typeof first === 'object' && !(first instanceof Node);
+  const { attributes = {}, ...properties } = hasProperties ? (first as { attributes?: Record<string, string> }) : {};
   const element = document.createElement(tag);
-  Object.assign(element, rest);
+  if (classes.length > 0) element.className = classes.join(' ');
+  Object.assign(element, properties);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  const children = (hasProperties ? others : rest) as Child[];
   element.append(...children.filter((child): child is Node | string => child !== undefined && child !== false));
-  return element;
+  return element as Made<S>;
 }
 
 const svgNamespace = 'http://www.w3.org/2000/svg';

@@ -23,7 +23,7 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   const close = makeButton('', 'close', remove, 'quiet');
   close.setAttribute('aria-label', sharedText('close'));
   const offer = action && makeButton(action.label, undefined, action.run);
-  const element = make('div', { className: `notice ${kind}` }, make('p', {}, message), offer, close);
+  const element = make('div', { className: `notice ${kind}` }, make('p', message), offer, close);
   let timer = 0;
   const wait = () => {
     clearTimeout(timer);

@@ -37,7 +37,7 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
   };
   main.append(
     heading(text('configuration'), reloadButton),
-    make('p', { className: 'hint' }, text('configurationHint')),
+    make('p.hint', text('configurationHint')),
     panel(text('changes'), changes),
     panel(text('findings'), findings),
     panel(text('runningConfiguration'), running),
@@ -58,7 +58,7 @@ async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promi
 async function reload(load: () => Promise<void>): Promise<void> {
   let outcome: ReloadOfAll | undefined;
   const button = { label: text('reload'), kind: 'primary' } as const;
-  await confirm(text('reloadQuestion'), [make('p', {}, text('reloadHint'))], button, async () => {
+  await confirm(text('reloadQuestion'), [make('p', text('reloadHint'))], button, async () => {
     outcome = await ask<ReloadOfAll>('POST', '/api/configuration/reload', { body: {} });
     return outcome.reason ? clear(outcome.reason) : undefined;
   });
@@ -80,25 +80,23 @@ function findingsView({ file, findings }: Findings): readonly HTMLElement[] {
   const kinds = { error: 'bad', warning: 'warn' } as const;
   return findings.map(({ severity, code, line, path, message, hint }) =>
     make(
-      'article',
-      { className: 'result' },
+      'article.result',
       make(
         'p',
-        {},
         badge(wordOf('severity', severity), kinds[severity]),
         ' ',
         datum(path, 'code'),
         ' ',
-        line ? make('span', { className: 'hint' }, text('line', { number: line })) : undefined,
+        line ? make('span.hint', text('line', { number: line })) : undefined,
       ),
-      make('p', {}, datum(message)),
-      make('p', { className: 'hint' }, datum([hint, code].filter(Boolean).join(' · '))),
+      make('p', datum(message)),
+      make('p.hint', datum([hint, code].filter(Boolean).join(' · '))),
     ),
   );
 }
 
 function changesView({ changes, reason }: Changes): readonly HTMLElement[] {
-  const refusal = reason === null ? [] : [make('p', { className: 'reason' }, text('reloadRefused', { reason: clear(reason) }))];
+  const refusal = reason === null ? [] : [make('p.reason', text('reloadRefused', { reason: clear(reason) }))];
   if (changes.length === 0) return reason === null ? [nothing(text('noChanges'))] : refusal;
   return [...refusal, ...changes.map(changeView)];
 }
@@ -109,17 +107,15 @@ function changeView(change: Changes['changes'][number]): HTMLElement {
   );
   const [old = '', next = ''] = values;
   return make(
-    'article',
-    { className: 'result' },
-    make('p', {}, datum(change.path, 'code')),
+    'article.result',
+    make('p', datum(change.path, 'code')),
     make(
-      'p',
-      { className: 'change' },
-      make('span', { className: 'hidden' }, text('before')),
-      make('del', {}, datum(old, 'code')),
+      'p.change',
+      make('span.hidden', text('before')),
+      make('del', datum(old, 'code')),
       ' → ',
-      make('span', { className: 'hidden' }, text('after')),
-      make('ins', {}, datum(next, 'code')),
+      make('span.hidden', text('after')),
+      make('ins', datum(next, 'code')),
     ),
   );
 }
@@ -127,10 +123,9 @@ function changeView(change: Changes['changes'][number]): HTMLElement {
 function configurationView({ file, configuration }: RunningConfiguration): HTMLElement {
   return make(
     'div',
-    {},
-    file !== null && make('p', { className: 'hint' }, datum(file, 'code')),
+    file !== null && make('p.hint', datum(file, 'code')),
     ...Object.entries(configuration).map(([name, value]) =>
-      make('details', { className: 'config-section' }, make('summary', {}, clear(name)), make('div', {}, tree(value))),
+      make('details.config-section', make('summary', clear(name)), make('div', tree(value))),
     ),
   );
 }

@@ -36,7 +36,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
       query,
       handlers.map(({ uuid }) => uuid),
     ),
-    panel(text('latest'), replayChosen && make('div', { className: 'row' }, replayChosen), table.element, more.element),
+    panel(text('latest'), replayChosen && make('div.row', replayChosen), table.element, more.element),
     replays,
   );
   await more.load();
@@ -58,7 +58,7 @@ function nextPage(query: URLSearchParams, table: Table<DeliveryView>, signal: Ab
 }
 
 function selection({ id, time }: DeliveryView, chosen: Set<string>, onChange: () => void): HTMLElement {
-  const box = make('input', { type: 'checkbox', attributes: { 'aria-label': text('selectDelivery', { time }) } });
+  const box = make('input', { type: 'checkbox', ariaLabel: text('selectDelivery', { time }) });
   box.addEventListener('change', () => {
     if (box.checked) chosen.add(id);
     else chosen.delete(id);
@@ -70,8 +70,7 @@ function selection({ id, time }: DeliveryView, chosen: Set<string>, onChange: ()
 function filter(query: URLSearchParams, handlers: readonly string[]): HTMLElement {
   const outcomes = ['delivered', 'failed', 'discarded'] as const;
   const form = make(
-    'form',
-    { className: 'filter' },
+    'form.filter',
     field(text('handler'), choice('handler', [['', text('allHandlers')], ...handlers.map((uuid) => [uuid, handlerName(uuid)] as const)])),
     field(
       text('outcome'),
@@ -86,11 +85,10 @@ function filter(query: URLSearchParams, handlers: readonly string[]): HTMLElemen
     ),
     field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
     field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
-    field(text('eventId'), make('input', { name: 'event_id', attributes: { autocomplete: 'off', inputmode: 'numeric' } })),
+    field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' })),
     make(
-      'div',
-      { className: 'row buttons' },
-      make('button', { className: 'primary' }, text('search')),
+      'div.row.buttons',
+      make('button.primary', text('search')),
       makeButton(text('clearFilter'), undefined, () => go(new URLSearchParams()), 'quiet'),
     ),
   );

@@ -21,13 +21,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     findHandlers(signal),
   ]);
   const links = delivery.events.map((event) =>
-    make(
-      'li',
-      {},
-      badge(event.id),
-      ' ',
-      make('a', { href: hashOf('events', event.uuid, { at: delivery.time }) }, datum(event.uuid, 'code')),
-    ),
+    make('li', badge(event.id), ' ', make('a', { href: hashOf('events', event.uuid, { at: delivery.time }) }, datum(event.uuid, 'code'))),
   );
   const isToldByAttempt = delivery.details === delivery.attempts.at(-1)?.error;
   main.append(
@@ -45,7 +39,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
         [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
       ),
     ),
-    panel(text('events'), make('ul', { className: 'plain-list' }, ...links)),
+    panel(text('events'), make('ul.plain-list', ...links)),
     ...delivery.attempts.map((attempt, index) => attemptPanel(attempt, index, delivery)),
     panel(text('exchange'), sentMessage(delivery.request), receivedMessage(delivery.reply)),
   );
@@ -57,7 +51,7 @@ function attemptPanel(attempt: AttemptView, index: number, { attempts, request }
     text('attempt', { number: index + 1, total: attempts.length }),
     facts(
       [text('time'), timeOf(attempt.time)],
-      [text('request'), make('span', {}, badge(request.method), ' ', datum(attempt.url, 'code'))],
+      [text('request'), make('span', badge(request.method), ' ', datum(attempt.url, 'code'))],
       [text('reply'), statusOf(attempt, isGood)],
       [text('duration'), millisecondsText(attempt.duration_ms)],
       [text('reason'), isGood ? undefined : datum(attempt.error)],
@@ -67,7 +61,7 @@ function attemptPanel(attempt: AttemptView, index: number, { attempts, request }
 
 function statusOf({ status, reason }: AttemptView, isGood: boolean): HTMLElement {
   if (status === undefined) return badge(text('noReply'), 'bad');
-  return make('span', {}, badge(String(status), isGood ? 'good' : 'bad'), ' ', datum(reason ?? ''));
+  return make('span', badge(String(status), isGood ? 'good' : 'bad'), ' ', datum(reason ?? ''));
 }
 
 function sentMessage({ headers, body }: Sending): HTMLElement {
@@ -83,7 +77,7 @@ function sentMessage({ headers, body }: Sending): HTMLElement {
 }
 
 function receivedMessage(reply: Reply | null): HTMLElement {
-  if (!reply) return make('div', { className: 'message' }, make('h3', {}, text('receivedReply')), nothing(text('replyNotKept')));
+  if (!reply) return make('div.message', make('h3', text('receivedReply')), nothing(text('replyNotKept')));
   return message(text('receivedReplyWith', { status: String(reply.status) }), reply.headers, reply.body, reply.is_truncated);
 }
 
@@ -94,15 +88,14 @@ function message(
   isTruncated: boolean,
   hint?: string,
 ): HTMLElement {
-  const lines = headers.map(([name, value]) => make('div', {}, make('dt', {}, datum(name)), make('dd', {}, datum(value, 'code'))));
+  const lines = headers.map(([name, value]) => make('div', make('dt', datum(name)), make('dd', datum(value, 'code'))));
   return make(
-    'div',
-    { className: 'message' },
-    make('h3', {}, title),
-    hint !== undefined && make('p', { className: 'hint' }, hint),
-    lines.length > 0 && make('dl', { className: 'headers' }, ...lines),
+    'div.message',
+    make('h3', title),
+    hint !== undefined && make('p.hint', hint),
+    lines.length > 0 && make('dl.headers', ...lines),
     body === '' ? nothing(text('noBody')) : bodySource(body, text('bodyOf', { title })),
-    isTruncated && make('p', { className: 'hint' }, text('truncated')),
+    isTruncated && make('p.hint', text('truncated')),
   );
 }
 

@@ -18,7 +18,7 @@ export function deliveryTable(caption: string, before: readonly Column<DeliveryV
       { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow' },
       {
         title: text('handler'),
-        cell: ({ id, handler }) => make('a', { href: hashOf('deliveries', id), className: 'row-link' }, datum(handlerName(handler))),
+        cell: ({ id, handler }) => make('a.row-link', { href: hashOf('deliveries', id) }, datum(handlerName(handler))),
       },
       { title: text('events'), cell: ({ events }) => eventIds(events) },
       { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number' },
@@ -36,15 +36,14 @@ function eventIds(events: DeliveryView['events']): HTMLElement {
   const ids = [...new Set(events.map(({ id }) => id))];
   const rest = events.length - 1;
   return make(
-    'span',
-    { className: 'badges' },
+    'span.badges',
     ...ids.slice(0, maxIds).map((id) => badge(id)),
-    rest > 0 && make('span', { className: 'hint' }, text('eventCount', { count: events.length })),
+    rest > 0 && make('span.hint', text('eventCount', { count: events.length })),
   );
 }
 
 function lastReply({ attempts, details }: DeliveryView): HTMLElement {
   const last = attempts.at(-1);
-  if (last?.status !== undefined) return make('span', {}, `${last.status} `, datum(last.reason ?? ''));
+  if (last?.status !== undefined) return make('span', `${last.status} `, datum(last.reason ?? ''));
   return datum(last?.error ?? details);
 }

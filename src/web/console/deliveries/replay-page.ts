@@ -29,8 +29,8 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const isDryRun = first.dry_run;
   const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
   const sendNow = actionButton(text('sendNow'), 'recent', () => startReplay({ ...request, dry_run: false }), 'primary');
-  const status = make('div', { attributes: { role: 'status' } });
-  const results = make('div', { className: 'results' });
+  const status = make('div', { role: 'status' });
+  const results = make('div.results');
   main.append(
     wayTo('deliveries'),
     heading(text(isDryRun ? 'dryRun' : 'replay'), mayChange() && cancel, mayChange() && isDryRun && request !== undefined && sendNow),
@@ -74,12 +74,11 @@ function isOver({ state }: ReplayView): boolean {
 
 function progressOf(replay: ReplayView, isDryRun: boolean): HTMLElement {
   const { state, done, total, delivered, failed, details } = replay;
-  const bar = make('progress', { max: Math.max(total ?? 0, 1), attributes: { 'aria-label': text('progress') } });
+  const bar = make('progress', { max: Math.max(total ?? 0, 1), ariaLabel: text('progress') });
   if (isOver(replay)) bar.value = bar.max;
   else if (total !== null) bar.value = done;
   return make(
     'div',
-    {},
     bar,
     facts(
       [text('state'), stateBadge(state)],
@@ -98,7 +97,7 @@ async function showResults(place: HTMLElement, path: string, { results_left_out 
     place.append(resultItem(result));
   }
   if (count === 0) place.append(nothing(text('noResults')));
-  else if (count > maxResults || results_left_out > 0) place.append(make('p', { className: 'hint' }, text('moreResults', { path })));
+  else if (count > maxResults || results_left_out > 0) place.append(make('p.hint', text('moreResults', { path })));
 }
 
 function resultItem(result: ReplayResult): HTMLElement {
@@ -111,18 +110,18 @@ function resultItem(result: ReplayResult): HTMLElement {
   const { request, differences } = result;
   return article(
     [comparison(differences), ...about],
-    make('p', {}, badge(request.method), ' ', datum(request.url, 'code')),
+    make('p', badge(request.method), ' ', datum(request.url, 'code')),
     differences && differences.length > 0 ? diffSource(differences) : undefined,
-    make('details', {}, make('summary', {}, text('request')), bodySource(request.body, text('request'))),
+    make('details', make('summary', text('request')), bodySource(request.body, text('request'))),
   );
 }
 
 function article(head: (HTMLElement | string)[], ...content: (HTMLElement | undefined)[]): HTMLElement {
-  return make('article', { className: 'result' }, make('p', {}, ...head), ...content);
+  return make('article.result', make('p', ...head), ...content);
 }
 
 function hint(words: readonly (string | number | undefined)[]): HTMLElement {
-  return make('p', { className: 'hint' }, datum(words.filter((part) => part !== undefined).join(' ')));
+  return make('p.hint', datum(words.filter((part) => part !== undefined).join(' ')));
 }
 
 function comparison(differences: string[] | null): HTMLElement {
@@ -133,10 +132,9 @@ function comparison(differences: string[] | null): HTMLElement {
 function idsOf(events: readonly { id: string }[]): HTMLElement {
   const rest = events.length - maxIds;
   return make(
-    'span',
-    { className: 'badges' },
+    'span.badges',
     ...events.slice(0, maxIds).map(({ id }) => badge(id)),
-    rest > 0 && make('span', { className: 'hint' }, text('eventCount', { count: events.length })),
+    rest > 0 && make('span.hint', text('eventCount', { count: events.length })),
   );
 }
 
@@ -146,9 +144,5 @@ function diffSource(differences: readonly string[]): HTMLElement {
     const kind = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : '';
     return make('span', { className: kind }, datum(line), '\n');
   });
-  return make(
-    'pre',
-    { className: 'source diff', tabIndex: 0, attributes: { role: 'group', 'aria-label': text('wouldDiffer') } },
-    ...marked,
-  );
+  return make('pre.source.diff', { tabIndex: 0, role: 'group', ariaLabel: text('wouldDiffer') }, ...marked);
 }

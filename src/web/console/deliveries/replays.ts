@@ -25,8 +25,7 @@ export async function showReplays(place: HTMLElement, signal: AbortSignal): Prom
       { title: text('state'), cell: ({ state }) => stateBadge(state), className: 'narrow' },
       {
         title: text('kind'),
-        cell: ({ id, dry_run }) =>
-          make('a', { href: hashOf('deliveries', `replays/${id}`), className: 'row-link' }, text(dry_run ? 'dryRun' : 'replay')),
+        cell: ({ id, dry_run }) => make('a.row-link', { href: hashOf('deliveries', `replays/${id}`) }, text(dry_run ? 'dryRun' : 'replay')),
       },
       { title: text('progress'), cell: ({ done, total }) => countOf(done, total), className: 'number' },
       { title: text('outcome_delivered'), cell: ({ delivered }) => numberText(delivered), className: 'number' },

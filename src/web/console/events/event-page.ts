@@ -25,7 +25,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
       text('eventTitle', { id: event.id }),
       replayButton(text('replay'), () => ({ events: [event.uuid] })),
     ),
-    make('p', { className: 'lead' }, datum(event.message)),
+    make('p.lead', datum(event.message)),
     panel(
       text('summary'),
       facts(
@@ -45,6 +45,6 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
     panel(text('data'), tree(event.data) || undefined),
     panel(text('deliveriesOfEvent'), ofEvent.element),
     panel(text('requestEvents'), ofRequest.element),
-    make('details', { className: 'panel' }, make('summary', {}, text('wholeEvent')), bodySource(event, text('wholeEvent'))),
+    make('details.panel', make('summary', text('wholeEvent')), bodySource(event, text('wholeEvent'))),
   );
 }

@@ -31,7 +31,7 @@ export function eventTable(caption: string, empty: string): EventTable {
     [
       { title: text('time'), cell: (event) => timeOf(eventTime(event)), className: 'narrow' },
       { title: text('event'), cell: ({ id }) => badge(id), className: 'narrow' },
-      { title: text('message'), cell: (event) => make('a', { href: eventHash(event), className: 'row-link' }, datum(event.message)) },
+      { title: text('message'), cell: (event) => make('a.row-link', { href: eventHash(event) }, datum(event.message)) },
       { title: text('account'), cell: ({ account }) => datum(account.name) },
       { title: text('path'), cell: ({ data }) => datum(typeof data.path === 'string' ? data.path : '') },
       { title: text('address'), cell: ({ account }) => datum(account.peer?.address) },

@@ -207,8 +207,7 @@ function eventFilter(query: URLSearchParams, onSearch: (query: URLSearchParams) 
   const input = (name: string, type = 'text', more: Record<string, string> = {}) =>
     make('input', { name, type, attributes: { autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false', ...more } });
   const form = make(
-    'form',
-    { className: 'filter' },
+    'form.filter',
     field(text('text'), input('text', 'search'), 'wide'),
     field(text('account'), input('account')),
     field(text('path'), input('path')),
@@ -219,9 +218,8 @@ function eventFilter(query: URLSearchParams, onSearch: (query: URLSearchParams) 
     field(text('since'), input('since', 'datetime-local', { step: '1' })),
     field(text('until'), input('until', 'datetime-local', { step: '1' })),
     make(
-      'div',
-      { className: 'row buttons' },
-      make('button', { className: 'primary' }, text('search')),
+      'div.row.buttons',
+      make('button.primary', text('search')),
       makeButton(text('clearFilter'), undefined, () => onSearch(new URLSearchParams()), 'quiet'),
     ),
   );
@@ -231,15 +229,15 @@ function eventFilter(query: URLSearchParams, onSearch: (query: URLSearchParams) 
     onSearch(filled(form));
   });
   const count = [...query.keys()].length;
-  const summary = make('summary', {}, count === 0 ? text('searchEvents') : text('searchEventsBy', { count }));
+  const summary = make('summary', count === 0 ? text('searchEvents') : text('searchEventsBy', { count }));
   // On a narrow screen the form would push what was found out of sight.
-  return make('details', { className: 'filter-box', open: count > 0 || innerWidth > 900 }, summary, form);
+  return make('details.filter-box', { open: count > 0 || innerWidth > 900 }, summary, form);
 }
 
 /** Shows what happened, the newest first: what comes just now, and what is searched for. */
 export async function showEvents({ main, route: { query }, signal }: Stage): Promise<void> {
   const table = eventTable(text('events'), text('noEvents'));
-  const status = make('p', { className: 'hint', attributes: { role: 'status' } });
+  const status = make('p.hint', { role: 'status' });
   const found = new FoundEvents(query, table, status, signal);
   const more = new More({ next: () => found.next(), signal });
   const onCut = () => {
@@ -255,12 +253,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
       if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
       else location.hash = hash;
     }),
-    panel(
-      text(query.size > 0 ? 'found' : 'latest'),
-      make('div', { className: 'row' }, status, query.size > 0 && replay),
-      table.element,
-      more.element,
-    ),
+    panel(text(query.size > 0 ? 'found' : 'latest'), make('div.row', status, query.size > 0 && replay), table.element, more.element),
   );
   await more.load();
   // What is searched for until some time is over.

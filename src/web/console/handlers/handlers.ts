@@ -15,7 +15,7 @@ import { renew } from '../table.ts';
 
 /** Shows the event handlers: how they are, and what can be done with them. */
 export async function showHandlers({ main, signal }: Stage): Promise<void> {
-  const list = make('div', { className: 'cards' });
+  const list = make('div.cards');
   const empty = nothing(text('noHandlers'));
   const missing = new IncompleteLine();
   const show = ({ handlers, incomplete }: HandlerList) => {
@@ -37,10 +37,10 @@ export async function showHandlers({ main, signal }: Stage): Promise<void> {
 function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
   const { uuid, name, state, reason, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, node } = handler;
   return make(
-    'section',
-    { className: 'panel handler', attributes: { 'data-key': uuid } },
-    make('div', { className: 'heading' }, make('h2', {}, datum(name)), stateBadge(state)),
-    reason !== '' && make('p', { className: 'reason' }, datum(reason)),
+    'section.panel.handler',
+    { attributes: { 'data-key': uuid } },
+    make('div.heading', make('h2', datum(name)), stateBadge(state)),
+    reason !== '' && make('p.reason', datum(reason)),
     facts(
       [text('waitingEvents'), numberText(waiting_events)],
       [text('oldest'), ageText(oldest_waiting_seconds)],
@@ -50,10 +50,9 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
     ),
     ...suspended_urls.map((suspended) => suspension(handler, suspended, refresh)),
     make(
-      'div',
-      { className: 'row' },
+      'div.row',
       ...(mayChange() ? actions(handler, refresh) : []),
-      make('a', { href: hashOf('deliveries', '', { handler: uuid }), className: 'button quiet' }, text('deliveries')),
+      make('a.button.quiet', { href: hashOf('deliveries', '', { handler: uuid }) }, text('deliveries')),
     ),
   );
 }
@@ -95,11 +94,10 @@ function suspension({ uuid }: HandlerView, { url, until }: { url: string; until:
     await refresh();
   });
   return make(
-    'p',
-    { className: 'suspension' },
+    'p.suspension',
     badge(text('suspended'), 'warn'),
     datum(url, 'code'),
-    make('span', { className: 'hint' }, `${text('until')} `, timeOf(until)),
+    make('span.hint', `${text('until')} `, timeOf(until)),
     mayChange() && lift,
   );
 }

@@ -21,119 +21,91 @@ interface ChartModel {
 }
 
 const [width, height] = [360, 72];
-const svgNamespace = 'http://www.w3.org/2000/svg';
 
 /** A small chart of the last hour: lines of figures, the newest at the right. */
-class Chart {
-  readonly element: HTMLElement;
-  readonly #model: ChartModel;
-  readonly #most: number;
-  readonly #figures: HTMLElement[];
-  readonly #top = make('span');
-  readonly #time = make('span');
-  readonly #svg = svgElement('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' });
-  readonly #cursor = svgElement('path', { class: 'cursor' });
-  #samples: readonly Sample[] = [];
-  #pointed: number | undefined;
+function makeChart({ title, series, format }: ChartModel) {
+  const figures = series.map(() => make('strong'));
+  const [top, time] = [make('span'), make('span')];
+  const svg = svgElement('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' });
+  const cursor = svgElement('path', { class: 'cursor' });
+  const legend = series.map((one, index) =>
+    make('span', { className: `series ${one.kind}` }, series.length > 1 && `${one.title} `, figures[index]),
+  );
+  const plot = make('div.plot', svg);
+  const element = make('figure.chart', make('h2', title), make('div.legend', ...legend), plot, make('figcaption.hint', time, top));
+  let samples: readonly Sample[] = [];
+  let pointed: number | undefined;
 
-  /** @param most samples from one edge to the other */
-  constructor(model: ChartModel, most: number) {
-    this.#model = model;
-    this.#most = most;
-    this.#figures = model.series.map(() => make('strong'));
-    const legend = model.series.map(({ title, kind }, index) =>
-      make('span', { className: `series ${kind}` }, model.series.length > 1 && `${title} `, this.#figures[index]),
-    );
-    const plot = make('div', { className: 'plot' }, this.#svg);
-    this.element = make(
-      'figure',
-      { className: 'chart' },
-      make('h2', {}, model.title),
-      make('div', { className: 'legend' }, ...legend),
-      plot,
-      make('figcaption', { className: 'hint' }, this.#time, this.#top),
-    );
-    plot.addEventListener('pointermove', ({ offsetX }) => this.#point(Math.round((offsetX / plot.clientWidth) * (most - 1))));
-    plot.addEventListener('pointerleave', () => this.#point(undefined));
-  }
+  const showFigures = () => {
+    const sample = pointed === undefined ? samples.at(-1) : samples[pointed];
+    for (const [index, figure] of figures.entries()) {
+      const { value } = series[index] as Series;
+      figure.textContent = sample ? format(value(sample)) : '–';
+    }
+    time.replaceChildren(pointed === undefined ? text('lastHour') : timeOf(sample?.time));
+  };
+
+  const pointAt = (column: number) => {
+    const index = column - (maxSamples - samples.length);
+    pointed = samples[index] ? index : undefined;
+    cursor.setAttribute('d', pointed === undefined ? '' : `M${(column * width) / (maxSamples - 1)} 0V${height}`);
+    showFigures();
+  };
+  plot.addEventListener('pointermove', ({ offsetX }) => pointAt(Math.round((offsetX / plot.clientWidth) * (maxSamples - 1))));
+  plot.addEventListener('pointerleave', () => pointAt(-1));
 
   /** Shows the samples, of which the last is the newest. */
-  show(samples: readonly Sample[]): void {
-    this.#samples = samples;
-    const { series, format, title } = this.#model;
+  const show = (shown: readonly Sample[]) => {
+    samples = shown;
     const highest = Math.max(...samples.flatMap((sample) => series.map(({ value }) => value(sample))), 0);
     const scale = highest > 0 ? (height - 6) / highest : 0;
-    const left = width * (1 - (samples.length - 1) / (this.#most - 1));
-    const step = width / (this.#most - 1);
-    const lines = series.map(({ value, kind }) => {
+    const left = width * (1 - (samples.length - 1) / (maxSamples - 1));
+    const step = width / (maxSamples - 1);
+    const paths = series.map(({ value }) => {
       const points = samples.map(
         (sample, index) => `${(left + index * step).toFixed(1)} ${(height - 1 - value(sample) * scale).toFixed(1)}`,
       );
-      return { kind, path: points.length > 0 ? `M${points.join('L')}` : '' };
+      return points.length > 0 ? `M${points.join('L')}` : '';
     });
-    const [first] = lines;
-    const area = first?.path && svgElement('path', { class: 'area first', d: `${first.path}V${height}H${left.toFixed(1)}z` });
-    this.#svg.replaceChildren(
-      ...(area ? [area] : []),
-      ...lines.map(({ kind, path }) => svgElement('path', { class: `line ${kind}`, d: path })),
-      this.#cursor,
+    const [first] = paths;
+    svg.replaceChildren(
+      ...(first ? [svgElement('path', { class: 'area first', d: `${first}V${height}H${left.toFixed(1)}z` })] : []),
+      ...series.map(({ kind }, index) => svgElement('path', { class: `line ${kind}`, d: paths[index] as string })),
+      cursor,
     );
-    this.#top.textContent = highest > 0 ? text('highest', { value: format(highest) }) : '';
+    top.textContent = highest > 0 ? text('highest', { value: format(highest) }) : '';
     const latest = samples.at(-1);
     const now = latest === undefined ? '–' : series.map((one) => `${one.title} ${format(one.value(latest))}`).join(', ');
-    this.#svg.setAttribute('aria-label', text('chartOf', { title, now, highest: format(highest) }));
-    this.#tell();
-  }
-
-  #point(column: number | undefined): void {
-    const index = column === undefined ? undefined : column - (this.#most - this.#samples.length);
-    this.#pointed = index !== undefined && this.#samples[index] ? index : undefined;
-    this.#cursor.setAttribute('d', this.#pointed === undefined ? '' : `M${((column ?? 0) * width) / (this.#most - 1)} 0V${height}`);
-    this.#tell();
-  }
-
-  #tell(): void {
-    const sample = this.#pointed === undefined ? this.#samples.at(-1) : this.#samples[this.#pointed];
-    for (const [index, { value }] of this.#model.series.entries()) {
-      const figure = this.#figures[index];
-      if (figure) figure.textContent = sample ? this.#model.format(value(sample)) : '–';
-    }
-    this.#time.replaceChildren(this.#pointed === undefined ? text('lastHour') : timeOf(sample?.time));
-  }
+    svg.ariaLabel = text('chartOf', { title, now, highest: format(highest) });
+    showFigures();
+  };
+  return { element, show };
 }
 
 function svgElement<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string>): SVGElementTagNameMap[K] {
-  const element = document.createElementNS(svgNamespace, tag);
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   return element;
 }
 
-/** Samples of an hour. */
+/** Samples of an hour, from one edge of a chart to the other. */
 const maxSamples = 360;
 
 /** The charts of the last hour, which grow with each sample. */
-export class Charts {
-  readonly element: HTMLElement;
-  readonly #charts: readonly Chart[];
-  #samples: Sample[];
-
-  constructor(intervalSeconds: number, samples: readonly Sample[]) {
-    this.#samples = samples.slice(-maxSamples);
-    this.#charts = models(intervalSeconds).map((model) => new Chart(model, maxSamples));
-    this.element = make('div', { className: 'charts' }, ...this.#charts.map(({ element }) => element));
-    this.#show();
-  }
-
-  add(sample: Sample): void {
+export function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
+  const charts = models(intervalSeconds).map(makeChart);
+  let samples = first.slice(-maxSamples);
+  const show = () => {
+    for (const chart of charts) chart.show(samples);
+  };
+  show();
+  const add = (sample: Sample) => {
     // Those that came while the page asked for all; times go back when a clock is set.
-    if (this.#samples.some(({ time }) => time === sample.time)) return;
-    this.#samples = [...this.#samples, sample].slice(-maxSamples);
-    this.#show();
-  }
-
-  #show(): void {
-    for (const chart of this.#charts) chart.show(this.#samples);
-  }
+    if (samples.some(({ time }) => time === sample.time)) return;
+    samples = [...samples, sample].slice(-maxSamples);
+    show();
+  };
+  return { element: make('div.charts', ...charts.map(({ element }) => element)), add };
 }
 
 function models(intervalSeconds: number): ChartModel[] {

@@ -17,7 +17,7 @@ import { hashOf } from '../route.ts';
 import { badge, facts, heading, IncompleteLine, panel, type Stage, stateBadge } from '../section.ts';
 import { clear, datum, numberText, timeOf } from '../shown.ts';
 import { type Column, renew, Table } from '../table.ts';
-import { Charts } from './charts.ts';
+import { makeCharts } from './charts.ts';
 
 /** Shows how the installation is, and keeps it true. */
 export async function showOverview({ main, signal }: Stage): Promise<void> {
@@ -25,10 +25,10 @@ export async function showOverview({ main, signal }: Stage): Promise<void> {
     ask<Overview>('GET', '/api/overview', { signal }),
     ask<SampleList>('GET', '/api/samples', { signal }),
   ]);
-  const charts = new Charts(interval_seconds, samples);
+  const charts = makeCharts(interval_seconds, samples);
   const live = badge(text('live'), 'good');
-  const server = make('div', { className: 'server' });
-  const tables = new Tables();
+  const server = make('div.server');
+  const tables = makeTables();
   const missing = new IncompleteLine();
   main.append(heading(text('overview'), live), missing.element, server, charts.element, ...tables.elements);
   const show = (current: Overview) => {
@@ -59,51 +59,36 @@ function serverFacts({ server, journal, nodes }: Overview): HTMLElement {
   );
 }
 
-/** The tables of the overview. */
-class Tables {
-  readonly #services = new Table<ServiceView>(
-    text('services'),
-    text('noServices'),
-    serviceColumns(),
-    ({ uuid, node }) => `${uuid} ${node}`,
-  );
-  readonly #methods = new Table<MethodView>(text('methods'), text('noMethods'), methodColumns(), ({ uuid, node }) => `${uuid} ${node}`);
-  readonly #handlers = new Table<HandlerView>(text('handlers'), text('noHandlers'), handlerColumns(), ({ uuid }) => uuid);
-  readonly #transfers = new Table<TransferView>(
-    text('transfers'),
-    text('noTransfers'),
-    transferColumns(),
-    ({ node, id }) => `${node} ${id}`,
-  );
-  readonly #errors = new Table<Overview['errors'][number]>(text('lastErrors'), text('noErrors'), errorColumns(), ({ uuid }) => uuid);
-  readonly #nodes = new Table<NodeView>(text('nodes'), '', nodeColumns(), ({ uuid }) => uuid);
-  readonly #moreTransfers = make('p', { className: 'hint', hidden: true });
-  readonly #transfersPanel = panel(text('transfers'), this.#transfers.element, this.#moreTransfers);
-  readonly #handlersPanel = panel(text('handlers'), this.#handlers.element);
-  readonly #nodesPanel = panel(text('nodes'), this.#nodes.element);
-
-  get elements(): HTMLElement[] {
-    return [
-      this.#transfersPanel,
-      panel(text('services'), this.#services.element),
-      this.#handlersPanel,
-      panel(text('methods'), this.#methods.element),
-      this.#nodesPanel,
-      panel(text('lastErrors'), this.#errors.element),
-    ];
-  }
-
-  show({ services, methods, handlers, transfers, transfers_left_out, errors, nodes }: Overview): void {
-    this.#services.show(services);
-    this.#methods.show(methods);
-    this.#handlers.show(handlers);
-    this.#transfers.show(transfers);
-    this.#moreTransfers.hidden = transfers_left_out === 0;
-    this.#moreTransfers.textContent = text('moreTransfers', { count: numberText(transfers_left_out) });
-    this.#errors.show(errors);
-    this.#nodes.show(nodes);
-    this.#nodesPanel.hidden = nodes.length < 2;
-  }
+function makeTables() {
+  const ofNode = ({ uuid, node }: ServiceView | MethodView) => `${uuid} ${node}`;
+  const services = new Table<ServiceView>(text('services'), text('noServices'), serviceColumns(), ofNode);
+  const methods = new Table<MethodView>(text('methods'), text('noMethods'), methodColumns(), ofNode);
+  const handlers = new Table<HandlerView>(text('handlers'), text('noHandlers'), handlerColumns(), ({ uuid }) => uuid);
+  const transfers = new Table<TransferView>(text('transfers'), text('noTransfers'), transferColumns(), ({ node, id }) => `${node} ${id}`);
+  const errors = new Table<Overview['errors'][number]>(text('lastErrors'), text('noErrors'), errorColumns(), ({ uuid }) => uuid);
+  const nodes = new Table<NodeView>(text('nodes'), '', nodeColumns(), ({ uuid }) => uuid);
+  const moreTransfers = make('p.hint', { hidden: true });
+  const nodesPanel = panel(text('nodes'), nodes.element);
+  const elements = [
+    panel(text('transfers'), transfers.element, moreTransfers),
+    panel(text('services'), services.element),
+    panel(text('handlers'), handlers.element),
+    panel(text('methods'), methods.element),
+    nodesPanel,
+    panel(text('lastErrors'), errors.element),
+  ];
+  const show = (overview: Overview) => {
+    services.show(overview.services);
+    methods.show(overview.methods);
+    handlers.show(overview.handlers);
+    transfers.show(overview.transfers);
+    moreTransfers.hidden = overview.transfers_left_out === 0;
+    moreTransfers.textContent = text('moreTransfers', { count: numberText(overview.transfers_left_out) });
+    errors.show(overview.errors);
+    nodes.show(overview.nodes);
+    nodesPanel.hidden = overview.nodes.length < 2;
+  };
+  return { elements, show };
 }
 
 function serviceColumns(): Column<ServiceView>[] {
@@ -159,11 +144,10 @@ function transferColumns(): Column<TransferView>[] {
 }
 
 function progressOf({ bytes, total_bytes, path }: TransferView): HTMLElement {
-  if (!total_bytes) return make('span', {}, sizeText(bytes));
+  if (!total_bytes) return make('span', sizeText(bytes));
   return make(
-    'span',
-    { className: 'progress' },
-    make('progress', { max: total_bytes, value: bytes, attributes: { 'aria-label': clear(path) } }),
+    'span.progress',
+    make('progress', { max: total_bytes, value: bytes, ariaLabel: clear(path) }),
     text('running', { done: sizeText(bytes), total: sizeText(total_bytes) }),
   );
 }

@@ -15,7 +15,7 @@ export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   let outcome: Outcome | undefined;
   await ask({
     title: text('deleteQuestion', { count: names.length }),
-    content: [nameList(names), make('p', { className: 'hint' }, text('deleteWarning')), progress.element],
+    content: [nameList(names), make('p.hint', text('deleteWarning')), progress.element],
     buttons: [cancelButton(), { value: 'ok', label: text('delete'), kind: 'primary danger' }],
     check: async () => {
       outcome = await runCommand({ command: 'delete' }, names, { onProgress: progress.show, signal: stopped.signal });
@@ -37,7 +37,7 @@ async function createFolder(): Promise<void> {
   const field = make('input', { required: true, maxLength: 255, autocomplete: 'off' });
   const answer = await ask({
     title: text('newFolder'),
-    content: [make('label', { className: 'labelled' }, text('folderName'), field)],
+    content: [make('label.labelled', text('folderName'), field)],
     buttons: [cancelButton(), { value: 'ok', label: text('create'), kind: 'primary' }],
     focus: field,
     check: async () => {

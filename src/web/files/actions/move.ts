@@ -45,7 +45,7 @@ function beginDrag(row: Row, transfer: DataTransfer): void {
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
-  const badge = make('div', { className: 'badge' }, count === 1 ? displayName(nameOf(row)) : text('selected', { count }));
+  const badge = make('div.badge', count === 1 ? displayName(nameOf(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
   // The browser has painted it by then.
@@ -132,13 +132,13 @@ async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<v
   const names = members.map(({ name }) => name);
   const browser: Browser = {
     chosen: folderUrl(),
-    place: make('p', { attributes: { role: 'status' } }),
-    problem: make('p', { className: 'notice error', hidden: true, attributes: { role: 'alert' } }),
-    folders: make('ul', { className: 'names' }),
+    place: make('p', { role: 'status' }),
+    problem: make('p.notice.error', { hidden: true, role: 'alert' }),
+    folders: make('ul.names'),
     moved: new Set(names),
   };
   const progress = progressBar(text(kind), names.length);
-  const left = rows.length < selected.length && make('p', { className: 'hint' }, text('copyFilesOnly'));
+  const left = rows.length < selected.length && make('p.hint', text('copyFilesOnly'));
   const stopped = new AbortController();
   let outcome: Outcome | undefined;
   void browse(browser, folderUrl());
@@ -186,8 +186,8 @@ async function browse(browser: Browser, url: string): Promise<void> {
   const parent = url === '/home/' ? undefined : url.replace(/[^/]+\/$/, '');
   if (parent !== undefined)
     items.unshift(makeButton(text('folderUp', { name: titleOf(parent) }), 'up', () => void browse(browser, parent), 'quiet'));
-  folders.replaceChildren(...items.map((item) => make('li', {}, item)));
-  if (items.length === 0) folders.append(make('li', { className: 'hint' }, text('noFolders')));
+  folders.replaceChildren(...items.map((item) => make('li', item)));
+  if (items.length === 0) folders.append(make('li.hint', text('noFolders')));
   folders.querySelector('button')?.focus();
 }
 

@@ -59,7 +59,7 @@ async function rename(row: Row): Promise<void> {
   const dot = oldName.lastIndexOf('.');
   const answer = await ask({
     title: text('renameItem', { name: nameInText(oldName) }),
-    content: [make('label', { className: 'labelled' }, text('renameTo'), field)],
+    content: [make('label.labelled', text('renameTo'), field)],
     buttons: [cancelButton(), { value: 'ok', label: text('rename'), kind: 'primary' }],
     focus: field,
     selectedLength: dot > 0 && !member.isFolder ? dot : oldName.length,

@@ -21,7 +21,7 @@ const maxScroll = 4;
 /** Distance in CSS pixels that the menu keeps from the edges of the window. */
 const margin = 8;
 
-const menu = make('div', { id: 'row-menu', popover: 'manual', attributes: { role: 'menu' } });
+const menu = make('div', { id: 'row-menu', popover: 'manual', role: 'menu' });
 /** What gets the focus back when the menu closes. */
 let opener: HTMLElement | undefined;
 /** How far the page was scrolled when the menu opened. */
@@ -88,7 +88,7 @@ function download(rows: readonly Row[]): void {
 
 function element({ label, icon: iconName, run, isDanger }: Item): HTMLElement {
   const className = isDanger ? 'quiet danger' : 'quiet';
-  const button = make('button', { type: 'button', className, tabIndex: -1, attributes: { role: 'menuitem' } }, icon(iconName), label);
+  const button = make('button', { type: 'button', className, tabIndex: -1, role: 'menuitem' }, icon(iconName), label);
   button.addEventListener('click', () => {
     close(true);
     run();
@@ -131,13 +131,9 @@ function onKey(event: KeyboardEvent): void {
 
 /** A cell with the button; a copy for each row costs less than making it anew. */
 const template = make(
-  'td',
-  { className: 'more', role: 'cell' },
-  make(
-    'button',
-    { type: 'button', className: 'quiet', tabIndex: -1, attributes: { 'aria-haspopup': 'menu', 'aria-expanded': 'false' } },
-    '⋯',
-  ),
+  'td.more',
+  { role: 'cell' },
+  make('button.quiet', { type: 'button', tabIndex: -1, ariaHasPopup: 'menu', ariaExpanded: 'false' }, '⋯'),
 );
 
 function addButton(row: Row): void {
@@ -152,7 +148,7 @@ function addButton(row: Row): void {
  */
 export function startRowMenu(): void {
   const list = byId('list');
-  const heading = make('th', { className: 'more', role: 'columnheader' }, make('span', { className: 'hidden' }, text('actions')));
+  const heading = make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));
   list.querySelector('thead tr')?.append(heading);
   whenRowIsWritten(addButton);
   list.addEventListener('click', (event) => {

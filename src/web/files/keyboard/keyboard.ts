@@ -47,16 +47,16 @@ async function showHelp(): Promise<void> {
     [['?'], text('keyHelp')],
   ];
   const list = make('dl');
-  for (const [names, meaning] of keys) list.append(make('dt', {}, ...names.map((name) => make('kbd', {}, name))), make('dd', {}, meaning));
+  for (const [names, meaning] of keys) list.append(make('dt', ...names.map((name) => make('kbd', name))), make('dd', meaning));
   const enabled = make('input', { type: 'checkbox', checked: hasShortcuts() });
   enabled.addEventListener('change', () => localStorage.setItem(storageKey, enabled.checked ? 'on' : 'off'));
   await ask({
     title: text('shortcuts'),
     content: [
       list,
-      document.getElementById('upload') !== null && make('p', { className: 'hint' }, text('pasteHelp')),
-      document.getElementById('upload') !== null && make('p', { className: 'hint' }, text('uploadsHelp')),
-      make('label', { className: 'line' }, enabled, text('shortcutsOn')),
+      document.getElementById('upload') !== null && make('p.hint', text('pasteHelp')),
+      document.getElementById('upload') !== null && make('p.hint', text('uploadsHelp')),
+      make('label.line', enabled, text('shortcutsOn')),
     ],
     buttons: [{ value: 'cancel', label: text('close') }],
     isText: true,

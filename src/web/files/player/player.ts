@@ -33,22 +33,22 @@ export function playFrom(first: Row): void {
 class Player {
   readonly #audio = make('audio');
   readonly #name = make('bdi');
-  readonly #place = make('span', { className: 'hint' });
+  readonly #place = make('span.hint');
   readonly #before = this.#button('previous', 'left', () => this.#go(-1));
   readonly #toggle = this.#button('play', 'resume', () => this.#toggleSound());
   readonly #after = this.#button('next', 'right', () => this.#go(1));
-  readonly #position = make('input', { type: 'range', min: '0', max: '0', value: '0', attributes: { 'aria-label': text('position') } });
-  readonly #times = make('span', { className: 'hint times' });
+  readonly #position = make('input', { type: 'range', min: '0', max: '0', value: '0', ariaLabel: text('position') });
+  readonly #times = make('span.hint.times');
   readonly #bar: HTMLElement;
   #tracks: readonly Track[] = [];
   #index = 0;
 
   constructor() {
-    const title = make('p', { className: 'title', attributes: { role: 'status' } }, this.#name, ' ', this.#place);
+    const title = make('p.title', { role: 'status' }, this.#name, ' ', this.#place);
     const close = this.#button('close', 'close', () => this.#end());
-    const controls = make('span', { className: 'controls' }, this.#before, this.#toggle, this.#after);
+    const controls = make('span.controls', this.#before, this.#toggle, this.#after);
     const label = { 'aria-label': previewText('player') };
-    this.#bar = make('section', { className: 'player', attributes: label }, controls, title, this.#position, this.#times, close);
+    this.#bar = make('section.player', { attributes: label }, controls, title, this.#position, this.#times, close);
     this.#watch();
     document.body.append(this.#bar);
     document.documentElement.dataset.player = '';

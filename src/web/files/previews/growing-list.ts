@@ -12,7 +12,7 @@ export interface Items {
 export async function growingList(items: Items, className = ''): Promise<HTMLElement> {
   const list = make('ul', { className });
   const button = makeButton(previewText('showMore'), 'down', () => void grow());
-  const last = make('li', { className: 'more' }, button);
+  const last = make('li.more', button);
   const grow = async () => {
     button.disabled = true;
     const next = await items.next();

@@ -4,21 +4,20 @@ import { text } from '../language.ts';
 import { allRows, areRowsComing, nameOf, type Row, showOnly, whenRowsChange } from './rows.ts';
 import { selectedRows, selectOnly } from './selection.ts';
 
-const field = make('input', {
+const field = make('input.filter', {
   type: 'search',
-  className: 'filter',
   placeholder: text('filterHint'),
   autocomplete: 'off',
   name: 'search',
   required: true,
 });
 field.setAttribute('aria-label', text('filterHint'));
-const result = make('span', { className: 'hint' });
+const result = make('span.hint');
 result.setAttribute('role', 'status');
 
 const nothing = make(
-  'p',
-  { className: 'empty', hidden: true },
+  'p.empty',
+  { hidden: true },
   text('noMatches'),
   make('br'),
   makeButton(text('clearFilter'), 'close', clear),

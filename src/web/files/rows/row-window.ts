@@ -225,7 +225,7 @@ function prepared(index: number): Row {
 }
 
 function room(height: number): HTMLElement {
-  const element = make('div', { className: 'room', ariaHidden: 'true' });
+  const element = make('div.room', { ariaHidden: 'true' });
   element.style.height = `${height}px`;
   return element;
 }

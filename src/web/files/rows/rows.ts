@@ -116,12 +116,7 @@ export function isWritten(row: Row): boolean {
 
 /** Cells as the service writes them; a copy for each row costs less than making them anew. */
 const template = new DocumentFragment();
-template.append(
-  make('td', {}, make('input', { type: 'checkbox', name: 'selected-members' })),
-  make('td', {}, make('a')),
-  make('td'),
-  make('td'),
-);
+template.append(make('td', make('input', { type: 'checkbox', name: 'selected-members' })), make('td', make('a')), make('td'), make('td'));
 
 /** Gives a row its cells. */
 function writeCells(row: Row): void {
@@ -140,8 +135,8 @@ function writeCells(row: Row): void {
   const link = nameCell.firstChild as HTMLAnchorElement;
   link.className = `i ${look}`;
   link.setAttribute('href', `./${encodeURIComponent(name)}${isFolder ? '/' : ''}`);
-  link.append(/^[ -~]+$/.test(name) ? name : make('bdi', {}, escapeInvisible(shown)));
-  sizeCell.append(isFolder ? make('span', { className: 'hidden' }, text('folder')) : sizeText(sizeBytes));
+  link.append(/^[ -~]+$/.test(name) ? name : make('bdi', escapeInvisible(shown)));
+  sizeCell.append(isFolder ? make('span.hidden', text('folder')) : sizeText(sizeBytes));
   timeCell.dataset.time = String(modified);
 }
 

@@ -77,11 +77,11 @@ export function rowsMeant(): Row[] {
   return selected.length > 0 || !row ? selected : [row];
 }
 
-const counter = make('span', { className: 'chosen', attributes: { role: 'status' } });
+const counter = make('span.chosen', { role: 'status' });
 
 /** Time in milliseconds after which screen readers know of an element: what it says from its beginning they do not read out. */
 const knownAfterMs = 100;
-const all = make('input', { type: 'checkbox', attributes: { 'aria-label': text('selectAll') } });
+const all = make('input', { type: 'checkbox', ariaLabel: text('selectAll') });
 all.addEventListener('change', () => (all.checked ? selectAll() : clearSelection()));
 let saying = 0;
 
@@ -201,7 +201,7 @@ export function startSelection(): void {
   anchor = end = undefined;
   areAllMeant = false;
   byId('actions').prepend(counter);
-  const clear = make('button', { type: 'button', className: 'quiet', title: text('clearSelection') }, icon('close'));
+  const clear = make('button.quiet', { type: 'button', title: text('clearSelection') }, icon('close'));
   clear.setAttribute('aria-label', text('clearSelection'));
   clear.addEventListener('click', () => {
     clearSelection();

@@ -30,7 +30,7 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
   let isTruncated = false;
   let problem: string | undefined;
   // Read out at the end, once all is known.
-  const end = make('div', { id: 'count', attributes: { role: 'status' } });
+  const end = make('div', { id: 'count', role: 'status' });
   list.after(end);
   list.ariaBusy = 'true';
   try {
@@ -51,29 +51,27 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
     problem = text('noConnection');
   }
   list.ariaBusy = null;
-  if (problem !== undefined) end.append(make('p', { className: 'notice error' }, text('error', { reason: problem })));
-  else if (count > 0) end.append(make('p', { className: 'count' }, foundText('found', { count })));
+  if (problem !== undefined) end.append(make('p.notice.error', text('error', { reason: problem })));
+  else if (count > 0) end.append(make('p.count', foundText('found', { count })));
   else {
-    const lead = make('p', { className: 'lead' }, foundText('nothingFound'));
-    end.append(
-      make('div', { className: 'empty closed' }, icon('search'), lead, make('p', { className: 'hint' }, foundText('nothingFoundHint'))),
-    );
+    const lead = make('p.lead', foundText('nothingFound'));
+    end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', foundText('nothingFoundHint'))));
   }
-  if (isTruncated) end.append(make('p', { className: 'notice' }, foundText('searchTruncated')));
+  if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
 
 function item({ path, name, is_directory: isFolder, size, modified }: ListedMember & { path: string }): HTMLElement {
   const parent = path.slice(0, path.length - name.length);
   const link = make('a', { className: `i ${isFolder ? 'folder' : fileIconClasses(name)}`, href: urlOf(isFolder ? `${path}/` : path) });
-  link.append(make('bdi', {}, escapeInvisible(name)));
+  link.append(make('bdi', escapeInvisible(name)));
   leadToPreview(link);
-  const place = make('bdi', {}, parent === '/' ? text('files') : escapeInvisible(parent.slice(0, -1)));
+  const place = make('bdi', parent === '/' ? text('files') : escapeInvisible(parent.slice(0, -1)));
   const time = make('span');
   time.dataset.time = String(Math.floor(modified));
   showDate(time);
   const about = isFolder ? foundText('folder') : sizeText(size);
-  const hint = make('span', { className: 'hint' }, make('a', { href: urlOf(parent) }, place), ` \u00b7 ${about} \u00b7 `, time);
-  return make('li', {}, link, ' ', hint);
+  const hint = make('span.hint', make('a', { href: urlOf(parent) }, place), ` \u00b7 ${about} \u00b7 `, time);
+  return make('li', link, ' ', hint);
 }
 
 /** URL path of a path below the account's own. */

@@ -35,10 +35,10 @@ export class UploadPanel {
   readonly #queue: () => UploadQueue;
   readonly #lines = new Map<Upload, Line>();
   readonly #speed = new Speed();
-  readonly #summary = make('p', { className: 'hint' });
-  readonly #total = make('progress', { max: 1, attributes: { 'aria-label': text('totalProgress') } });
+  readonly #summary = make('p.hint');
+  readonly #total = make('progress', { max: 1, ariaLabel: text('totalProgress') });
   readonly #list = make('ul', { tabIndex: 0 });
-  readonly #said = make('p', { className: 'hidden', attributes: { role: 'status' } });
+  readonly #said = make('p.hidden', { role: 'status' });
   readonly #pauseAll: HTMLButtonElement;
   readonly #resumeAll: HTMLButtonElement;
   readonly #cancelAll: HTMLButtonElement;
@@ -57,10 +57,10 @@ export class UploadPanel {
     this.#retryAll = forAll('retryAll', (upload) => upload.state === 'failed' && queue().retry(upload));
     this.#close = makeButton('', 'close', () => this.#hide(), 'quiet');
     this.#close.setAttribute('aria-label', text('close'));
-    const buttons = make('div', { className: 'row' }, this.#retryAll, this.#resumeAll, this.#pauseAll, this.#cancelAll, this.#close);
-    const header = make('header', {}, make('h2', {}, text('uploads')), buttons, this.#summary, this.#total);
+    const buttons = make('div.row', this.#retryAll, this.#resumeAll, this.#pauseAll, this.#cancelAll, this.#close);
+    const header = make('header', make('h2', text('uploads')), buttons, this.#summary, this.#total);
     this.#list.setAttribute('aria-label', text('uploads'));
-    this.#element = make('section', { className: 'queue', hidden: true }, header, this.#list, this.#said);
+    this.#element = make('section.queue', { hidden: true }, header, this.#list, this.#said);
     this.#element.setAttribute('aria-label', text('uploads'));
     document.body.append(this.#element);
     // What lies at the foot of the page makes room for the panel.
@@ -161,12 +161,12 @@ export class UploadPanel {
   #addLine(upload: Upload): Line {
     const queue = this.#queue();
     const path = pathOf(upload);
-    const progress = make('progress', { max: 1, attributes: { 'aria-label': path } });
-    const state = make('span', { className: 'hint' });
+    const progress = make('progress', { max: 1, ariaLabel: path });
+    const state = make('span.hint');
     const halt = makeButton('', undefined, () => (upload.state === 'paused' ? queue.resume(upload) : queue.pause(upload)), 'quiet');
     const end = makeButton('', undefined, () => (isOver(upload) ? queue.retry(upload) : queue.cancel(upload)), 'quiet');
-    const title = make('span', { className: 'title', title: displayName(path) }, make('bdi', {}, displayName(path)));
-    const element = make('li', {}, title, make('span', { className: 'buttons' }, halt, end), state, progress);
+    const title = make('span.title', { title: displayName(path) }, make('bdi', displayName(path)));
+    const element = make('li', title, make('span.buttons', halt, end), state, progress);
     const line = { element, progress, state, halt, end, shownState: undefined };
     this.#lines.set(upload, line);
     return line;

@@ -30,7 +30,7 @@ async function question(name: string): Promise<ConflictChoice> {
   const always = make('input', { type: 'checkbox' });
   const answer = await ask({
     title: text('conflict', { name: nameInText(name) }),
-    content: [make('p', {}, text('conflictQuestion')), make('label', { className: 'line' }, always, text('forAll'))],
+    content: [make('p', text('conflictQuestion')), make('label.line', always, text('forAll'))],
     buttons: [
       { value: 'skip', label: text('skip') },
       { value: 'overwrite', label: text('overwrite') },

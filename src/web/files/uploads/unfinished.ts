@@ -21,8 +21,8 @@ export class Unfinished {
   constructor(add: (uploads: Upload[]) => void) {
     this.#add = add;
     const heading = make('h2', { id: 'unfinished' }, text('unfinished'));
-    const hint = make('p', { className: 'hint' }, text('unfinishedHint'));
-    this.#element = make('section', { className: 'unfinished', attributes: { 'aria-labelledby': heading.id } }, heading, hint, this.#list);
+    const hint = make('p.hint', text('unfinishedHint'));
+    this.#element = make('section.unfinished', { attributes: { 'aria-labelledby': heading.id } }, heading, hint, this.#list);
   }
 
   /** Offers to go on with each, as soon as no other tab does. */
@@ -47,7 +47,7 @@ export class Unfinished {
     if (isOver || !reply?.ok || this.#taken.has(location) || kept.home !== folderUrl()) return;
     const path = pathOf(kept);
     const done = text('running', { done: sizeText(Number(reply.headers.get('upload-offset'))), total: sizeText(kept.size) });
-    const field = make('input', { type: 'file', hidden: true, attributes: { 'aria-label': `${text('resume')}: ${path}` } });
+    const field = make('input', { type: 'file', hidden: true, ariaLabel: `${text('resume')}: ${path}` });
     field.addEventListener('change', () => {
       if (field.files?.[0]) this.#take(kept, field.files[0]);
       field.value = '';
@@ -55,8 +55,8 @@ export class Unfinished {
     const resume = makeButton(text('resume'), undefined, () => field.click());
     const discard = makeButton(text('discard'), undefined, () => void this.#discard(kept), 'quiet');
     for (const button of [resume, discard]) button.setAttribute('aria-label', `${button.textContent}: ${path}`);
-    const title = make('span', { className: 'title', title: displayName(path) }, make('bdi', {}, displayName(path)));
-    const line = make('li', {}, title, make('span', { className: 'hint' }, done), resume, discard, field);
+    const title = make('span.title', { title: displayName(path) }, make('bdi', displayName(path)));
+    const line = make('li', title, make('span.hint', done), resume, discard, field);
     this.#lines.set(location, line);
     this.#list.append(line);
     byId('members').before(this.#element);

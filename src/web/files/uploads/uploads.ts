@@ -129,13 +129,7 @@ function buttons(add: Add, mayCreateFolder: boolean): HTMLElement[] {
 
 function picker(add: Add, isFolder: boolean): HTMLInputElement {
   const label = text(isFolder ? 'uploadFolder' : 'uploadFiles');
-  const field = make('input', {
-    type: 'file',
-    multiple: true,
-    hidden: true,
-    webkitdirectory: isFolder,
-    attributes: { 'aria-label': label },
-  });
+  const field = make('input', { type: 'file', multiple: true, hidden: true, webkitdirectory: isFolder, ariaLabel: label });
   field.addEventListener('change', () => {
     if (field.files) add(chosenFiles(field.files));
     field.value = '';
@@ -146,8 +140,8 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
 /** Files that are dropped are uploaded; without the right to write they are ignored, as the browser would leave the page and open them. */
 function startDrops(add: Add): void {
   const place = make('bdi');
-  const hint = make('span', { className: 'place' }, icon('files'), place);
-  const veil = make('div', { className: 'drop', hidden: true }, icon('upload'), make('strong', {}, text('dropHere')), hint);
+  const hint = make('span.place', icon('files'), place);
+  const veil = make('div.drop', { hidden: true }, icon('upload'), make('strong', text('dropHere')), hint);
   document.body.append(veil);
   let depth = 0;
   const bringsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') === true;

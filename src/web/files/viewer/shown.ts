@@ -13,5 +13,5 @@ export interface Shown {
 
 /** A message in the place of the file. */
 export function alert(message: string): Shown {
-  return { nodes: [make('p', { className: 'trouble', attributes: { role: 'alert' } }, message)] };
+  return { nodes: [make('p.trouble', { role: 'alert' }, message)] };
 }

@@ -59,7 +59,7 @@ async function film(src: string, label: string, stage: HTMLElement, go: (by: num
   // The browser asks for the film by itself: its own password box would lock the page, and it does not tell what is gone from what is damaged.
   const problem = await obstacle(src);
   if (problem !== undefined) return alert(problem);
-  const element = make('video', { src, controls: true, playsInline: true, attributes: { 'aria-label': label } });
+  const element = make('video', { src, controls: true, playsInline: true, ariaLabel: label });
   element.addEventListener('error', () => element.isConnected && element.replaceWith(...alert(previewText('brokenMedia')).nodes));
   const swipes = watchSwipes(stage, element, go);
   const clean = () => {
@@ -103,17 +103,17 @@ function sequenceOf(row: Row): Row[] {
 
 class Viewer {
   readonly #title = make('h2', { id: 'viewer-title' });
-  readonly #place = make('p', { className: 'position', attributes: { role: 'status' } });
-  readonly #tools = make('span', { className: 'own' });
+  readonly #place = make('p.position', { role: 'status' });
+  readonly #tools = make('span.own');
   readonly #steps = [
     makeButton(text('previous'), 'left', () => this.#go(-1), 'step compact'),
     makeButton(text('next'), 'right', () => this.#go(1), 'step compact'),
   ];
-  readonly #download = make('a', { className: 'button', download: '', title: text('download') }, icon('download'));
+  readonly #download = make('a.button', { download: '', title: text('download') }, icon('download'));
   readonly #remove = makeButton(text('delete'), 'trash', () => void this.#removeShown(), 'danger compact');
   readonly #close = makeButton(text('close'), 'close', () => this.#layer.leave(), 'compact');
-  readonly #stage = make('div', { className: 'stage', tabIndex: 0, attributes: { role: 'group' } });
-  readonly #dialog = make('dialog', { className: 'viewer', attributes: { 'aria-labelledby': 'viewer-title' } });
+  readonly #stage = make('div.stage', { tabIndex: 0, role: 'group' });
+  readonly #dialog = make('dialog.viewer', { attributes: { 'aria-labelledby': 'viewer-title' } });
   readonly #layer: Layer;
   #rows: Row[];
   #row: Row;
@@ -122,11 +122,11 @@ class Viewer {
   constructor(row: Row) {
     this.#row = row;
     this.#rows = sequenceOf(row);
-    this.#download.append(make('span', { className: 'wide' }, text('download')));
+    this.#download.append(make('span.wide', text('download')));
     this.#remove.hidden = !may('delete');
     const header = make(
       'header',
-      { attributes: { role: 'group' } },
+      { role: 'group' },
       this.#title,
       this.#place,
       this.#tools,
@@ -180,7 +180,7 @@ class Viewer {
     const total = this.#rows.length;
     this.#shown.clean?.();
     this.#shown = { nodes: [] };
-    this.#title.replaceChildren(make('bdi', {}, displayName(name)));
+    this.#title.replaceChildren(make('bdi', displayName(name)));
     this.#place.textContent = total > 1 ? text('running', { done: this.#rows.indexOf(row) + 1, total }) : '';
     this.#download.href = linkOf(row).href;
     for (const button of this.#steps) button.hidden = total < 2;

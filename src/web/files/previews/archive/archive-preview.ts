@@ -93,17 +93,17 @@ export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLE
     const archive = await Archive.open(file);
     return await new ArchiveView(archive, signal).open();
   } catch (error) {
-    return make('p', { className: 'trouble', attributes: { role: 'alert' } }, text('error', { reason: faultText(error) }));
+    return make('p.trouble', { role: 'alert' }, text('error', { reason: faultText(error) }));
   }
 }
 
 class ArchiveView {
   readonly #archive: Archive;
   readonly #signal: AbortSignal;
-  readonly #count = make('p', { className: 'hint', attributes: { role: 'status' } });
-  readonly #problem = make('p', { attributes: { role: 'alert' } });
+  readonly #count = make('p.hint', { role: 'status' });
+  readonly #problem = make('p', { role: 'alert' });
   readonly #content = make('div');
-  readonly #place = make('div', { className: 'archive-content' }, this.#problem, this.#content);
+  readonly #place = make('div.archive-content', this.#problem, this.#content);
 
   constructor(archive: Archive, signal: AbortSignal) {
     this.#archive = archive;
@@ -140,12 +140,12 @@ class ArchiveView {
 
   #item(member: ZipMember): HTMLElement {
     const look = member.isFolder ? 'folder' : fileIconClasses(member.name);
-    const name = make('bdi', {}, escapeInvisible(member.name));
+    const name = make('bdi', escapeInvisible(member.name));
     const isText = !member.isFolder && look.split(' ').includes('text');
     const shown = isText ? this.#opener(member, look, name) : make('span', { className: `i ${look}` }, name);
     const changed = member.modifiedMs === undefined ? [] : [time.format(member.modifiedMs)];
     const about = [member.isFolder ? previewText('folder') : sizeText(member.sizeBytes), ...changed].join(' · ');
-    return make('li', {}, shown, make('span', { className: 'hint' }, about), !member.isFolder && this.#saver(member));
+    return make('li', shown, make('span.hint', about), !member.isFolder && this.#saver(member));
   }
 
   #opener(member: ZipMember, look: string, name: HTMLElement): HTMLElement {
@@ -164,9 +164,9 @@ class ArchiveView {
       stage?.scrollTo({ top });
       opener.focus({ preventScroll: true });
     });
-    const heading = make('h3', {}, make('bdi', {}, escapeInvisible(member.name)));
-    const shown = make('div', { className: 'member' });
-    this.#content.replaceChildren(make('div', { className: 'member-head' }, back, heading, this.#saver(member)), shown);
+    const heading = make('h3', make('bdi', escapeInvisible(member.name)));
+    const shown = make('div.member');
+    this.#content.replaceChildren(make('div.member-head', back, heading, this.#saver(member)), shown);
     back.focus();
     const content = await this.#tried(showMember(this.#archive, member, this.#signal));
     if (content) shown.replaceChildren(content);
@@ -175,7 +175,7 @@ class ArchiveView {
   #saver(member: ZipMember): HTMLElement {
     const label = previewText('downloadName', { name: escapeInvisible(member.name) });
     const attributes = { 'aria-label': label };
-    const button = make('button', { type: 'button', className: 'save', title: text('download'), attributes }, icon('download'));
+    const button = make('button.save', { type: 'button', title: text('download'), attributes }, icon('download'));
     button.addEventListener('click', async () => {
       button.disabled = true;
       const file = await this.#tried(memberFile(this.#archive, member, this.#signal));

@@ -7,7 +7,7 @@ import { type DocumentPlace, decodeEntities, linkUrl, pictureUrl, readMarkdown, 
 
 /** Something wide in a box that scrolls, with the arrow keys too: these would otherwise step to the next file. @param label says what it is */
 export function scrollable(content: HTMLElement, label: string): HTMLElement {
-  const box = make('div', { className: 'wide-content', tabIndex: 0, attributes: { role: 'region', 'aria-label': label } }, content);
+  const box = make('div.wide-content', { tabIndex: 0, role: 'region', ariaLabel: label }, content);
   box.addEventListener('keydown', (event) => {
     if (/^Arrow(Left|Right)$/.test(event.key) && box.scrollWidth > box.clientWidth) event.stopPropagation();
   });
@@ -33,7 +33,7 @@ interface MarkdownOptions {
  */
 export async function showMarkdown(text: string, options: MarkdownOptions): Promise<HTMLElement | undefined> {
   const tokens = await readMarkdown(text, options.signal);
-  return tokens && make('article', { className: 'markdown' }, ...new MarkdownElements(options).of(tokens));
+  return tokens && make('article.markdown', ...new MarkdownElements(options).of(tokens));
 }
 
 class MarkdownElements {
@@ -52,7 +52,7 @@ class MarkdownElements {
   #element(token: Token): Node | Node[] | undefined {
     switch (token.type) {
       case 'paragraph':
-        return make('p', {}, ...this.of(token.tokens));
+        return make('p', ...this.of(token.tokens));
       case 'heading':
         // The dialog has a heading of the second rank.
         return make(`h${Math.min((token as Tokens.Heading).depth + 2, 6)}` as 'h3', {}, ...this.of(token.tokens));
@@ -69,7 +69,7 @@ class MarkdownElements {
       case 'hr':
         return make(token.type);
       case 'codespan':
-        return make('code', {}, token.text);
+        return make('code', token.text);
       case 'code':
         return this.#options.showProgram(token.text, /^\S*/.exec(token.lang ?? '')?.[0] ?? '');
       case 'list':
@@ -90,16 +90,16 @@ class MarkdownElements {
   }
 
   #list({ ordered, start, items }: Tokens.List): HTMLElement {
-    const shown = items.map((item) => make('li', {}, ...this.of(item.tokens)));
-    return ordered ? make('ol', { start: Number(start) || 1 }, ...shown) : make('ul', {}, ...shown);
+    const shown = items.map((item) => make('li', ...this.of(item.tokens)));
+    return ordered ? make('ol', { start: Number(start) || 1 }, ...shown) : make('ul', ...shown);
   }
 
   #table({ header, rows }: Tokens.Table): HTMLElement {
     const cell = (name: 'th' | 'td') => (content: Tokens.TableCell) =>
       make(content.text === '' ? 'td' : name, { className: content.align ?? '' }, ...this.of(content.tokens));
-    const head = make('thead', {}, make('tr', {}, ...header.map(cell('th'))));
-    const body = make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map(cell('td')))));
-    return scrollable(make('table', {}, head, body), previewText('table'));
+    const head = make('thead', make('tr', ...header.map(cell('th'))));
+    const body = make('tbody', ...rows.map((row) => make('tr', ...row.map(cell('td')))));
+    return scrollable(make('table', head, body), previewText('table'));
   }
 
   #link({ href, title, tokens }: Tokens.Link): Node | Node[] {
@@ -112,7 +112,7 @@ class MarkdownElements {
   #picture({ href, title, text: words }: Tokens.Image): Node {
     const src = pictureUrl(href, this.#options.place);
     const alt = decodeEntities(words);
-    if (src === undefined || this.#pictures >= maxPictures) return make('span', { className: 'hint' }, `[${alt || href}]`);
+    if (src === undefined || this.#pictures >= maxPictures) return make('span.hint', `[${alt || href}]`);
     this.#pictures++;
     const picture = make('img', { loading: 'lazy', alt, title: title ?? '' });
     const giveUp = () => picture.replaceWith(`[${alt || href}]`);

@@ -17,28 +17,21 @@ const maxValueCharacters = 2000;
 
 /** Shows JSON as a tree that unfolds; what is folded has no elements yet. */
 function showJson(value: Json): HTMLElement {
-  const root = make('ul', { className: 'tree' }, make('li', {}, ...shown(undefined, value)));
+  const root = make('ul.tree', make('li', ...shown(undefined, value)));
   const first = root.querySelector('details');
   if (first) first.open = true;
   return root;
 }
 
 function shown(name: string | undefined, value: Json): Node[] {
-  const label = name === undefined ? [] : [make('span', { className: 'c-property' }, cut(name)), new Text(': ')];
-  if (value.kind === 'string') return [...label, make('span', { className: 'c-string' }, JSON.stringify(cut(value.text)))];
-  if (value.kind === 'other') return [...label, make('span', { className: 'c-number' }, cut(value.text))];
+  const label = name === undefined ? [] : [make('span.c-property', cut(name)), new Text(': ')];
+  if (value.kind === 'string') return [...label, make('span.c-string', JSON.stringify(cut(value.text)))];
+  if (value.kind === 'other') return [...label, make('span.c-number', cut(value.text))];
   const [open, end] = value.kind === 'object' ? ['{', '}'] : ['[', ']'];
   const count = sizeOf(value);
   if (count === 0) return [...label, new Text(open + end)];
-  const summary = make(
-    'summary',
-    {},
-    ...label,
-    `${open} `,
-    make('span', { className: 'hint' }, previewText('values', { count })),
-    ` ${end}`,
-  );
-  const details = make('details', {}, summary);
+  const summary = make('summary', ...label, `${open} `, make('span.hint', previewText('values', { count })), ` ${end}`);
+  const details = make('details', summary);
   details.addEventListener('toggle', () => void unfold(details, value), { once: true });
   return [details];
 }
@@ -50,7 +43,7 @@ async function unfold(details: HTMLElement, value: Folded): Promise<void> {
   const next = () => {
     const from = count;
     count = Math.min(count + batch, sizeOf(value));
-    return entries(value, from, count).map(([name, entry]) => make('li', {}, ...shown(name, entry)));
+    return entries(value, from, count).map(([name, entry]) => make('li', ...shown(name, entry)));
   };
   details.append(await growingList({ next, isAtEnd: () => count >= sizeOf(value) }));
 }
@@ -127,13 +120,8 @@ async function showTable(source: string, isWhole: boolean, signal: AbortSignal):
     width > columns && previewText('firstColumns', { count: columns }),
   ];
   const shown = hints.filter((hint) => hint !== false).join(' ');
-  const table = make('table', {}, make('thead', {}, cells(names, columns, 'th')), body);
-  return make(
-    'div',
-    { className: 'values' },
-    shown !== '' && make('p', { className: 'hint' }, shown),
-    scrollable(table, previewText('table')),
-  );
+  const table = make('table', make('thead', cells(names, columns, 'th')), body);
+  return make('div.values', shown !== '' && make('p.hint', shown), scrollable(table, previewText('table')));
 }
 
 function cells(record: readonly string[], columns: number, name: 'td' | 'th'): HTMLElement {
@@ -166,7 +154,7 @@ async function fillCode(element: HTMLElement, text: string, language: Language |
   const colours = language && new Colours(language);
   let group: Node[] = [];
   const finish = () => {
-    if (group.length > 0) element.append(make('span', { className: 'lines' }, ...group));
+    if (group.length > 0) element.append(make('span.lines', ...group));
     group = [];
   };
   for (let at = 0, count = 1; at < text.length; count++) {
@@ -223,16 +211,16 @@ interface TextContent {
  * @param signal ends all work on it
  */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
-  if (content.sizeBytes === 0) return make('p', { className: 'trouble' }, previewText('emptyFile'));
+  if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
   const form = formOf(content);
   const bytes = await content.start(Math.min(content.sizeBytes, form === 'json' ? maxJsonBytes : firstBytes));
   const source = decodeText(bytes);
-  if (source === undefined) return make('p', { className: 'trouble' }, previewText('noText'));
+  if (source === undefined) return make('p.trouble', previewText('noText'));
   const isWhole = bytes.length >= content.sizeBytes;
   const formatted = await format(form, source, isWhole, content, signal);
   const showSource = () => program(source, content.name, signal);
-  const hint = !isWhole && form !== 'table' && make('p', { className: 'hint' }, previewText('previewCut'));
-  return make('div', { className: 'text-preview' }, hint, ...(formatted ? either(formatted, showSource) : [showSource()]));
+  const hint = !isWhole && form !== 'table' && make('p.hint', previewText('previewCut'));
+  return make('div.text-preview', hint, ...(formatted ? either(formatted, showSource) : [showSource()]));
 }
 
 type Form = 'markdown' | 'table' | 'json';
@@ -276,7 +264,7 @@ function program(source: string, name: string, signal: AbortSignal): HTMLElement
 /** What is laid out, or the text behind it, as the reader likes. */
 function either(formatted: Node, makeSource: () => HTMLElement): Node[] {
   let source: HTMLElement | undefined;
-  const place = make('div', { className: 'formatted' }, formatted);
+  const place = make('div.formatted', formatted);
   const change = makeButton(previewText('asText'), 'code', () => {
     source ??= makeSource();
     const isSource = place.firstChild === formatted;
@@ -284,5 +272,5 @@ function either(formatted: Node, makeSource: () => HTMLElement): Node[] {
     change.setAttribute('aria-pressed', String(isSource));
   });
   change.setAttribute('aria-pressed', 'false');
-  return [make('div', { className: 'form-choice' }, change), place];
+  return [make('div.form-choice', change), place];
 }
