@@ -10,7 +10,7 @@ import type { EventStream } from './event-stream.ts';
 export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort(clientGone());
-  // Who left while the password was checked is not told of again.
+  // No `close` comes for a client that left before, for instance while its password was checked.
   if (outgoing.destroyed) abort();
   else outgoing.once('close', catching(abort, abort));
   return gone.signal;
@@ -29,7 +29,7 @@ export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => 
   return RESPONSE_ALREADY_SENT;
 }
 
-/** The headers of every reply of the API: what it says is for whoever asked, now, and never a page. */
+/** The headers of every reply of the API: it is for one client, at one time, and never a page. */
 const baseHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -40,17 +40,17 @@ const baseHeaders = {
 type Headers = Record<string, string>;
 
 /** Answers with a value as JSON. */
-export function answerJson(
+export function answerJson(c: ConsoleContext, value: unknown, { status, headers }: { status?: number; headers?: Headers } = {}): Response {
+  return answerText(c, JSON.stringify(value), { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers } });
+}
+
+/** Answers with a text, whose type is in `headers`. */
+export function answerText(
   c: ConsoleContext,
-  value: unknown,
-  { status = 200, headers = {} }: { status?: number; headers?: Headers } = {},
+  body: string,
+  { status = 200, headers }: { status?: number | undefined; headers: Headers },
 ): Response {
-  const body = JSON.stringify(value);
-  const length = String(Buffer.byteLength(body));
-  return new Response(body, {
-    status,
-    headers: { ...replyHeaders(c), 'content-type': 'application/json; charset=utf-8', 'content-length': length, ...headers },
-  });
+  return new Response(body, { status, headers: { ...replyHeaders(c), 'content-length': String(Buffer.byteLength(body)), ...headers } });
 }
 
 /** Answers with 204. */
@@ -58,7 +58,7 @@ export function answerNothing(c: ConsoleContext, headers: Headers = {}): Respons
   return new Response(null, { status: 204, headers: { ...replyHeaders(c), ...headers } });
 }
 
-/** Answers with what was thrown: the one place where a fault becomes a reply. */
+/** Answers with an error: the one place where a fault becomes a reply. */
 export function answerFault(c: ConsoleContext, error: unknown): Response {
   const fault = faultOf(error);
   const status = statusOf[fault.code];
@@ -75,7 +75,7 @@ export function answerFault(c: ConsoleContext, error: unknown): Response {
   const headers: Headers = {};
   for (const [name, value] of Object.entries(faultHeaders(fault))) if (value !== undefined) headers[name] = String(value);
   if (fault.code === 'unauthorized') headers['www-authenticate'] = challengeFor(c);
-  // What is left of a body that is too large is not worth its connection.
+  // The rest of a body that is too large is not read.
   if (fault.code === 'too-large') headers.connection = 'close';
   return answerJson(c, { errors: [{ code: fault.code, message }] }, { status, headers });
 }
@@ -85,7 +85,7 @@ export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
   return { ...baseHeaders, 'x-request-id': request.id };
 }
 
-/** Whoever sent Basic is asked for it again; a browser that did not would put its own password box before the page that knows how to ask. */
+/** Only a client that sent Basic is asked for it again: a browser would show its own dialog in place of the login page. */
 function challengeFor({ env: { incoming } }: ConsoleContext): string {
   return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';
 }

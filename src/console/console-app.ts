@@ -7,23 +7,29 @@ import { reloadConfiguration, showChanges, showConfiguration, showFindings } fro
 import { cancelReplay, listDeliveries, listReplays, showDelivery, showReplay, showReplayResults, startReplay } from './api/deliveries.ts';
 import { followEvents, listEvents, showEvent } from './api/events.ts';
 import { explainDecision } from './api/explain.ts';
-import {
-  liftSuspension,
-  listHandlers,
-  pauseHandler,
-  resumeHandler,
-  showLive,
-  showOverview,
-  showSamples,
-  startHandler,
-  testHandler,
-} from './api/overview.ts';
+import { controlHandler, liftSuspension, listHandlers, showLive, showOverview, showSamples, testHandler } from './api/overview.ts';
 import type { ConsoleContext, ConsoleEnvironment } from './environment.ts';
 import { checkHost, checkOrigin } from './login/check-origin.ts';
 import { authenticate, login, loginByLink, logout, showMe } from './login/login.ts';
 import { sendAsset, showShell } from './pages/pages.ts';
 
-/** All that a console answers. GET stands for HEAD, too. */
+/** The Hono application of a `console` service. It routes by the path as the client sent it. */
+export function createConsoleApp(): Hono<ConsoleEnvironment> {
+  // Hono hands on the second argument of `fetch`.
+  const getPath = (_: Request, options?: { env?: unknown }) => (options as { env: { path: string } }).env.path;
+  const app = new Hono<ConsoleEnvironment>({ getPath });
+  app.use(checkHost);
+  addRoutes(app);
+  app.onError((error, c) => answerFault(c, error));
+  app.notFound((c) => {
+    const allow = allowedMethods(app, c);
+    if (allow === '') return answerFault(c, new ServiceError('not-found', 'There is nothing here.'));
+    return answerFault(c, new ServiceError('method-not-allowed', `${c.env.method} is not supported here.`, { details: { allow } }));
+  });
+  return app;
+}
+
+/** All routes of a console. GET stands for HEAD, too. */
 function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.use('*', checkOrigin);
 
@@ -35,7 +41,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/login/link', loginByLink);
   app.post('/api/logout', logout);
 
-  // For administrators; whatever is no reading, for operators.
+  // For administrators; changes are for operators.
   app.use('/api/*', authenticate);
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);
@@ -55,9 +61,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.get('/api/replays/:id/results', showReplayResults);
 
   app.get('/api/handlers', listHandlers);
-  app.post('/api/handlers/:uuid/start', startHandler);
-  app.post('/api/handlers/:uuid/pause', pauseHandler);
-  app.post('/api/handlers/:uuid/resume', resumeHandler);
+  for (const action of ['start', 'pause', 'resume'] as const) app.post(`/api/handlers/:uuid/${action}`, controlHandler(action));
   app.post('/api/handlers/:uuid/test', testHandler);
   app.post('/api/handlers/:uuid/lift-suspension', liftSuspension);
   for (const name of collectionNames) {
@@ -72,32 +76,16 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/configuration/reload', reloadConfiguration);
 }
 
-/** `GET /api/openapi.json`. Schemas that only it needs are made when somebody asks for it. */
+let document: Record<string, unknown> | undefined;
+
+/** `GET /api/openapi.json`. Its schemas are loaded at the first request. */
 async function showOpenapi(c: ConsoleContext): Promise<Response> {
   const { openapiDocument } = await import('./api/openapi/document.ts');
   document ??= openapiDocument();
   return answerJson(c, document);
 }
 
-let document: Record<string, unknown> | undefined;
-
-/** The Hono application of a `console` service. It routes by the path as the client sent it. */
-export function createConsoleApp(): Hono<ConsoleEnvironment> {
-  // Hono hands on what `fetch` was given.
-  const getPath = (_: Request, options?: { env?: unknown }) => (options as { env: { path: string } }).env.path;
-  const app = new Hono<ConsoleEnvironment>({ getPath });
-  app.use(checkHost);
-  addRoutes(app);
-  app.onError((error, c) => answerFault(c, error));
-  app.notFound((c) => {
-    const allow = allowedMethods(app, c);
-    if (allow === '') return answerFault(c, new ServiceError('not-found', 'There is nothing here.'));
-    return answerFault(c, new ServiceError('method-not-allowed', `${c.env.method} is not supported here.`, { details: { allow } }));
-  });
-  return app;
-}
-
-/** The value of `Allow` for the path of a request: the methods that the table of routes has for it; empty for a path that it does not have. */
+/** The value of `Allow` for the path of a request; empty for a path without a route. */
 function allowedMethods(app: Hono<ConsoleEnvironment>, { env: { path } }: ConsoleContext): string {
   const methods = new Set(app.routes.map(({ method }) => method));
   methods.delete('ALL');

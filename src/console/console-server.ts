@@ -23,31 +23,23 @@ import { LiveFeed } from './live-feed.ts';
 import { Administrators } from './login/administrators.ts';
 import { AdministratorSessions, LoginLinks } from './login/sessions.ts';
 
-/** A client has so long to send its header section, and so long for the whole request, in milliseconds. */
-const headerTimeoutMs = 30_000;
-const requestTimeoutMs = 60_000;
+/** Times for the header section, for the whole request, and without requests, in milliseconds. */
+const timeouts = { headersTimeout: 30_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 };
 
-/** A connection that nothing is asked on is closed after so long, in milliseconds. */
-const keepAliveTimeoutMs = 60_000;
-
-/** A client that was refused has so long to read why, in milliseconds. */
+/** Time for a refused client to read the reply, in milliseconds. */
 const refusedMs = 1000;
 
-/** After a change of the authorities of client certificates connections end after so long, in milliseconds. */
+/** Connections end this time after a change of the authorities of client certificates, in milliseconds. */
 const leaveMs = 1000;
 
-/** What consoles have of the server. */
+/** The parts of the server that consoles use. */
 export type ConsoleDependencies = Pick<ConsoleService, 'sources' | 'samples' | 'attempts' | 'events' | 'clock' | 'log'> & {
   passwords: PasswordVerifier;
 };
 
 /** The listening side of one `console` service, with its sessions; outlives reloads that keep its address. */
 export class ConsoleServer {
-  readonly #dependencies: ConsoleDependencies;
-  readonly #links: LoginLinks;
-  readonly #sessions: AdministratorSessions;
-  readonly #streams: EventStreams;
-  readonly #live: LiveFeed;
+  readonly #passwords: PasswordVerifier;
   #service: ConsoleService;
   readonly #server: Server | HttpsServer;
   readonly #sockets = new Set<Socket>();
@@ -57,30 +49,28 @@ export class ConsoleServer {
 
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(uuid: string, options: ConsoleOptions, dependencies: ConsoleDependencies) {
-    this.#dependencies = dependencies;
-    this.#links = new LoginLinks(dependencies.clock);
-    this.#sessions = new AdministratorSessions(
-      dependencies.clock,
+    const { passwords, ...parts } = dependencies;
+    const { clock, sources, samples } = parts;
+    const sessions = new AdministratorSessions(
+      clock,
       () => this.#lifetimes,
-      (session) => this.#streams.endSession(session),
+      (session) => streams.endSession(session),
     );
-    this.#streams = new EventStreams(dependencies.clock, {
-      onBeat: (session) => this.#sessions.touch(session),
+    const streams = new EventStreams(clock, {
+      onBeat: (session) => sessions.touch(session),
       isInForce: (administrator) => this.#service.administrators.knows(administrator),
     });
-    this.#live = new LiveFeed(() => dependencies.sources.overview(), dependencies.samples, dependencies);
-    this.#service = this.#make(uuid, options);
+    const live = new LiveFeed(() => sources.overview(), samples, parts);
+    this.#passwords = passwords;
+    this.#service = { ...parts, uuid, sessions, streams, live, links: new LoginLinks(clock), ...this.#configure(uuid, options) };
     this.#server = this.#createServer();
-    this.#server.headersTimeout = headerTimeoutMs;
-    this.#server.requestTimeout = requestTimeoutMs;
-    this.#server.keepAliveTimeout = keepAliveTimeoutMs;
     const cut = (_: unknown, __: unknown, socket: Socket) => socket.destroy();
     this.#server.on(
       'clientError',
       catching((error: Error, socket: Socket) => this.#refuseGarbage(error, socket), cut),
     );
     this.#server.on('connection', (socket: Socket) => {
-      // Not by `maxConnections`: node:cluster would hand the connection to this process again, for ever.
+      // With `maxConnections` node:cluster would hand the connection to this process again and again.
       if (this.#sockets.size >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -112,7 +102,6 @@ export class ConsoleServer {
     return `${usesTls(options) ? 'https' : 'http'}://${authority(options.address, this.port)}`;
   }
 
-  /** The port that it listens on. */
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }
@@ -135,50 +124,43 @@ export class ConsoleServer {
   }
 
   /**
-   * Takes over new options; requests under way keep the old ones. Who is no administrator as before any more is logged out.
+   * Takes over new options; requests under way keep the old ones. Administrators that changed or are gone are logged out.
    *
-   * @returns how many sessions and streams ended by that
+   * @returns how many sessions and streams ended
    */
   replace(options: ConsoleOptions): { sessions: number; transfers: number } {
-    const { options: before, clock } = this.#service;
+    const { uuid, options: before, clock, sessions, streams } = this.#service;
     const context = this.#tlsContext && nextTlsContext(before, options, this.#tlsContext, clock.nowMs());
-    this.#service = this.#make(this.#service.uuid, options);
+    this.#service = { ...this.#service, ...this.#configure(uuid, options) };
     if (context) this.#useTls(context);
     this.#tlsWatch?.look(true);
-    // A session that ends would take its streams along, uncounted.
-    const transfers = this.#streams.keepOnly();
-    return { sessions: this.#sessions.keepOnly(this.#service.administrators), transfers };
+    // Streams first: a session that ends also ends its streams, without counting them.
+    const transfers = streams.keepOnly();
+    return { sessions: sessions.keepOnly(this.#service.administrators), transfers };
   }
 
   /** A URL that logs an administrator (by name) in without a password: once, within five minutes. */
   loginLink(administrator: string): string {
-    // What stands in the fragment is sent to nobody, and in no log.
-    return `${this.url}/#token=${this.#links.issue(administrator)}`;
+    // A fragment is not sent, and stands in no log.
+    return `${this.url}/#token=${this.#service.links.issue(administrator)}`;
   }
 
-  /** Ends everything at once: nothing here takes long that matters. */
+  /** Ends all connections at once: requests to a console are short. */
   async close(): Promise<void> {
     this.#tlsWatch?.cancel();
-    this.#sessions.close();
-    this.#streams.close();
+    this.#service.sessions.close();
+    this.#service.streams.close();
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
-  #make(uuid: string, options: ConsoleOptions): ConsoleService {
-    const { passwords, ...dependencies } = this.#dependencies;
+  #configure(uuid: string, options: ConsoleOptions) {
     const { client_forwarded_header: header } = options;
     return {
-      ...dependencies,
-      uuid,
       options,
       component: { uuid, type: options.type, name: options.name || uuid },
-      administrators: new Administrators(options.administrators, passwords),
-      sessions: this.#sessions,
-      links: this.#links,
-      streams: this.#streams,
-      live: this.#live,
+      administrators: new Administrators(options.administrators, this.#passwords),
       proxies: { header, isProxy: header === '' ? () => false : compileAddressRanges(options.trusted_proxies) },
     };
   }
@@ -201,7 +183,7 @@ export class ConsoleServer {
         if (isFaultilyFramed(incoming)) return void this.#refuseGarbage(new Error('Transfer-Encoding in HTTP/1.0'), incoming.socket);
         if (!this.#pending.add(incoming, outgoing, () => answer(incoming, outgoing))) incoming.socket.destroy();
       };
-      const serverOptions = { ...options, maxHeaderSize: headerLimitBytes, noDelay: true, connectionsCheckingInterval: 1000 };
+      const serverOptions = { ...options, ...timeouts, maxHeaderSize: headerLimitBytes, noDelay: true, connectionsCheckingInterval: 1000 };
       if (!usesTls(this.#service.options)) return createHttpServer(serverOptions, onRequest);
       const context = readTlsContext(this.#service.options, this.#service.clock.nowMs());
       this.#tlsContext = context;
@@ -223,15 +205,15 @@ export class ConsoleServer {
     }) as Server;
   }
 
-  // Behind the beginning of a reply the client would take another for its content.
+  // After the beginning of a reply the client would read another reply as its content.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (!socket.writable || systemErrorCode(error) === 'ECONNRESET' || this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(garbageReply(error, 'svc').reply);
-    // Node.js waits for the client's end, however long it takes.
+    // Node.js waits for the client's end without a limit.
     this.#service.clock.after(refusedMs, () => socket.destroy());
   }
 
-  /** Ends a reply that its request's own handling could not: nothing else may end with it. */
+  /** Ends a reply whose handler failed, without harm to others. */
   #cut(reason: unknown, outgoing: ServerResponse): void {
     this.#service.log.error('a request could not be answered', { service: this.#service.uuid, reason });
     outgoing.destroy();
@@ -260,7 +242,7 @@ export class ConsoleServer {
     const isSame = !this.#tlsContext || hasSameAuthorities(this.#tlsContext, context);
     this.#tlsContext = context;
     if (isSame) return;
-    // Those who came with a certificate of an authority that may count no more come again; the reply to a reload is still sent.
+    // Clients have to connect again, as the authority of their certificates may count no more; the reply to a reload is still sent.
     const before = [...this.#sockets];
     this.#service.clock.after(leaveMs, () => {
       for (const socket of before) socket.destroy();

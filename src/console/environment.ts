@@ -15,7 +15,7 @@ import type { Administrator, Administrators } from './login/administrators.ts';
 import type { AdministratorSession, AdministratorSessions, LoginLinks } from './login/sessions.ts';
 import type { ConsoleSources } from './sources.ts';
 
-/** One console: what all its requests share. Replaced as a whole at a reload. */
+/** One console, as its requests share it. Replaced as a whole at a reload. */
 export interface ConsoleService {
   readonly uuid: string;
   readonly options: ConsoleOptions;
@@ -60,22 +60,22 @@ export interface ConsoleEnvironment {
 export type ConsoleContext = Context<ConsoleEnvironment, any>;
 export type ConsoleMiddleware = MiddlewareHandler<ConsoleEnvironment>;
 
-/** Who sends a request that has passed `authenticate`. */
+/** The sender of a request that has passed `authenticate`. */
 export function requireAdministrator({ env: { administrator } }: ConsoleContext): Administrator {
   if (!administrator) throw new Error('This request was not authenticated.');
   return administrator;
 }
 
-/** What events of a request are about. */
+/** The context of the events of a request. */
 export function eventContext({ peer, service, request }: ConsoleExchange): EventContext {
   return { account: peerAccount(peer), component: service.component, request };
 }
 
 /**
- * Records what an administrator has done: event `administratorAction`, on disk when the promise resolves.
+ * Records an action of an administrator: event `administratorAction`, on disk when the promise resolves.
  *
- * @param action a verb and what it is done to, such as `session-end`
- * @param target what it was done to, for people: never a secret
+ * @param action kind of object and verb, such as `session-end`
+ * @param target the object, for people: never a secret
  */
 export async function recordAction(c: ConsoleContext, action: string, target: string): Promise<void> {
   const data = { action, target, administrator: requireAdministrator(c).name };

@@ -4,14 +4,13 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import type { Administrator } from './login/administrators.ts';
 import type { AdministratorSession } from './login/sessions.ts';
 
-/** How often those who listen hear something, so that neither they nor proxies give up, in milliseconds. */
-const beatEveryMs = 15_000;
+/** How often readers hear something, so that neither they nor proxies give up, in milliseconds. */
+const heartbeatMs = 15_000;
 
-/** A reader that has taken nothing for so long, or that so many bytes wait for, is cut off. */
-const longestBehindMs = 30_000;
+/** A reader is cut off when it takes nothing for this time, or when this much waits for it. */
+const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 
-/** Who listens, and where. */
 interface Reader {
   outgoing: ServerResponse;
   administrator: Administrator;
@@ -21,7 +20,7 @@ interface Reader {
 /** One Server-Sent Event (WHATWG HTML, 9.2). */
 interface SentEvent {
   event?: string;
-  /** What the browser sends as `Last-Event-ID` when it comes again; without line breaks. */
+  /** The browser sends it as `Last-Event-ID` when it connects again; without line breaks. */
   id?: string;
   /** Sent as JSON. */
   data: unknown;
@@ -29,37 +28,35 @@ interface SentEvent {
 
 /** An event as it is sent. */
 export function eventText({ event, id, data }: SentEvent): string {
-  const lines = [...(event === undefined ? [] : [`event: ${event}`]), ...(id === undefined ? [] : [`id: ${id}`])];
-  return [...lines, `data: ${JSON.stringify(data)}`, '', ''].join('\n');
+  return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Server-Sent Events to one reader. Whoever sends looks at what `send` returns: nothing is kept for a reader that is behind. */
+/** Server-Sent Events to one reader. Nothing is kept for a reader that is behind: senders heed the result of `send`. */
 export class EventStream {
   /** Aborts when the reader is gone, or may listen no more. */
   readonly signal: AbortSignal;
   readonly reader: Reader;
   readonly #end = new AbortController();
-  readonly #outgoing: ServerResponse;
   readonly #clock: Clock;
   readonly #waiting = new Set<() => void>();
   #behindSinceMs: number | undefined;
 
-  constructor(reader: Reader, clock: Clock, head: Record<string, string>) {
+  constructor(reader: Reader, clock: Clock, headers: Record<string, string>) {
     this.reader = reader;
     this.signal = this.#end.signal;
-    this.#outgoing = reader.outgoing;
     this.#clock = clock;
+    const { outgoing } = reader;
     const cut = () => this.end();
-    this.#outgoing.once('close', catching(cut, cut));
-    this.#outgoing.on(
+    outgoing.once('close', catching(cut, cut));
+    outgoing.on(
       'drain',
       catching(() => this.#caughtUp(), cut),
     );
-    this.#outgoing.writeHead(200, head);
-    this.#outgoing.flushHeaders();
+    outgoing.writeHead(200, headers);
+    outgoing.flushHeaders();
   }
 
-  /** Whether what was sent waits for the reader. */
+  /** Whether sent events wait for the reader. */
   get isBehind(): boolean {
     return this.#behindSinceMs !== undefined;
   }
@@ -69,12 +66,13 @@ export class EventStream {
     return this.write(eventText(event));
   }
 
-  /** Sends events that are written out already. @returns as `send` */
+  /** Sends events as `eventText` makes them. @returns as `send` */
   write(text: string | Buffer): boolean {
+    const { outgoing } = this.reader;
     if (this.signal.aborted) return false;
-    if (this.#outgoing.write(text)) return true;
+    if (outgoing.write(text)) return true;
     this.#behindSinceMs ??= this.#clock.monotonicMs();
-    if (this.#outgoing.writableLength > maxWaitingBytes) this.end();
+    if (outgoing.writableLength > maxWaitingBytes) this.end();
     return false;
   }
 
@@ -84,16 +82,16 @@ export class EventStream {
     return new Promise((resolve) => this.#waiting.add(resolve));
   }
 
-  /** Says that there is nothing to say, or gives up a reader that does not read. */
+  /** Sends an empty comment, or cuts off a reader that does not read. */
   beat(): void {
     if (this.#behindSinceMs === undefined) this.write(':\n\n');
-    else if (this.#clock.monotonicMs() - this.#behindSinceMs > longestBehindMs) this.end();
+    else if (this.#clock.monotonicMs() - this.#behindSinceMs > maxBehindMs) this.end();
   }
 
   end(): void {
     if (this.signal.aborted) return;
     this.#end.abort();
-    this.#outgoing.destroy();
+    this.reader.outgoing.destroy();
     this.#caughtUp();
   }
 
@@ -104,46 +102,46 @@ export class EventStream {
   }
 }
 
-/** What streams ask of their console. */
+/** Who may listen, as streams ask their console. */
 interface Listening {
-  /** Told again and again of the sessions whose pages listen; says whether they are in force. */
+  /** Records that the page of a session listens. @returns whether the session is in force */
   onBeat: (session: AdministratorSession) => boolean;
-  /** Whether somebody is an administrator as at the login. */
+  /** Whether the administrator is the same as at the login. */
   isInForce: (administrator: Administrator) => boolean;
 }
 
-/** The streams of a console that are open. */
+/** The open streams of a console. */
 export class EventStreams {
   readonly #clock: Clock;
   readonly #listening: Listening;
   readonly #open = new Set<EventStream>();
-  #beat: Timer | undefined;
+  #heartbeat: Timer | undefined;
 
   constructor(clock: Clock, listening: Listening) {
     this.#clock = clock;
     this.#listening = listening;
   }
 
-  /** Begins to answer with events. @param headers of every reply @returns a stream that has ended when the reader is gone already */
+  /** Begins to answer with events. @param headers of every reply @returns an ended stream when the reader is gone already */
   open(reader: Reader, headers: Record<string, string>): EventStream {
-    // Proxies such as nginx would keep back what is sent little by little.
+    // Without the last header proxies such as nginx would buffer the events.
     const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     const stream = new EventStream(reader, this.#clock, head);
     this.#open.add(stream);
-    this.#beat ??= this.#clock.every(beatEveryMs, () => this.#beatAll());
+    this.#heartbeat ??= this.#clock.every(heartbeatMs, () => this.#beatAll());
     stream.signal.addEventListener('abort', () => this.#forget(stream), { once: true });
-    // Who left or lost the right while the password was checked, or was logged out while the journal was asked, is not told of again.
+    // The reader may have left, been logged out or lost the right while the request was checked: no later event tells of that.
     const isOver = !this.#listening.isInForce(reader.administrator) || (reader.session && !this.#listening.onBeat(reader.session));
     if (reader.outgoing.destroyed || isOver) stream.end();
     return stream;
   }
 
-  /** Ends those of a session that is over. */
+  /** Ends the streams of a session that is over. */
   endSession(session: AdministratorSession): void {
     for (const stream of [...this.#open]) if (stream.reader.session === session) stream.end();
   }
 
-  /** Ends those of who is not an administrator as before any more. @returns how many */
+  /** Ends the streams of administrators that changed or are gone. @returns how many */
   keepOnly(): number {
     const over = [...this.#open].filter(({ reader }) => !this.#listening.isInForce(reader.administrator));
     for (const stream of over) stream.end();
@@ -157,8 +155,8 @@ export class EventStreams {
   #forget(stream: EventStream): void {
     this.#open.delete(stream);
     if (this.#open.size > 0) return;
-    this.#beat?.cancel();
-    this.#beat = undefined;
+    this.#heartbeat?.cancel();
+    this.#heartbeat = undefined;
   }
 
   // A page that listens is in use: its session goes on.

@@ -8,32 +8,38 @@ import { type EventStream, eventText } from './event-stream.ts';
 export const sampleIntervalS = 10;
 const maxSamples = 360;
 
+/** How often readers are told of changes, in milliseconds. */
+const tellEveryMs = 2000;
+
+interface Dependencies {
+  clock: Clock;
+  log: Log;
+}
+
 /** The last hour in figures, all processes together. */
 export class Samples {
   readonly #figures: () => Promise<Counts & Levels>;
-  readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #ring: Sample[] = [];
+  readonly #dependencies: Dependencies;
+  readonly #samples: Sample[] = [];
   readonly #listeners = new Set<(sample: Sample) => void>();
   readonly #timer: Timer;
   #before: Counts | undefined;
   #isAsking = false;
 
-  /** @param figures what was counted since the start, and how much there is */
-  constructor(figures: () => Promise<Counts & Levels>, { clock, log }: { clock: Clock; log: Log }) {
+  /** @param figures counts since the start, and present levels */
+  constructor(figures: () => Promise<Counts & Levels>, dependencies: Dependencies) {
     this.#figures = figures;
-    this.#clock = clock;
-    this.#log = log;
-    this.#timer = clock.every(sampleIntervalS * 1000, () => void this.#take());
+    this.#dependencies = dependencies;
+    this.#timer = dependencies.clock.every(sampleIntervalS * 1000, () => void this.#take());
     void this.#take();
   }
 
   /** The oldest first. */
   get kept(): readonly Sample[] {
-    return this.#ring;
+    return this.#samples;
   }
 
-  /** Has somebody told of each sample. @returns stops that */
+  /** Calls back with each new sample. @returns stops that */
   listen(onSample: (sample: Sample) => void): () => void {
     this.#listeners.add(onSample);
     return () => void this.#listeners.delete(onSample);
@@ -46,67 +52,57 @@ export class Samples {
   async #take(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
+    const { clock, log } = this.#dependencies;
     try {
-      const now = await this.#figures();
+      const { sessions, connections, memory_bytes, waiting_events, ...counts } = await this.#figures();
+      const time = new Date(clock.nowMs()).toISOString();
       // The first has nothing to be compared with.
-      if (this.#before) this.#add({ time: new Date(this.#clock.nowMs()).toISOString(), ...now, ...difference(now, this.#before) });
-      this.#before = now;
+      if (this.#before) this.#add({ time, sessions, connections, memory_bytes, waiting_events, ...difference(counts, this.#before) });
+      this.#before = counts;
     } catch (error) {
-      this.#log.warn('the console could not take a sample', { reason: error });
+      log.warn('the console could not take a sample', { reason: error });
     } finally {
       this.#isAsking = false;
     }
   }
 
   #add(sample: Sample): void {
-    this.#ring.push(sample);
-    if (this.#ring.length > maxSamples) this.#ring.shift();
+    this.#samples.push(sample);
+    if (this.#samples.length > maxSamples) this.#samples.shift();
     for (const listener of this.#listeners) listener(sample);
   }
 }
 
-// What was counted may go back when a service is gone.
+// Counts go back when a service is gone.
 function difference(now: Counts, before: Counts): Counts {
-  const since = (name: keyof Counts) => Math.max(now[name] - before[name], 0);
-  return {
-    requests: since('requests'),
-    failures: since('failures'),
-    received_bytes: since('received_bytes'),
-    sent_bytes: since('sent_bytes'),
-    events: since('events'),
-    deliveries: since('deliveries'),
-    failed_deliveries: since('failed_deliveries'),
-  };
+  return Object.fromEntries(
+    Object.entries(now).map(([name, count]) => [name, Math.max(count - before[name as keyof Counts], 0)]),
+  ) as Counts;
 }
 
-/** How often those who look are told what changed, in milliseconds. */
-const tellEveryMs = 2000;
-
-/** Tells all who look at the overview what changed. It is asked for once, for all of them, and not at all while nobody looks. */
+/** Tells all readers of the overview what changed. It is asked for once for all of them, and not at all without a reader. */
 export class LiveFeed {
   readonly #overview: () => Promise<Overview>;
   readonly #samples: Samples;
-  readonly #clock: Clock;
-  readonly #log: Log;
-  /** What each has been told last. */
+  readonly #dependencies: Dependencies;
+  /** The text that each reader was told last. */
   readonly #told = new Map<EventStream, string>();
   #timer: Timer | undefined;
   #stopSamples: (() => void) | undefined;
   #isAsking = false;
-  /** The overview as it was last, written out once for all of them; empty before the first. */
+  /** The last overview, serialised once for all readers; empty before the first. */
   #latest = '';
 
-  constructor(overview: () => Promise<Overview>, samples: Samples, { clock, log }: { clock: Clock; log: Log }) {
+  constructor(overview: () => Promise<Overview>, samples: Samples, dependencies: Dependencies) {
     this.#overview = overview;
     this.#samples = samples;
-    this.#clock = clock;
-    this.#log = log;
+    this.#dependencies = dependencies;
   }
 
-  /** Has a reader told of the overview at once and whenever it changes, and of each sample. */
+  /** Tells a reader of the overview at once and whenever it changes, and of each sample. */
   add(stream: EventStream): void {
     this.#told.set(stream, '');
-    this.#timer ??= this.#clock.every(tellEveryMs, () => void this.#tell());
+    this.#timer ??= this.#dependencies.clock.every(tellEveryMs, () => void this.#tell());
     this.#stopSamples ??= this.#samples.listen((sample) => this.#tellSample(sample));
     stream.signal.addEventListener('abort', () => this.#remove(stream), { once: true });
     void this.#tell();
@@ -127,13 +123,13 @@ export class LiveFeed {
     try {
       this.#latest = eventText({ event: 'overview', data: await this.#overview() });
     } catch (error) {
-      this.#log.warn('the console could not look at the server', { reason: error });
+      this.#dependencies.log.warn('the console could not look at the server', { reason: error });
     } finally {
       this.#isAsking = false;
     }
     const text = this.#latest;
     for (const [stream, told] of this.#told) {
-      // Who is behind gets what is true by then, not what was true in between.
+      // A reader that is behind gets the state of that time, not the states in between.
       if (told === text || stream.isBehind) continue;
       this.#told.set(stream, text);
       stream.write(text);

@@ -7,13 +7,13 @@ import { GatheredBytes } from '../lib/gathered-bytes.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import type { ConsoleContext } from './environment.ts';
 
-/** Largest body of a question, in bytes: a certificate with room to spare. */
+/** Largest body that a schema describes, in bytes: a certificate with room to spare. */
 const questionLimitBytes = 64 * 1024;
 
 /**
- * Reads a request that a schema describes.
+ * Reads a body that a schema describes.
  *
- * @throws as `readJsonObject`; ServiceError `bad-request` naming the member at fault: its value, which may be a secret, is never told
+ * @throws as `readJsonObject`; ServiceError `bad-request` with the name of the member at fault, and never with its value, which may be a secret
  */
 export async function readRequest<T>(c: ConsoleContext, schema: z.ZodType<T>): Promise<T> {
   const { data, error } = schema.safeParse(await readJsonObject(c, questionLimitBytes));
@@ -33,7 +33,7 @@ const bodyLimitBytes = 1024 * 1024;
  * @throws ServiceError `media-type-unsupported`, `bad-request` when it is no JSON object, `too-large`, `client-gone`
  */
 export async function readJsonObject({ env: { incoming } }: ConsoleContext, limitBytes = bodyLimitBytes): Promise<Record<string, unknown>> {
-  // Forms of other origins can send any other type without being asked first (Fetch, CORS-safelisted request-header).
+  // Forms of other origins can send other types without a preflight request (Fetch, CORS-safelisted request-header).
   if (!/^application\/json(?:\s*;|$)/i.test(incoming.headers['content-type'] ?? ''))
     throw new ServiceError('media-type-unsupported', 'The body must be application/json.');
   const bytes = await readBody(incoming, limitBytes);
@@ -41,7 +41,7 @@ export async function readJsonObject({ env: { incoming } }: ConsoleContext, limi
   try {
     value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    // What the parser says shows a part of the text, which may be a password, and logs have causes, too.
+    // Without the cause: the parser quotes the text, which may be a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
   if (!isObject(value)) throw new ServiceError('bad-request', 'The request body must be a JSON object.');

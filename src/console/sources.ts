@@ -11,10 +11,7 @@ import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
 
-/**
- * What a console shows and does, one member a subject; implemented in `server/`, where the parts are that it is asked of. All figures
- * are those of the whole installation.
- */
+/** All that a console shows and does, implemented in `server/`. All figures are those of the whole installation. */
 export interface ConsoleSources {
   /** The journal, of all nodes. */
   journal(): EventLog;
@@ -22,16 +19,16 @@ export interface ConsoleSources {
   /** For the charts. */
   figures(): Promise<Counts & Levels>;
   readonly deliveries: DeliverySources;
-  /** What operators list and remove. */
+  /** Sessions, locks, bans and uploads, which operators list and remove. */
   readonly collections: Collections;
   readonly configuration: ConfigurationSource;
 }
 
-/** Deliveries, what is sent again, and event handlers. */
+/** Deliveries, replays and event handlers. */
 export interface DeliverySources {
   readonly records: DeliveryRecords;
   readonly replays: ReplaySource;
-  /** What a delivery that is opened is read together with. */
+  /** All that is read to show one delivery. */
   shown(): ShownDependencies;
   handlers(): Promise<HandlerList>;
   control(): Pick<Deliveries, 'start' | 'pause' | 'resume' | 'suspendedUrls' | 'liftSuspension'>;
@@ -39,12 +36,12 @@ export interface DeliverySources {
   sendTest(handler: string, by: string): Promise<DeliveryRecord>;
 }
 
-/** Replays, whichever node makes them. */
+/** The replays of all nodes. */
 export interface ReplaySource {
   /**
-   * Has this node make one.
+   * Starts a replay on this node.
    *
-   * @param by who wants it
+   * @param by name of the administrator
    * @returns its ID
    * @throws ServiceError `too-many-requests` when too many wait, `bad-request` and `unavailable` as `ReplayJob`
    */
@@ -53,19 +50,19 @@ export interface ReplaySource {
   list(): Promise<ReplayList>;
   /** @throws ServiceError `not-found`, `unavailable` when its node cannot be asked */
   find(id: string): Promise<ReplayView>;
-  /** What came of each request so far, NDJSON. @throws as `find` */
+  /** The results so far, NDJSON. @throws as `find` */
   results(id: string): Promise<string>;
-  /** Ends one that has not ended. @throws as `find` */
+  /** Ends a replay that runs or waits. @throws as `find` */
   cancel(id: string): Promise<void>;
 }
 
 /** The configuration in force, and its file. */
 export interface ConfigurationSource {
-  /** Where its file is; undefined without one. */
+  /** Undefined without a file, as is `checked`. */
   path(): string | undefined;
   running(): LoadedConfig;
-  /** What is wrong with the file as it stands now; undefined without one. @throws ServiceError `bad-request` when it cannot be read */
+  /** Checks the file on disk. @throws ServiceError `bad-request` when it cannot be read */
   checked(): Checked | undefined;
-  /** Has all nodes take over the file as it stands now, or refuse it. */
+  /** Reloads the file on all nodes; each takes it over or refuses it. */
   reload(): Promise<ReloadOfAll>;
 }

@@ -38,15 +38,15 @@ function cleanText(text: string, secrets: readonly string[]): string {
   return cleaned;
 }
 
-/** Tests at once, of all administrators together. */
+/** Concurrent tests of all administrators together. */
 export const testsAtOnce = 4;
 
-/** Longest time for one test, whatever the methods' own limits are, in seconds. */
+/** Longest time of a test, within the limits of the methods, in seconds. */
 export const longestTestS = 30;
 
 const text = z.string().max(32_768);
 
-/** Who comes with what; names are those of `svc auth-test`. */
+/** Credentials and their client; names are those of `svc auth-test`. */
 export const authTestRequest = z.strictObject({
   username: text.optional().describe('Name of the account; that of a certificate where it is left out.'),
   password: text.optional(),
@@ -60,10 +60,7 @@ type AuthTestRequest = z.infer<typeof authTestRequest>;
 
 const turns = new FairQueue({ concurrency: testsAtOnce, maxWaitingPerParty: 4, maxWaiting: 16 });
 
-/**
- * `POST /api/auth-test`: asks the methods of the configuration in force about credentials, which are kept nowhere. Event `administratorAction` with the account's
- * name alone.
- */
+/** `POST /api/auth-test`: asks the methods in force about credentials, which are kept nowhere; event `administratorAction` with the account's name alone. */
 export async function testLogin(c: ConsoleContext): Promise<Response> {
   const asked = await readRequest(c, authTestRequest);
   const presented = presentedBy(asked);
@@ -82,7 +79,7 @@ export async function testLogin(c: ConsoleContext): Promise<Response> {
   }
 }
 
-/** Gives a test up that takes too long, or that nobody waits for any more. */
+/** Aborts a test that takes too long, or whose client is gone. */
 async function withinTime<T>({ env }: ConsoleContext, test: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController();
   const giveUp = () => late.abort(new ServiceError('unavailable', `The authentication methods did not answer within ${longestTestS} s.`));

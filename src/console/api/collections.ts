@@ -1,21 +1,13 @@
-import {
-  type Collection,
-  type CollectionName,
-  type Item,
-  parseSelection,
-  removeSelected,
-  type Selection,
-  selectedItems,
-} from '../../control/collection.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { type CollectionName, type Item, parseSelection, removeSelected, selectedItems } from '../../control/collection.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction } from '../environment.ts';
+import { Parameters } from './parameters.ts';
 
-/** So many things are listed where the request does not say how many. */
+/** Limits of a list: without `limit`, and the highest. */
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
 
-/** What is done to the things of a kind when they are removed, as event `administratorAction` names it. */
+/** Removals as event `administratorAction` names them. */
 const removals: Readonly<Record<CollectionName, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',
@@ -25,46 +17,37 @@ const removals: Readonly<Record<CollectionName, string>> = {
 
 export const collectionNames = Object.keys(removals) as CollectionName[];
 
-/** IDs that one event names at most. */
-const idsOfEvent = 20;
+/** IDs that one event names. */
+const maxIdsOfEvent = 20;
 
-/** `GET /api/sessions` and the like. */
+/** `GET /api/sessions`, `/api/locks`, `/api/bans` and `/api/uploads`. */
 export function listItems(name: CollectionName): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
-    const { selection, limit } = askedItems(c);
-    const items = await selectedItems(collectionOf(c, name), selection);
+    const query = new URLSearchParams(c.env.query);
+    query.delete('limit');
+    const selection = parseSelection(query);
+    const limit = new Parameters({ limit: c.env.query.get('limit') ?? undefined }, ['limit']).number('limit', {
+      usual: usualLimit,
+      max: highestLimit,
+    });
+    const items = await selectedItems(c.env.service.sources.collections[name], selection);
     return answerJson(c, { items: items.slice(0, limit).map(({ shown }) => shown), total: items.length });
   };
 }
 
-/** `DELETE /api/sessions` and the like: what is named by the query, or everything with `all=1`. Event `administratorAction`. */
+/** `DELETE` likewise: the items that the query names, or all with `all=1`. Event `administratorAction`. */
 export function removeItems(name: CollectionName): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
-    const items = await removeSelected(collectionOf(c, name), parseSelection(c.env.query));
-    if (items.length > 0) await recordAction(c, removals[name], namesOf(items));
+    const items = await removeSelected(c.env.service.sources.collections[name], parseSelection(c.env.query));
+    if (items.length > 0) await recordAction(c, removals[name], describeItems(items));
     return answerJson(c, { removed: items.length });
   };
 }
 
-function collectionOf({ env: { service } }: ConsoleContext, name: CollectionName): Collection {
-  return service.sources.collections[name];
-}
-
-/** @throws ServiceError `bad-request` */
-function askedItems({ env }: ConsoleContext): { selection: Selection; limit: number } {
-  const query = new URLSearchParams(env.query);
-  const text = query.get('limit');
-  query.delete('limit');
-  const limit = text === null ? usualLimit : /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > highestLimit) throw new ServiceError('bad-request', `"limit" must be a number from 1 to ${highestLimit}.`);
-  return { selection: parseSelection(query), limit };
-}
-
-/** Who or what was removed, for people. */
-function namesOf(items: readonly Item[]): string {
-  const names = items.slice(0, idsOfEvent).map(({ shown: { id, account, address, path } }) => {
+function describeItems(items: readonly Item[]): string {
+  const names = items.slice(0, maxIdsOfEvent).map(({ shown: { id, account, address, path } }) => {
     const about = [account, path, address === id ? undefined : address].filter((part) => part !== undefined && part !== '');
     return about.length > 0 ? `${id} (${about.join(', ')})` : id;
   });
-  return items.length > idsOfEvent ? `${names.join('; ')}; and ${items.length - idsOfEvent} more` : names.join('; ');
+  return items.length > maxIdsOfEvent ? `${names.join('; ')}; and ${items.length - maxIdsOfEvent} more` : names.join('; ');
 }

@@ -9,7 +9,7 @@ export function showConfiguration(c: ConsoleContext): Response {
   return answerJson(c, { file: configuration.path() ?? null, configuration: maskedConfig(configuration.running()) });
 }
 
-/** `GET /api/configuration/findings`: what `svc validate` says of the file as it stands now. Without a file nothing is wrong with it. */
+/** `GET /api/configuration/findings`: the report of `svc validate` about the file on disk; nothing without a file. */
 export function showFindings(c: ConsoleContext): Response {
   const checked = c.env.service.sources.configuration.checked();
   return answerJson(c, checked ? toValidation(checked) : { valid: true, file: null, findings: [] });
@@ -19,14 +19,15 @@ export function showFindings(c: ConsoleContext): Response {
 export function showChanges(c: ConsoleContext): Response {
   const { configuration } = c.env.service.sources;
   const checked = configuration.checked();
-  if (!checked)
-    return answerJson(c, { would_reload: false, reason: 'There is no configuration file to reload.', changes: [], findings: [] });
-  const { loaded, findings } = checked;
-  const errors = findings.filter(({ severity }) => severity === 'error');
-  if (!loaded) return answerJson(c, { would_reload: false, reason: 'The file has errors.', changes: [], findings: errors });
+  const findings = (checked?.findings ?? []).filter(({ severity }) => severity === 'error');
+  const loaded = checked?.loaded;
+  if (!loaded) {
+    const reason = checked ? 'The file has errors.' : 'There is no configuration file to reload.';
+    return answerJson(c, { would_reload: false, reason, changes: [], findings });
+  }
   const running = configuration.running();
   const reason = needsRestart(changesBetween(running.config, loaded.config)) ?? null;
-  return answerJson(c, { would_reload: reason === null, reason, changes: maskedChanges(running, loaded), findings: errors });
+  return answerJson(c, { would_reload: reason === null, reason, changes: maskedChanges(running, loaded), findings });
 }
 
 /** `POST /api/configuration/reload`: as `svc reload`, at all nodes. Event `administratorAction`. */

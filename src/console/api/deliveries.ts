@@ -5,70 +5,14 @@ import { deliveryOutcome } from '../../webhooks/records/delivery-record-schema.t
 import { findDelivery, type NamedDelivery, newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
 import type { ReplaySelection } from '../../webhooks/replay/selected-events.ts';
 import { shownSending } from '../../webhooks/replay/shown-delivery.ts';
-import { answerJson, answerNothing, replyHeaders } from '../answer.ts';
+import { answerJson, answerNothing, answerText } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart, readEventSelection, selectionNames } from './parameters.ts';
+import type { DeliveryView } from './schemas/deliveries.ts';
 
-/** Most IDs and UUIDs of one request. */
+/** IDs and UUIDs of one request. */
 const maxNamed = 10_000;
-
-/** `POST /api/replays`: sends again, to the handlers of the configuration at their own URLs. */
-export async function startReplay(c: ConsoleContext): Promise<Response> {
-  const { deliveries } = c.env.service.sources;
-  const body = await readJsonObject(c);
-  const parameters = new Parameters(body, ['deliveries', 'events', 'filter', 'failed', 'force', 'handlers', 'dry_run']);
-  const ids = parameters.texts('deliveries', maxNamed) ?? [];
-  const uuids = parameters.texts('events', maxNamed) ?? [];
-  const isFailed = parameters.flag('failed');
-  const filter = filterOf(body.filter);
-  const ways = [ids.length > 0, uuids.length > 0 || filter !== undefined || isFailed].filter(Boolean);
-  if (ways.length !== 1)
-    throw new ServiceError('bad-request', 'Say what is to be sent: either "deliveries", or "events", "filter" or "failed".');
-  const request = {
-    deliveries: ids,
-    selection: { id: [], ...filter, uuid: uuids, failed: isFailed, force: parameters.flag('force') },
-    handlers: parameters.texts('handlers', 1000) ?? [],
-    isDryRun: parameters.flag('dry_run'),
-  };
-  const id = await deliveries.replays.start(request, requireAdministrator(c).name);
-  if (!request.isDryRun) await recordAction(c, 'replay', id);
-  return answerJson(c, { id }, { status: 202, headers: { location: `/api/replays/${id}` } });
-}
-
-/** `GET /api/replays`: those of all nodes, the newest first. */
-export async function listReplays(c: ConsoleContext): Promise<Response> {
-  return answerJson(c, await c.env.service.sources.deliveries.replays.list());
-}
-
-/** `GET /api/replays/{id}`: how far one is. */
-export async function showReplay(c: ConsoleContext): Promise<Response> {
-  return answerJson(c, await c.env.service.sources.deliveries.replays.find(pathPart(c, 'id')));
-}
-
-/** `GET /api/replays/{id}/results`: a line for each request so far. */
-export async function showReplayResults(c: ConsoleContext): Promise<Response> {
-  const body = await c.env.service.sources.deliveries.replays.results(pathPart(c, 'id'));
-  const length = String(Buffer.byteLength(body));
-  return new Response(body, { headers: { ...replyHeaders(c), 'content-type': 'application/x-ndjson', 'content-length': length } });
-}
-
-/** `DELETE /api/replays/{id}`: cancels one that has not ended. */
-export async function cancelReplay(c: ConsoleContext): Promise<Response> {
-  const id = pathPart(c, 'id');
-  await c.env.service.sources.deliveries.replays.cancel(id);
-  await recordAction(c, 'replay-cancel', id);
-  return answerNothing(c);
-}
-
-function filterOf(value: unknown): ReplaySelection | undefined {
-  if (value === undefined) return undefined;
-  if (!isObject(value)) throw new ServiceError('bad-request', '"filter" must be an object.');
-  return readEventSelection(new Parameters(value, selectionNames));
-}
-
-const maxPerPage = 500;
-const usualOfPage = 50;
 
 /** `GET /api/deliveries`: the newest first. */
 export async function listDeliveries(c: ConsoleContext): Promise<Response> {
@@ -84,31 +28,73 @@ export async function listDeliveries(c: ConsoleContext): Promise<Response> {
     eventId: parameters.text('event_id'),
     eventUuid: parameters.text('event_uuid'),
   };
-  const limit = parameters.number('limit', { usual: usualOfPage, most: maxPerPage });
+  const limit = parameters.number('limit', { usual: 50, max: 500 });
   const page = await newestDeliveries(service.sources.deliveries.records, filter, { limit, cursor: parameters.text('cursor') });
   if (!page) throw new ServiceError('bad-request', '"cursor" must be what "next" of a page before says.');
   return answerJson(c, { deliveries: page.deliveries.map(shownDelivery), next: page.next ?? null });
 }
 
-/** `GET /api/deliveries/{id}`: all that is known of one. */
+/** `GET /api/deliveries/{id}`. */
 export async function showDelivery(c: ConsoleContext): Promise<Response> {
   const { deliveries } = c.env.service.sources;
   const delivery = await findDelivery(deliveries.records, pathPart(c, 'id'));
   if (!delivery) throw new ServiceError('not-found', 'There is no such delivery, or it is not kept any more.');
-  const sending = await shownSending(delivery, deliveries.shown());
-  return answerJson(c, { ...shownDelivery(delivery), request: sending, reply: delivery.record.reply ?? null });
+  const request = await shownSending(delivery, deliveries.shown());
+  return answerJson(c, { ...shownDelivery(delivery), request, reply: delivery.record.reply ?? null });
 }
 
 /** A delivery as lists show it. */
-export function shownDelivery({ id, record: { time, handler, outcome, events, attempts, details, source } }: NamedDelivery) {
-  return {
-    id,
-    time,
-    handler,
-    outcome,
-    events: events.map(({ id: eventId, uuid }) => ({ id: eventId, uuid })),
-    attempts,
-    details: details ?? '',
-    source: source ?? 'service',
-  };
+export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
+  const { time, handler, outcome, attempts, details = '', source = 'service' } = record;
+  const events = record.events.map((event) => ({ id: event.id, uuid: event.uuid }));
+  return { id, time, handler, outcome, events, attempts, details, source };
+}
+
+/** `POST /api/replays`: sends again, to the handlers of the configuration at their own URLs. */
+export async function startReplay(c: ConsoleContext): Promise<Response> {
+  const { replays } = c.env.service.sources.deliveries;
+  const body = await readJsonObject(c);
+  const parameters = new Parameters(body, ['deliveries', 'events', 'filter', 'failed', 'force', 'handlers', 'dry_run']);
+  const deliveries = parameters.texts('deliveries', maxNamed) ?? [];
+  const uuid = parameters.texts('events', maxNamed) ?? [];
+  const failed = parameters.flag('failed');
+  const filter = readFilter(body.filter);
+  if (deliveries.length > 0 === (uuid.length > 0 || filter !== undefined || failed))
+    throw new ServiceError('bad-request', 'Say what is to be sent: either "deliveries", or "events", "filter" or "failed".');
+  const selection = { id: [], ...filter, uuid, failed, force: parameters.flag('force') };
+  const isDryRun = parameters.flag('dry_run');
+  const request = { deliveries, selection, handlers: parameters.texts('handlers', 1000) ?? [], isDryRun };
+  const id = await replays.start(request, requireAdministrator(c).name);
+  if (!isDryRun) await recordAction(c, 'replay', id);
+  return answerJson(c, { id }, { status: 202, headers: { location: `/api/replays/${id}` } });
+}
+
+function readFilter(value: unknown): ReplaySelection | undefined {
+  if (value === undefined) return undefined;
+  if (!isObject(value)) throw new ServiceError('bad-request', '"filter" must be an object.');
+  return readEventSelection(new Parameters(value, selectionNames));
+}
+
+/** `GET /api/replays`: those of all nodes, the newest first. */
+export async function listReplays(c: ConsoleContext): Promise<Response> {
+  return answerJson(c, await c.env.service.sources.deliveries.replays.list());
+}
+
+/** `GET /api/replays/{id}`: the progress of a replay. */
+export async function showReplay(c: ConsoleContext): Promise<Response> {
+  return answerJson(c, await c.env.service.sources.deliveries.replays.find(pathPart(c, 'id')));
+}
+
+/** `GET /api/replays/{id}/results`: a line for each request so far. */
+export async function showReplayResults(c: ConsoleContext): Promise<Response> {
+  const results = await c.env.service.sources.deliveries.replays.results(pathPart(c, 'id'));
+  return answerText(c, results, { headers: { 'content-type': 'application/x-ndjson' } });
+}
+
+/** `DELETE /api/replays/{id}`: cancels a replay that has not ended. */
+export async function cancelReplay(c: ConsoleContext): Promise<Response> {
+  const id = pathPart(c, 'id');
+  await c.env.service.sources.deliveries.replays.cancel(id);
+  await recordAction(c, 'replay-cancel', id);
+  return answerNothing(c);
 }

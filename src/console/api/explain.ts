@@ -7,7 +7,7 @@ import { readRequest } from '../request-body.ts';
 
 const text = z.string().max(10_000);
 
-/** What is asked; names are those of `svc explain`. */
+/** A question; names are those of `svc explain`. */
 export const explainRequest = z.strictObject({
   user: text.describe('Name of the account.'),
   group: text.optional().describe('Group of an account that only the callout knows.'),
@@ -18,7 +18,7 @@ export const explainRequest = z.strictObject({
   credentials: z.array(z.enum(credentialKinds)).min(1).max(2).optional().describe('Of a login: what the client presents, in this order.'),
 });
 
-/** `POST /api/explain`: what the configuration in force makes of a request. Nothing is changed and nobody else is asked. */
+/** `POST /api/explain`: how the configuration in force decides about a request, without changing or asking anything else. */
 export async function explainDecision(c: ConsoleContext): Promise<Response> {
   const question = checkQuestion(await readRequest(c, explainRequest));
   const { config } = c.env.service.sources.configuration.running();

@@ -6,48 +6,6 @@ import { sampleIntervalS } from '../live-feed.ts';
 import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
-/** `GET /api/handlers`. */
-export async function listHandlers(c: ConsoleContext): Promise<Response> {
-  return answerJson(c, await c.env.service.sources.deliveries.handlers());
-}
-
-/** `POST /api/handlers/{uuid}/start`: lets one that stopped go on where it stands. */
-export const startHandler = (c: ConsoleContext) => act(c, 'start');
-
-/** `POST /api/handlers/{uuid}/pause`: its position stays, over restarts and reloads. */
-export const pauseHandler = (c: ConsoleContext) => act(c, 'pause');
-
-/** `POST /api/handlers/{uuid}/resume`. */
-export const resumeHandler = (c: ConsoleContext) => act(c, 'resume');
-
-async function act(c: ConsoleContext, action: 'start' | 'pause' | 'resume'): Promise<Response> {
-  const uuid = pathPart(c, 'uuid');
-  await c.env.service.sources.deliveries.control()[action](uuid, requireAdministrator(c).name);
-  await recordAction(c, `handler-${action}`, uuid);
-  return answerNothing(c);
-}
-
-/** `POST /api/handlers/{uuid}/test`: sends event `testEventSent` to it at once, and tells what came of it. */
-export async function testHandler(c: ConsoleContext): Promise<Response> {
-  const uuid = pathPart(c, 'uuid');
-  await recordAction(c, 'handler-test', uuid);
-  const { outcome, details, attempts, events } = await c.env.service.sources.deliveries.sendTest(uuid, requireAdministrator(c).name);
-  return answerJson(c, { outcome, details: details ?? '', attempts, event_uuid: events[0]?.uuid ?? '' });
-}
-
-/** `POST /api/handlers/{uuid}/lift-suspension`: lets a URL of it be asked again at once. */
-export async function liftSuspension(c: ConsoleContext): Promise<Response> {
-  const uuid = pathPart(c, 'uuid');
-  const url = new Parameters(await readJsonObject(c), ['url']).text('url');
-  const control = c.env.service.sources.deliveries.control();
-  // A URL is named as it is shown: without what may be a secret.
-  const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
-  if (meant.length === 0) throw new ServiceError('not-found', 'No such URL of this event handler is suspended.');
-  for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);
-  await recordAction(c, 'handler-lift-suspension', `${uuid} ${url}`);
-  return answerNothing(c);
-}
-
 /** `GET /api/overview`. */
 export async function showOverview(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.overview());
@@ -61,4 +19,40 @@ export function showSamples(c: ConsoleContext): Response {
 /** `GET /api/live`: the overview whenever it changes, and each sample. */
 export function showLive(c: ConsoleContext): Response {
   return answerEvents(c, (stream) => c.env.service.live.add(stream));
+}
+
+/** `GET /api/handlers`. */
+export async function listHandlers(c: ConsoleContext): Promise<Response> {
+  return answerJson(c, await c.env.service.sources.deliveries.handlers());
+}
+
+/** `POST /api/handlers/{uuid}/start`, `…/pause` and `…/resume`. */
+export function controlHandler(action: 'start' | 'pause' | 'resume'): (c: ConsoleContext) => Promise<Response> {
+  return async (c) => {
+    const uuid = pathPart(c, 'uuid');
+    await c.env.service.sources.deliveries.control()[action](uuid, requireAdministrator(c).name);
+    await recordAction(c, `handler-${action}`, uuid);
+    return answerNothing(c);
+  };
+}
+
+/** `POST /api/handlers/{uuid}/test`: sends event `testEventSent` to the handler at once, and answers with the outcome. */
+export async function testHandler(c: ConsoleContext): Promise<Response> {
+  const uuid = pathPart(c, 'uuid');
+  await recordAction(c, 'handler-test', uuid);
+  const { outcome, details, attempts, events } = await c.env.service.sources.deliveries.sendTest(uuid, requireAdministrator(c).name);
+  return answerJson(c, { outcome, details: details ?? '', attempts, event_uuid: events[0]?.uuid ?? '' });
+}
+
+/** `POST /api/handlers/{uuid}/lift-suspension`: lets a suspended URL be asked again at once. */
+export async function liftSuspension(c: ConsoleContext): Promise<Response> {
+  const uuid = pathPart(c, 'uuid');
+  const url = new Parameters(await readJsonObject(c), ['url']).text('url');
+  const control = c.env.service.sources.deliveries.control();
+  // Clients know URLs without their secrets.
+  const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
+  if (meant.length === 0) throw new ServiceError('not-found', 'No such URL of this event handler is suspended.');
+  for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);
+  await recordAction(c, 'handler-lift-suspension', `${uuid} ${url}`);
+  return answerNothing(c);
 }

@@ -8,17 +8,16 @@ import type { ConsoleContext } from '../environment.ts';
 /** The members of a filter of events. */
 export const selectionNames = ['since', 'until', 'id', 'group', 'account', 'path', 'address', 'request_id', 'text'];
 
-/** Most items of one member. */
-const maxItems = 1000;
+const maxItemsPerMember = 1000;
 
 /** Reads a filter of events. @throws ServiceError `bad-request` */
 export function readEventSelection(parameters: Parameters): EventSelection {
   const [since, until] = [parameters.timeMs('since'), parameters.timeMs('until')];
-  const id = (parameters.codes('id', maxItems) ?? []).map((item) => {
-    if (!/^\d{1,6}$/.test(item)) throw new ServiceError('bad-request', `"id" must be IDs of events, such as ${eventIds.fileUploaded}.`);
+  const id = (parameters.codes('id', maxItemsPerMember) ?? []).map((item) => {
+    if (!/^\d{1,6}$/.test(item)) throw badRequest(`"id" must be IDs of events, such as ${eventIds.fileUploaded}.`);
     return Number(item);
   });
-  const list = (name: string) => parameters.texts(name, maxItems) ?? [];
+  const list = (name: string) => parameters.texts(name, maxItemsPerMember) ?? [];
   const text = parameters.text('text');
   return {
     id,
@@ -34,7 +33,7 @@ export function readEventSelection(parameters: Parameters): EventSelection {
   };
 }
 
-/** Reads what a request says, and refuses what it should not say: a name that is mistyped must not widen what is done. */
+/** Reads the members of a request. An unknown name is refused: a mistyped one must not widen what a request does. */
 export class Parameters {
   readonly #values: Readonly<Record<string, unknown>>;
 
@@ -42,10 +41,10 @@ export class Parameters {
   constructor(values: Readonly<Record<string, unknown>>, known: readonly string[]) {
     this.#values = values;
     for (const name of Object.keys(values))
-      if (!known.includes(name)) throw new ServiceError('bad-request', `"${name}" is not known here; known: ${known.join(', ')}.`);
+      if (!known.includes(name)) throw badRequest(`"${name}" is not known here; known: ${known.join(', ')}.`);
   }
 
-  /** Those of a query. A name that stands there several times has a list. */
+  /** The parameters of a query; a repeated name has a list. */
   static fromQuery(query: URLSearchParams, known: readonly string[]): Parameters {
     return new Parameters(Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)])), known);
   }
@@ -54,46 +53,42 @@ export class Parameters {
     const value = this.#values[name];
     const [first, ...others] = Array.isArray(value) ? value : [value];
     if (first === undefined) return undefined;
-    if (typeof first !== 'string' || others.length > 0) throw new ServiceError('bad-request', `"${name}" must be one text.`);
+    if (typeof first !== 'string' || others.length > 0) throw badRequest(`"${name}" must be one text.`);
     return first;
   }
 
-  /**
-   * Texts as they are: what people name, such as accounts and paths, may have commas.
-   *
-   * @returns undefined when there are none. @throws ServiceError `bad-request` for more than `most`
-   */
-  texts(name: string, most: number): string[] | undefined {
-    return this.#items(name, most, (text) => [text]);
+  /** Texts that may have commas, such as names and paths. @returns undefined without any @throws ServiceError `bad-request` for more than `max` */
+  texts(name: string, max: number): string[] | undefined {
+    return this.#items(name, max, (text) => [text]);
   }
 
-  /** Texts without commas, which may also stand in one text with commas between them. @returns and throws as `texts` */
-  codes(name: string, most: number): string[] | undefined {
-    return this.#items(name, most, (text) => text.split(',').map((code) => code.trim()));
+  /** Texts without commas, which may also be one comma-separated text. @returns and throws as `texts` */
+  codes(name: string, max: number): string[] | undefined {
+    return this.#items(name, max, (text) => text.split(',').map((code) => code.trim()));
   }
 
-  #items(name: string, most: number, itemsOf: (text: string) => string[]): string[] | undefined {
+  #items(name: string, max: number, split: (text: string) => string[]): string[] | undefined {
     const value = this.#values[name];
     if (value === undefined) return undefined;
     const items = (Array.isArray(value) ? value : [value]).flatMap((item) => {
-      if (typeof item !== 'string') throw new ServiceError('bad-request', `"${name}" must be a list of texts.`);
-      return itemsOf(item);
+      if (typeof item !== 'string') throw badRequest(`"${name}" must be a list of texts.`);
+      return split(item);
     });
-    if (items.length > most) throw new ServiceError('bad-request', `"${name}" has more than ${most} items.`);
+    if (items.length > max) throw badRequest(`"${name}" has more than ${max} items.`);
     return items.filter((item) => item !== '');
   }
 
   oneOf<T extends string>(name: string, known: readonly T[]): T[] | undefined {
     return this.codes(name, known.length)?.map((text) => {
       const item = known.find((candidate) => candidate === text);
-      if (item === undefined) throw new ServiceError('bad-request', `"${name}" must be of ${known.join(', ')}.`);
+      if (item === undefined) throw badRequest(`"${name}" must be of ${known.join(', ')}.`);
       return item;
     });
   }
 
   flag(name: string): boolean {
     const value = this.#values[name] ?? false;
-    if (typeof value !== 'boolean') throw new ServiceError('bad-request', `"${name}" must be true or false.`);
+    if (typeof value !== 'boolean') throw badRequest(`"${name}" must be true or false.`);
     return value;
   }
 
@@ -102,26 +97,30 @@ export class Parameters {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const timeMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
-    if (Number.isNaN(timeMs)) throw new ServiceError('bad-request', `"${name}" must be a time such as 2026-01-31T12:00:00Z.`);
+    if (Number.isNaN(timeMs)) throw badRequest(`"${name}" must be a time such as 2026-01-31T12:00:00Z.`);
     return timeMs;
   }
 
-  /** A place of a journal. */
-  place(name: string): LogPosition | undefined {
+  /** A position in a journal. */
+  position(name: string): LogPosition | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
-    const place = parsePosition(text);
-    if (!place) throw new ServiceError('bad-request', `"${name}" must be a place of the journal as replies have it.`);
-    return place;
+    const position = parsePosition(text);
+    if (!position) throw badRequest(`"${name}" must be a place of the journal as replies have it.`);
+    return position;
   }
 
-  number(name: string, { usual, most }: { usual: number; most: number }): number {
+  number(name: string, { usual, max }: { usual: number; max: number }): number {
     const text = this.text(name);
     if (text === undefined) return usual;
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (!(value >= 1 && value <= most)) throw new ServiceError('bad-request', `"${name}" must be a number from 1 to ${most}.`);
+    if (!(value >= 1 && value <= max)) throw badRequest(`"${name}" must be a number from 1 to ${max}.`);
     return value;
   }
+}
+
+function badRequest(message: string): ServiceError {
+  return new ServiceError('bad-request', message);
 }
 
 /** A part of the path of a request, by the name that its route gives it. */

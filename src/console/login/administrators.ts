@@ -1,20 +1,17 @@
 import { hash } from 'node:crypto';
-import { isPassword, longestVerificationMs, type PasswordVerifier } from '../../accounts/passwords.ts';
+import { isPassword, type PasswordVerifier } from '../../accounts/passwords.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { loginSource } from '../../auth/ban-list.ts';
 import type { AdministratorRole } from '../../config/report-shapes.ts';
 import type { ConsoleOptions } from '../../config/schema/console-options.ts';
 
-/** Somebody who has logged in. */
+/** An administrator who has logged in. */
 export interface Administrator {
   readonly name: string;
   readonly role: AdministratorRole;
-  /** Tells whether name, password and role are still those of the configuration. */
+  /** Hash of name, role and password: it differs once the configuration changes one of them. */
   readonly stamp: string;
 }
-
-/** Longest time that a password takes to be checked, in milliseconds. */
-export const longestCheckMs = longestVerificationMs;
 
 /** The administrators of a console's configuration. */
 export class Administrators {
@@ -26,14 +23,14 @@ export class Administrators {
     this.#passwords = passwords;
   }
 
-  /** The administrator of a name, as the configuration has it now. */
+  /** The administrator of a name in the present configuration. */
   named(name: string): Administrator | undefined {
     if (!Object.hasOwn(this.#options, name)) return undefined;
     const { password, role } = this.#options[name] as ConsoleOptions['administrators'][string];
     return { name, role, stamp: hash('sha256', JSON.stringify([name, role, password]), 'base64') };
   }
 
-  /** Whether an administrator is still the same. */
+  /** Whether the configuration still has an administrator as at the login. */
   knows({ name, stamp }: Administrator): boolean {
     return this.named(name)?.stamp === stamp;
   }
@@ -41,7 +38,7 @@ export class Administrators {
   /**
    * The administrator of a name and a password; an unknown name takes the work of a wrong password.
    *
-   * @param turn for whom it is checked: the address, and whether the very credentials were right from there of late
+   * @param turn the address of the client, and whether the same credentials were right from there recently
    * @throws ServiceError `unavailable` when too many checks wait
    */
   async check(name: string, password: string, turn: { address: string; isKnown: boolean }): Promise<Administrator | undefined> {

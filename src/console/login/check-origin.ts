@@ -14,8 +14,8 @@ export function isReading({ method }: ConsoleExchange): boolean {
 }
 
 /**
- * Refuses requests under a name that is none of the console's: the page of somebody else may have had the browser look its own name up anew, to the
- * console's address (DNS rebinding), and would read what is answered. A number as host was looked up by nobody.
+ * Refuses requests for a host name that is not the console's: the page of another site may have its own name resolve to the console's
+ * address, and would read the replies (DNS rebinding). An IP address as host is not resolved.
  *
  * @throws ServiceError `forbidden`
  */
@@ -28,8 +28,8 @@ export const checkHost: ConsoleMiddleware = async ({ env: { host, service } }, n
 };
 
 /**
- * Refuses changes that a page of somebody else made a browser send. What a browser adds by itself, the session cookie, counts only
- * beside a word of the browser that the page is one of the console's.
+ * Refuses changes that a page of another site made a browser send. The session cookie, which a browser adds by itself, counts only where
+ * the browser says that the page is one of the console's.
  *
  * @throws ServiceError `forbidden`
  */

@@ -1,4 +1,6 @@
-import { type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
+import { longestVerificationMs } from '../../accounts/passwords.ts';
+import { refusalData, refusalError } from '../../auth/ban-list.ts';
+import type { SignedIn } from '../../config/report-shapes.ts';
 import { usesTls } from '../../config/schema/console-options.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { header } from '../../http/request/exchange.ts';
@@ -7,23 +9,23 @@ import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { answerJson, answerNothing } from '../answer.ts';
 import { type ConsoleContext, type ConsoleExchange, type ConsoleMiddleware, eventContext, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
-import { type Administrator, longestCheckMs } from './administrators.ts';
+import type { Administrator } from './administrators.ts';
 import { isReading, sessionCookie } from './check-origin.ts';
 
-/** How somebody logged in, as events tell it. */
+/** How an administrator logged in, as events tell it. */
 type LoginWay = 'password' | 'basic' | 'link';
 
 /**
- * Finds out who sends a request: Basic in `Authorization`, else the session cookie. What is no reading needs the role `operator` and a journal
- * that can record it.
+ * Authenticates a request: by Basic in `Authorization`, else by the session cookie. A change needs the role `operator`, and a journal that
+ * can record it.
  *
- * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a viewer who would change something
+ * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a viewer's change
  */
 export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) => {
   const authorization = header(exchange, 'authorization');
   if (authorization !== undefined) exchange.administrator = await checkBasic(exchange, authorization);
   else {
-    exchange.session = sessionOf(exchange);
+    exchange.session = findSession(exchange);
     exchange.administrator = exchange.session?.administrator;
   }
   if (!exchange.administrator) throw new ServiceError('unauthorized', 'Log in first.');
@@ -35,8 +37,8 @@ export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) =
   return next();
 };
 
-/** The session of a request's cookie while it is active. */
-function sessionOf({ incoming, service }: ConsoleExchange) {
+/** The active session of a request's cookie. */
+function findSession({ incoming, service }: ConsoleExchange) {
   const id = cookieValue(header({ incoming }, 'cookie'), sessionCookie);
   const session = id === undefined ? undefined : service.sessions.find(id);
   // A reload may have changed who is an administrator.
@@ -52,53 +54,46 @@ async function checkBasic(exchange: ConsoleExchange, authorization: string): Pro
   return checkPassword(exchange, text.slice(0, colon), text.slice(colon + 1), 'basic');
 }
 
-/**
- * Checks a name and a password as often as they may be guessed at, and tells of it with event `administratorLogin`; of a script that sends them with every request,
- * once in a while.
- *
- * @throws ServiceError `unauthorized`, `too-many-requests` with event `addressRefused` for a banned address or name
- */
 function checkPassword(exchange: ConsoleExchange, name: string, password: string, way: LoginWay): Promise<Administrator> {
   const { administrators } = exchange.service;
   const { address } = exchange.peer;
-  return counted(exchange, { name, secret: password, way }, (isKnown) => administrators.check(name, password, { address, isKnown }));
+  return checkCounted(exchange, { name, secret: password, way }, (isKnown) => administrators.check(name, password, { address, isKnown }));
 }
 
-/** Checks the token of a login link, likewise. @throws as `checkPassword` */
 function checkLink(exchange: ConsoleExchange, token: string): Promise<Administrator> {
   const { administrators, links } = exchange.service;
-  return counted(exchange, { name: '', secret: token, way: 'link' }, async () => {
+  return checkCounted(exchange, { name: '', secret: token, way: 'link' }, async () => {
     const name = links.redeem(token);
     return name === undefined ? undefined : administrators.named(name);
   });
 }
 
-async function counted(
+/**
+ * Checks credentials within the limits for guesses; event `administratorLogin`, of credentials known for Basic only now and then.
+ *
+ * @throws ServiceError `unauthorized`, `too-many-requests` with event `addressRefused` for a banned address or name
+ */
+async function checkCounted(
   exchange: ConsoleExchange,
   { name, secret, way }: { name: string; secret: string; way: LoginWay },
   check: (isKnown: boolean) => Promise<Administrator | undefined>,
 ): Promise<Administrator> {
   const { service, peer } = exchange;
   const attempt = { type: 'password', username: name, content: secret, address: peer.address, realm: 'administrator' } as const;
-  const outcomeOf = (administrator: Administrator | undefined) => (administrator ? 'succeeded' : 'failed');
-  const result = await service.attempts.counted(attempt, longestCheckMs, check, outcomeOf);
-  if (result.kind === 'refused') throw refuse(exchange, result, name);
-  const administrator = result.result;
-  const isNews = way !== 'basic' || !administrator || !result.isKnown;
-  if (isNews) {
-    const data = { administrator: administrator?.name ?? name, outcome: administrator ? 'accepted' : 'refused', way };
-    await service.events.emitDurable({ id: eventIds.administratorLogin, context: eventContext(exchange), data });
+  const result = await service.attempts.counted(attempt, longestVerificationMs, check, (found) => (found ? 'succeeded' : 'failed'));
+  const context = eventContext(exchange);
+  if (result.kind === 'refused') {
+    service.events.emit({ id: eventIds.addressRefused, context, data: refusalData(result, peer.address, name) });
+    throw refusalError(result);
   }
-  if (!administrator) throw new ServiceError('unauthorized', way === 'link' ? linkRefused : 'The name or the password is not correct.');
-  return administrator;
-}
-
-const linkRefused = 'The link was used before, or is more than five minutes old.';
-
-function refuse(exchange: ConsoleExchange, refusal: Refusal, username: string): ServiceError {
-  const data = refusalData(refusal, exchange.peer.address, username);
-  exchange.service.events.emit({ id: eventIds.addressRefused, context: eventContext(exchange), data });
-  return refusalError(refusal);
+  const administrator = result.result;
+  if (way !== 'basic' || !administrator || !result.isKnown) {
+    const data = { administrator: administrator?.name ?? name, outcome: administrator ? 'accepted' : 'refused', way };
+    await service.events.emitDurable({ id: eventIds.administratorLogin, context, data });
+  }
+  if (administrator) return administrator;
+  const ofLink = 'The link was used before, or is more than five minutes old.';
+  throw new ServiceError('unauthorized', way === 'link' ? ofLink : 'The name or the password is not correct.');
 }
 
 /** Longest body of a login, in bytes. */
@@ -127,22 +122,22 @@ export async function logout(c: ConsoleContext): Promise<Response> {
 
 /** `GET /api/me`. */
 export function showMe(c: ConsoleContext): Response {
-  return answerJson(c, shown(requireAdministrator(c)));
+  return answerJson(c, signedIn(requireAdministrator(c)));
 }
 
-// A session of before must not outlive the login that replaces it (session fixation).
+// An earlier session must not outlive the login that replaces it (session fixation).
 function beginSession(c: ConsoleContext, administrator: Administrator): Response {
   endSession(c.env);
   const id = c.env.service.sessions.create(administrator);
-  return answerJson(c, shown(administrator), { headers: { 'set-cookie': cookieLine(c.env, id) } });
+  return answerJson(c, signedIn(administrator), { headers: { 'set-cookie': cookieLine(c.env, id) } });
 }
 
 function endSession(exchange: ConsoleExchange): void {
-  const session = sessionOf(exchange);
+  const session = findSession(exchange);
   if (session) exchange.service.sessions.end(session);
 }
 
-function shown({ name, role }: Administrator) {
+function signedIn({ name, role }: Administrator): SignedIn {
   return { name, role };
 }
 

@@ -1,16 +1,15 @@
-import { hash, randomBytes } from 'node:crypto';
 import { newSessionId, sessionKey } from '../../auth/sessions.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { ExpiringMap } from '../../lib/expiring-map.ts';
 import type { Administrator, Administrators } from './administrators.ts';
 
-/** How long a login link can be used, in milliseconds. */
+/** Lifetime of a login link, in milliseconds. */
 export const linkLifetimeMs = 5 * 60_000;
 
-/** Links that can be used at once; one more makes the oldest useless. */
+/** Valid links at once; one more invalidates the oldest. */
 const maxLinks = 16;
 
-/** Links that log in without a password: each once, and for five minutes. The tokens themselves are kept nowhere. */
+/** Links that log in without a password: once, within five minutes. Only hashes of their tokens are kept. */
 export class LoginLinks {
   readonly #clock: Clock;
   readonly #names = new ExpiringMap<string>(maxLinks);
@@ -19,30 +18,26 @@ export class LoginLinks {
     this.#clock = clock;
   }
 
-  /** A new token for an administrator (by name), the only time that it is known. */
+  /** Makes a token for an administrator, by name. */
   issue(name: string): string {
-    const token = randomBytes(32).toString('base64url');
-    this.#names.set(keyOf(token), name, this.#clock.monotonicMs() + linkLifetimeMs);
+    const token = newSessionId();
+    this.#names.set(sessionKey(token), name, this.#clock.monotonicMs() + linkLifetimeMs);
     return token;
   }
 
-  /** The name that a token logs in; a second time, or too late, none. */
+  /** The name that a token logs in; undefined for a token that was used, or is too old. */
   redeem(token: string): string | undefined {
-    return this.#names.take(keyOf(token), this.#clock.monotonicMs());
+    return this.#names.take(sessionKey(token), this.#clock.monotonicMs());
   }
-}
-
-function keyOf(token: string): string {
-  return hash('sha256', token, 'base64');
 }
 
 /** Sessions that an administrator may have at once; one more ends the one unused for longest. */
 export const maxSessionsPerAdministrator = 100;
 
-/** How often sessions that are over are looked for, in milliseconds. */
+/** How often sessions that are over are removed, in milliseconds. */
 const sweepEveryMs = 5000;
 
-/** A session in force. The ID itself is kept nowhere; `key` is its hash. */
+/** A session in force. `key` is the hash of its ID, which is not kept. */
 export interface AdministratorSession {
   readonly key: string;
   readonly administrator: Administrator;
@@ -55,70 +50,72 @@ interface Lifetimes {
   maximumAgeMs: number;
 }
 
-interface Kept {
+interface Entry {
   session: AdministratorSession;
   /** Monotonic. */
   createdMs: number;
   lastUsedMs: number;
 }
 
-/** Sessions of administrators, in the memory of this process: a console keeps nothing that outlives it. */
+/** Sessions of administrators, in the memory of this process: none outlives the console. */
 export class AdministratorSessions {
   readonly #clock: Clock;
   readonly #lifetimes: () => Lifetimes;
   readonly #onEnd: (session: AdministratorSession) => void;
-  /** The one unused for longest first. */
-  readonly #kept = new Map<string, Kept>();
+  /** By key, the one unused for longest first. */
+  readonly #sessions = new Map<string, Entry>();
   readonly #sweeper: Timer;
 
   /**
-   * @param lifetimes asked at each look-up, so that a reload takes effect at once
-   * @param onEnd told of each session that ended, however it did
+   * @param lifetimes called at each use, so that a reload takes effect at once
+   * @param onEnd called for each session that ended, for any reason
    */
   constructor(clock: Clock, lifetimes: () => Lifetimes, onEnd: (session: AdministratorSession) => void) {
     this.#onEnd = onEnd;
     this.#clock = clock;
     this.#lifetimes = lifetimes;
-    this.#sweeper = clock.every(sweepEveryMs, () => this.#sweep());
+    this.#sweeper = clock.every(sweepEveryMs, () => {
+      for (const entry of [...this.#sessions.values()]) this.#endIfOver(entry);
+    });
   }
 
-  /** Begins a session. @returns its ID, the only time that it is known */
+  /** Begins a session. @returns its ID */
   create(administrator: Administrator): string {
-    const own = [...this.#kept.values()].filter(({ session }) => session.administrator.name === administrator.name);
-    if (own.length >= maxSessionsPerAdministrator) this.end((own[0] as Kept).session);
+    const others = this.#find(({ name }) => name === administrator.name);
+    if (others[0] && others.length >= maxSessionsPerAdministrator) this.end(others[0]);
     const id = newSessionId();
     const nowMs = this.#clock.monotonicMs();
     const session = { key: sessionKey(id), administrator, createdMs: this.#clock.nowMs() };
-    this.#kept.set(session.key, { session, createdMs: nowMs, lastUsedMs: nowMs });
+    this.#sessions.set(session.key, { session, createdMs: nowMs, lastUsedMs: nowMs });
     return id;
   }
 
-  /** The session of an ID while it is active, and notes the activity; undefined otherwise. */
+  /** The active session of an ID, whose activity is recorded; undefined without one. */
   find(id: string): AdministratorSession | undefined {
-    const kept = this.#kept.get(sessionKey(id));
-    if (!kept || this.#endIfOver(kept)) return undefined;
-    this.touch(kept.session);
-    return kept.session;
+    const entry = this.#sessions.get(sessionKey(id));
+    if (!entry || this.#endIfOver(entry)) return undefined;
+    this.touch(entry.session);
+    return entry.session;
   }
 
-  /** Notes activity: a page that listens is in use. @returns whether the session is in force */
+  /** Records activity. @returns whether the session is in force */
   touch({ key }: AdministratorSession): boolean {
-    const kept = this.#kept.get(key);
-    if (!kept) return false;
-    kept.lastUsedMs = this.#clock.monotonicMs();
-    this.#kept.delete(key);
-    this.#kept.set(key, kept);
+    const entry = this.#sessions.get(key);
+    if (!entry) return false;
+    entry.lastUsedMs = this.#clock.monotonicMs();
+    this.#sessions.delete(key);
+    this.#sessions.set(key, entry);
     return true;
   }
 
   end(session: AdministratorSession): void {
-    if (this.#kept.delete(session.key)) this.#onEnd(session);
+    if (this.#sessions.delete(session.key)) this.#onEnd(session);
   }
 
-  /** Ends the sessions of those who are not administrators any more, or have another password or role. @returns how many */
+  /** Ends the sessions of administrators that are gone, or have another password or role. @returns how many */
   keepOnly(administrators: Administrators): number {
-    const over = [...this.#kept.values()].filter(({ session }) => !administrators.knows(session.administrator));
-    for (const { session } of over) this.end(session);
+    const over = this.#find((administrator) => !administrators.knows(administrator));
+    for (const session of over) this.end(session);
     return over.length;
   }
 
@@ -126,15 +123,15 @@ export class AdministratorSessions {
     this.#sweeper.cancel();
   }
 
-  #sweep(): void {
-    for (const kept of [...this.#kept.values()]) this.#endIfOver(kept);
+  #find(isMeant: (administrator: Administrator) => boolean): AdministratorSession[] {
+    return [...this.#sessions.values()].flatMap(({ session }) => (isMeant(session.administrator) ? [session] : []));
   }
 
-  #endIfOver(kept: Kept): boolean {
+  #endIfOver({ session, lastUsedMs, createdMs }: Entry): boolean {
     const { idleMs, maximumAgeMs } = this.#lifetimes();
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - kept.lastUsedMs <= idleMs && nowMs - kept.createdMs <= maximumAgeMs) return false;
-    this.end(kept.session);
+    if (nowMs - lastUsedMs <= idleMs && nowMs - createdMs <= maximumAgeMs) return false;
+    this.end(session);
     return true;
   }
 }

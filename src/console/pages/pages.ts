@@ -2,7 +2,7 @@ import pageScripts from 'svc:console-scripts';
 import { eventGroups } from '../../events/catalogue.ts';
 import { languageOf, themeOf } from '../../http/html/page-cookies.ts';
 import { languageChoice, themeChoice } from '../../http/html/pages/account-menu.ts';
-import { type Asset, AssetFiles, assetHeaders, scriptTextsPath, styleSheet, webFile } from '../../http/html/pages/asset-files.ts';
+import { AssetFiles, assetHeaders, scriptTextsPath, styleSheet, webFile } from '../../http/html/pages/asset-files.ts';
 import { html, icon } from '../../http/html/pages/html.ts';
 import type { Language } from '../../http/html/pages/locales/language.ts';
 import type { Theme } from '../../http/html/pages/page.ts';
@@ -28,17 +28,8 @@ const assetPaths = {
   script: files.addScripts('page', pageScripts),
 };
 
-/** All files by their URL paths without the first slash. */
-const assets: ReadonlyMap<string, Asset> = files.all;
-
-/** What the page depends on before anybody has signed in. */
-interface ShellContext {
-  language: Language;
-  theme: Theme;
-}
-
-/** The one page of the console: its frame. What it shows is asked for by its script, once somebody has signed in. */
-function shell(context: ShellContext): string {
+/** The frame of the one page of the console. Its script loads the content after the login. */
+function shell(context: { language: Language; theme: Theme }): string {
   const { language } = context;
   return html`${pageStart(context)}
 <title>svc console</title>
@@ -76,7 +67,7 @@ ${languageChoice(context)}
 
 const shellHeaders = {
   'content-type': 'text/html; charset=utf-8',
-  // Nothing from elsewhere, no inline code, no frame; and no script may make HTML of a text.
+  // Nothing from other origins, no inline code, no frames; scripts cannot turn text into HTML.
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -94,16 +85,15 @@ const shellHeaders = {
   vary: 'accept-language, cookie',
 };
 
-/** `GET /`: the one page, the same for everybody; what it shows it asks the API for. */
+/** `GET /`: the one page, the same for everybody. */
 export function showShell(c: ConsoleContext): Response {
-  const { env: exchange } = c;
-  const body = shell({ language: languageOf(exchange), theme: themeOf(exchange) });
+  const body = shell({ language: languageOf(c.env), theme: themeOf(c.env) });
   return new Response(body, { headers: { ...replyHeaders(c), ...shellHeaders } });
 }
 
 /** `GET /assets/…`: a file that the page refers to. */
 export function sendAsset(c: ConsoleContext): Response {
-  const asset = assets.get(c.env.path.slice(1));
+  const asset = files.all.get(c.env.path.slice(1));
   if (!asset) throw new ServiceError('not-found', 'There is nothing here.');
   const isCompressed = wantsGzip(c.env);
   const body = isCompressed ? asset.packed() : asset.body();
