@@ -7,18 +7,16 @@ import { hasReference } from './reading/interpolate.ts';
 import type { LoadedConfig } from './reading/load.ts';
 import type { Config } from './schema/schema.ts';
 
-/** What each node may have for itself, beside the addresses of its services. */
-const ownOfServer = ['uuid', 'name', 'data_folder_path'];
-const ownOfService = ['address', 'port'];
+/** Options that may differ between nodes, beside the addresses of their services. */
+const serverOptionsOfNode = ['uuid', 'name', 'data_folder_path'];
+const serviceOptionsOfNode = ['address', 'port'];
 
-/**
- * Tells configurations apart: the same for nodes that differ only in name, data folder and addresses.
- *
- * @returns 12 hexadecimal digits of a SHA-256
- */
+/** Identifies a configuration without name, data folder and addresses of the node. @returns 12 hexadecimal digits of a SHA-256 */
 export function configHash(config: Config): string {
-  const services = Object.fromEntries(Object.entries(config.services).map(([uuid, service]) => [uuid, without(service, ownOfService)]));
-  const shared = { ...config, server: without(config.server, ownOfServer), services };
+  const services = Object.fromEntries(
+    Object.entries(config.services).map(([uuid, service]) => [uuid, without(service, serviceOptionsOfNode)]),
+  );
+  const shared = { ...config, server: without(config.server, serverOptionsOfNode), services };
   return hash('sha256', JSON.stringify(sorted(shared))).slice(0, 12);
 }
 
@@ -26,7 +24,7 @@ function without(value: object, names: readonly string[]): object {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
 }
 
-/** The order of keys in a file means nothing. */
+/** Sorts keys, whose order in a file does not matter. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isObject(value)) return value;
@@ -34,18 +32,14 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, member]) => [name, sorted(member)]));
 }
 
-/** Most changes that are listed one by one. */
+/** Changes that are listed one by one. */
 const maxListed = 100;
 
-/**
- * The options that differ between two configurations, as paths (`services.web.port`); values are not shown, they may be
- * secrets.
- */
+/** Lists the options that differ as paths (`services.web.port`), without their values, which may be secrets. */
 export function changesBetween(before: Config, after: Config): string[] {
   return differences(before, after).map((path) => path.join('.'));
 }
 
-/** An option that a reload would change; secrets are masked. */
 export interface MaskedChange {
   path: string;
   /** Undefined where there is none. */
@@ -53,17 +47,17 @@ export interface MaskedChange {
   new?: unknown;
 }
 
-/** The options that differ, with their values; of a secret it is only told that it differs. */
+/** Lists the options that a reload would change, with their values; those of secrets are masked. */
 export function maskedChanges(before: LoadedConfig, after: LoadedConfig): MaskedChange[] {
   const [old, next] = [maskedConfig(before), maskedConfig(after)];
   return differences(before.config, after.config).map((path) => ({
     path: path.join('.'),
-    old: shownAt(old, path),
-    new: shownAt(next, path),
+    old: maskedAt(old, path),
+    new: maskedAt(next, path),
   }));
 }
 
-/** Why a running server cannot take over changes of these options; undefined when it can. */
+/** Explains why changes of these options need a restart; undefined when a reload is enough. */
 export function needsRestart(changes: readonly string[]): string | undefined {
   const isFixed = (path: string) => path.startsWith('server.data_folder_path') || path.startsWith('server.state') || path === 'server.uuid';
   return changes.some(isFixed) ? 'data_folder_path, state and uuid of the server only change with a restart.' : undefined;
@@ -83,8 +77,8 @@ function differences(before: Config, after: Config): string[][] {
   return changes;
 }
 
-/** What is shown at a path: a mask may stand further up. */
-function shownAt(masked: unknown, path: readonly string[]): unknown {
+/** The masked value at a path; the mask may be further up. */
+function maskedAt(masked: unknown, path: readonly string[]): unknown {
   let value = masked;
   for (const name of path) {
     if (!isObject(value)) return value;
@@ -94,12 +88,12 @@ function shownAt(masked: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * A configuration as those may see it who run the server and know none of its secrets: no passwords, hashes, keys and values of headers, no user
- * names and queries in URLs, and nothing that comes from a variable or a file (`${env:…}`, `${file:…}`).
+ * A configuration for operators who must not know its secrets: without passwords, hashes, keys, values of headers, user names and queries in
+ * URLs, and all that comes from a variable or a file (`${env:…}`, `${file:…}`).
  */
 export function maskedConfig({ config, source }: LoadedConfig): Record<string, unknown> {
   const masked = masksIn(config, []) as Record<string, unknown>;
-  for (const path of source ? referencesIn(source.value, []) : []) hide(masked, path);
+  for (const path of source ? findReferences(source.value, []) : []) hide(masked, path);
   return masked;
 }
 
@@ -114,16 +108,16 @@ function masksIn(value: unknown, path: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, masksIn(member, [...path, name])]));
 }
 
-/** The places in a file where a variable or a file is asked for. */
-function referencesIn(value: unknown, path: readonly string[]): string[][] {
+/** Finds the paths of options whose texts refer to a variable or a file. */
+function findReferences(value: unknown, path: readonly string[]): string[][] {
   if (typeof value === 'string') return hasReference(value) ? [[...path]] : [];
-  // What an option makes of a list has its own order.
-  if (Array.isArray(value)) return value.some((item) => referencesIn(item, path).length > 0) ? [[...path]] : [];
+  // An option may reorder its list.
+  if (Array.isArray(value)) return value.some((item) => findReferences(item, path).length > 0) ? [[...path]] : [];
   if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) => referencesIn(member, [...path, name]));
+  return Object.entries(value).flatMap(([name, member]) => findReferences(member, [...path, name]));
 }
 
-/** Hides what stands at a place of the file, or all of the option that it was made into. */
+/** Masks the value of a path in the file, or the whole option that it became. */
 function hide(masked: Record<string, unknown>, path: readonly string[]): void {
   let holder = masked;
   for (const [index, name] of path.entries()) {
@@ -134,7 +128,7 @@ function hide(masked: Record<string, unknown>, path: readonly string[]): void {
       continue;
     }
     holder[name] = mask;
-    // A body of a form of its own is made of this option.
+    // `custom_body` is made of this option.
     if (path[0] === 'event_handlers' && name === 'extra_data' && index === 2) holder.custom_body = mask;
     break;
   }

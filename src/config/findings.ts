@@ -1,10 +1,7 @@
 import * as z from 'zod';
 import { eventIds } from '../events/event-ids.ts';
 
-/**
- * Every kind of problem that `svc validate` reports: its stable code and what it means. Scripts rely on the codes; one that
- * is gone is a breaking change.
- */
+/** The problems that `svc validate` reports, by stable code. Scripts rely on the codes: removing one is a breaking change. */
 
 export const findingCodes = {
   'not-utf8': 'The file is not valid UTF-8.',
@@ -64,7 +61,6 @@ export const findingCodes = {
   online: 'An endpoint does not answer as it must (`--online`).',
 } as const;
 
-/** A stable code of a problem. */
 export type FindingCode = keyof typeof findingCodes;
 
 /** One problem of a configuration; names are those of `--json`. */
@@ -103,17 +99,17 @@ type Add = (code: FindingCode, path: readonly PropertyKey[], message: string, hi
 /** Collects problems of a check, with the path of the option at fault. A hint that takes long to find is a function, called for some only. */
 export type Report = Readonly<Record<Finding['severity'], Add>>;
 
-/** Writes an option's path the way people type it: `services.web.triggers[0]`. */
+/** Writes the path of an option: `services.web.triggers[0]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? String(part) : `.${String(part)}`)).join('');
 }
 
-/** Puts findings in the order of the file. */
+/** Compares findings by their place in the file. */
 export function byPosition(a: Finding, b: Finding): number {
   return a.line - b.line || a.column - b.column;
 }
 
-/** What came of a reload; the running service leaves it in its data folder for `svc reload`. Names are those of `--json`. */
+/** The result of a reload; the service leaves it in its data folder for `svc reload`. Names are those of `--json`. */
 export const reloadReport = z.strictObject({
   number: z.int().describe('Counts the reloads of the process, from 1.'),
   pid: z.int(),
@@ -122,7 +118,7 @@ export const reloadReport = z.strictObject({
   changes: z.array(z.string()).describe('Paths of the options that changed.'),
   ended: z
     .strictObject({ sessions: z.int(), connections: z.int(), transfers: z.int() })
-    // Nodes before do not tell.
+    // Older nodes do not report it.
     .default({ sessions: 0, connections: 0, transfers: 0 })
     .describe('What ended of those whose account or credential is none any more: sessions, SSH connections, transfers.'),
   /** Why the new configuration was refused; null when it is in force. */

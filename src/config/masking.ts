@@ -1,46 +1,46 @@
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { mask, secretMember } from '../webhooks/payload/payload-extra-data.ts';
 
-/** Names of options whose texts are secrets, or would be of use to who guesses one. */
+/** Names of options whose texts are secrets, or would help to guess one. */
 const secretName = /password|secret|token|hash|authorization|^ssh_keys$|^certificates$/i;
 
-/** Lists of headers: their names are shown. */
+/** Lists of headers; their names are not masked. */
 const headerLists = new Set(['headers', 'api_partial_success_headers']);
 
-/** What holds a secret in a line of a body that is no list of members: in front of it, then the secret. */
-const places = [
+/** Secrets in a line of a body that is not a list of members: the text in front, then the secret. */
+const secretPatterns = [
   /(["']?\b\w*(?:password|secret|token|authorization)\w*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\n&]+)/gi,
-  // The query of a URL, and what stands before its host.
+  // The query of a URL, and its credentials.
   /(:\/\/[^\s"',?]*\?)([^\s"',}]+)/g,
   /(:\/\/)([^\s"',/@]+(?=@))/g,
 ];
 
-/** Hides the secrets in a line of a body that people may write as they like. */
+/** Masks the secrets in a line of a free text. */
 export function maskSecrets(line: string): string {
-  return places.reduce(
-    (text, place) =>
-      text.replace(place, (_, before: string, secret: string) => before + (isReference(secret) ? secret : '*'.repeat(secret.length))),
+  return secretPatterns.reduce(
+    (text, pattern) =>
+      text.replace(pattern, (_, before: string, secret: string) => before + (isReference(secret) ? secret : '*'.repeat(secret.length))),
     line,
   );
 }
 
-/** A variable or a file that holds the secret is none itself; its default may be one. */
+/** Whether a text is a reference to a variable or a file, which is no secret; a default in it may be one. */
 export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);
 }
 
-/** Whether a text is a secret by its looks, whatever it is called: a password hash, a private key, a long random text or a token of three of them. */
+/** Whether a text resembles a secret: a password hash, a private key, a long random text or a token of three of them. */
 export function resemblesSecret(text: string): boolean {
   if (/\$(?:scrypt|argon2|pbkdf2|2[abxy]?|[1567y])\$|\$scrypt|PRIVATE KEY/.test(text)) return true;
   return /(?<![\w+/-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-][\w+/-]{39,}/.test(text);
 }
 
-/** Whether headers stand at a path, or below it. */
+/** Whether a path is that of a list of headers, or below it. */
 export function isHeaderList(path: readonly string[]): boolean {
   return headerLists.has(path[2] ?? '');
 }
 
-/** A text of the configuration as it may be shown. @param path names from the section on */
+/** Masks a text of the configuration. @param path names from the section on */
 export function maskedText(text: string, path: readonly string[]): string {
   if (text === '') return text;
   if (isSecret(path) || resemblesSecret(text)) return mask;
@@ -56,7 +56,7 @@ export function isSecret([section, entry, ...options]: readonly string[]): boole
   return options.some((name) => secretName.test(name) && !/_path$|_password_change$/.test(name));
 }
 
-/** Takes from the URLs within a text what `shownUrl` takes from one. */
+/** Redacts the URLs within a text as `redactedUrl` does one. */
 function maskedUrls(text: string): string {
   return text.replace(/(:\/\/)[^\s/?#"'<>]*@/g, '$1').replace(/(:\/\/[^\s?#"'<>]*)([?#])[^\s"'<>]*/g, '$1$2…');
 }

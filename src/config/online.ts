@@ -7,10 +7,10 @@ import type { Finding } from './findings.ts';
 import { pathText } from './findings.ts';
 import type { LoadedConfig } from './reading/load.ts';
 
-/** Longest wait for one URL; a check is no place for the two minutes that a login may take. */
-const longestWaitMs = 10_000;
+/** Longest wait for one URL, far less than the two minutes that a login may take. */
+const maxWaitMs = 10_000;
 
-/** Checks what only the network can tell: each authentication endpoint passes its test request, each handler URL answers. */
+/** Checks the network: each authentication endpoint passes its test request, each handler URL answers. */
 export async function onlineFindings(loaded: LoadedConfig): Promise<Finding[]> {
   const findings = await Promise.all([...calloutChecks(loaded), ...handlerChecks(loaded)]);
   return findings.flat();
@@ -27,7 +27,7 @@ function calloutChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
     if (options.type !== 'http' || !options.enabled) return [];
     const body = credentialsRequestBody(testCredentials(uuid), serverUuid);
     return options.url.map(async (url) => {
-      const endpoint = createCalloutEndpoint({ ...options, timeout: Math.min(options.timeout, longestWaitMs / 1000) }, systemClock);
+      const endpoint = createCalloutEndpoint({ ...options, timeout: Math.min(options.timeout, maxWaitMs / 1000) }, systemClock);
       const result = await endpoint.request({ url, method: 'POST', headers: { 'content-type': credentialsContentType }, body });
       endpoint.close();
       const reason = testFailure(result);
@@ -36,7 +36,7 @@ function calloutChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   });
 }
 
-// OPTIONS asks without delivering anything; whatever the status, somebody is there.
+// OPTIONS delivers nothing, and any status shows that the endpoint answers.
 function handlerChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   return Object.entries(loaded.config.event_handlers).flatMap(([uuid, options]) => {
     if (!options.enabled) return [];
@@ -45,7 +45,7 @@ function handlerChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
         headers: options.headers,
         username: options.username,
         password: options.password,
-        timeoutMs: longestWaitMs,
+        timeoutMs: maxWaitMs,
         maximumReplyBytes: 1024 * 1024,
         caPem: readCaCertificates(options.ca_certificates_path, 'ca_certificates_path'),
         clock: systemClock,

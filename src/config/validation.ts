@@ -5,11 +5,11 @@ import type { Checked } from './check.ts';
 import { type Finding, finding } from './findings.ts';
 import type { Config } from './schema/schema.ts';
 
-/** A host key as clients are told of it beforehand. */
+/** A host key that clients may verify. */
 const listedHostKey = z.strictObject({ service: z.string(), path: z.string(), type: z.string(), fingerprint: z.string() });
 type ListedHostKey = z.infer<typeof listedHostKey>;
 
-/** UUIDs of the enabled SSH services whose host keys are still to be made, at the first start. */
+/** UUIDs of the enabled SSH services whose host keys the first start will make. */
 export function servicesWithoutHostKeys(config: Config, listed: readonly ListedHostKey[]): string[] {
   return Object.entries(config.services).flatMap(([uuid, options]) =>
     options.type === 'ssh' && options.enabled && options.host_key_paths.length === 0 && !listed.some(({ service }) => service === uuid)
@@ -18,7 +18,7 @@ export function servicesWithoutHostKeys(config: Config, listed: readonly ListedH
   );
 }
 
-/** The host keys of all enabled SSH services, as far as they are made and can be read. */
+/** The host keys of all enabled SSH services that exist and can be read. */
 function listHostKeys(config: Config): ListedHostKey[] {
   return Object.entries(config.services).flatMap(([service, options]) => {
     if (options.type !== 'ssh' || !options.enabled) return [];
@@ -35,7 +35,7 @@ function listHostKeys(config: Config): ListedHostKey[] {
   });
 }
 
-/** What came of the checks; names are those of `--json`. */
+/** The result of the checks; names are those of `--json`. */
 export const validation = z.strictObject({
   valid: z.boolean(),
   file: z.string(),
@@ -46,10 +46,10 @@ export const validation = z.strictObject({
 export type Validation = z.infer<typeof validation>;
 
 /**
- * Tells what the checks of a file found.
+ * Summarizes the checks of a file.
  *
- * @param options.findings in place of those of the file alone
- * @param options.strict whether warnings make it invalid, too
+ * @param options.findings replaces those of the file
+ * @param options.strict whether warnings make it invalid too
  */
 export function toValidation(
   checked: Checked,

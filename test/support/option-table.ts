@@ -41,6 +41,12 @@ export const options: [string, string, string[], string[]][] = [
   ['server', 'user', ['svc', '""'], ['5', '[]']],
   ['server', 'group', ['svc', '""'], ['5', '[]']],
   ['server', 'umask', ['"027"', '"0027"', '""'], ['"9"', '"27"', 'true']],
+  [
+    'server',
+    'security_contact',
+    ['security@example.com', '"mailto:a@example.com"', '"https://example.com/report"'],
+    ['nobody', '"ftp://example.com"'],
+  ],
   ['state', 'type', ['memory', 'redis'], ['mongo', '5']],
   ['state', 'url', ['redis://x'], ['5']],
   ['state', 'prefix', ['svc', '"a.b-c_1"'], ['""', '"a b"', '"{x}"']],

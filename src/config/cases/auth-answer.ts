@@ -1,22 +1,22 @@
 import { type Account, AccountError, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 
-/** What a method's answer comes to; names are those of `--json`. */
+/** The effect of a method's answer; names are those of `--json`. */
 export interface AuthAnswer {
   outcome: AuthResult['outcome'];
   reason: string;
-  /** The account in force. */
+  /** The effective account. */
   account?: Record<string, unknown>;
-  /** What is wrong with the account configuration of a 200 reply. */
+  /** Problems of the account configuration in a 200 reply. */
   problems?: unknown;
   /** Body of a 403 reply. */
   failure?: unknown;
 }
 
 /**
- * What a method's answer comes to: the outcome, and the account in force.
+ * Describes a method's answer: the outcome and the effective account.
  *
- * @param groups all groups by UUID; undefined without a configuration: the account is told as it was answered
+ * @param groups all groups by UUID; undefined without a configuration, which shows the account as it was answered
  */
 export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,

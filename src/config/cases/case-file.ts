@@ -13,14 +13,14 @@ const common = {
 };
 const textOrList = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
 
-/** May an account do this? */
+/** Asks whether an account may do something. */
 const requestCase = z.strictObject({
   ...common,
   request: z.string().regex(/^(LOGIN|[A-Za-z-]+ \/.*)$/, 'must be "METHOD /home/…", a request of SFTP and its path, or LOGIN'),
   account: z.string().min(1),
   group: z.string().optional(),
   destination: z.string().optional(),
-  /** Of LOGIN: the ssh service, and what the client presents. */
+  /** For LOGIN: the ssh service, and the credentials of the client. */
   service: z.string().optional(),
   credentials: z.array(z.enum(credentialKinds)).optional(),
   expect: z.enum(['allowed', 'refused'], { error: 'must be allowed or refused' }).optional(),
@@ -40,7 +40,7 @@ const expectedRequest = z.strictObject({
   body: z.unknown().optional(),
 });
 
-/** Which handlers does an event reach, and with what? */
+/** Asks which handlers an event reaches, and with which requests. */
 const eventCase = z.strictObject({
   ...common,
   event: z.union([z.number(), z.string().transform(Number)]).refine(isEventId, 'must be an event ID; "svc events --catalogue" lists them'),
@@ -54,7 +54,7 @@ const eventCase = z.strictObject({
     .optional(),
 });
 
-/** What does the service make of a reply of the authentication endpoint? */
+/** Asks for the effect of a reply of the authentication endpoint. */
 const replyCase = z.strictObject({
   ...common,
   reply: z.strictObject({ status: number(100, 999), body: z.unknown().optional() }),
@@ -72,7 +72,6 @@ export type EventCase = z.infer<typeof eventCase>;
 export type ReplyCase = z.infer<typeof replyCase>;
 export type ConfigCase = RequestCase | EventCase | ReplyCase;
 
-/** A file of cases. */
 export interface CaseFile {
   /** Configuration, relative to the file. */
   config: string | undefined;
@@ -99,7 +98,7 @@ const kinds = { request: requestCase, event: eventCase, reply: replyCase } as co
 /**
  * Reads a file of cases: a YAML or JSON list, or a map with `cases`, `config` and `env`.
  *
- * @param name how the file is called in errors
+ * @param name of the file, for errors
  * @throws ServiceError `bad-request` naming the case at fault
  */
 export function readCases(text: string, name: string): CaseFile {

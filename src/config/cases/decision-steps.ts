@@ -9,7 +9,6 @@ import { silentLog } from '../../lib/log.ts';
 import type { Decision } from '../report-shapes.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Where in a decision something was found. */
 type StepName = Decision['steps'][number]['step'];
 
 /** Ends a decision with a refusal. */
@@ -24,13 +23,13 @@ export class Refused extends Error {
   }
 }
 
-/** Takes one step of a decision that holds. */
+/** Adds a step that holds. */
 export type AddStep = (step: StepName, text: string) => void;
 
 /**
- * The account as it would be in force after a login.
+ * Finds the account that would be effective after a login.
  *
- * @throws Refused when nobody could log in with it
+ * @throws Refused when it cannot log in
  */
 export function accountInForce(config: Config, question: { user: string; group?: string | undefined }, note: AddStep): Account {
   const groups = withDefaultGroup(config.groups);
@@ -59,7 +58,7 @@ export function accountInForce(config: Config, question: { user: string; group?:
   }
 }
 
-/** An account of the configuration or of an accounts file. */
+/** Finds an account of the configuration or of an accounts file. */
 export function localAccount(config: Config, name: string) {
   for (const [uuid, method] of methodsInForce(config.authentications)) {
     if (method.type !== 'application' || !method.enabled) continue;

@@ -21,30 +21,29 @@ import { type Config, takesLocks } from '../schema/schema.ts';
 import { type AddStep, accountInForce, localAccount, Refused } from './decision-steps.ts';
 import { type Acceptance, followLogin } from './login-course.ts';
 
-/** What is asked of a login over SSH. */
+/** A question about a login over SSH. */
 interface LoginQuestion {
   user: string;
   /** Group of an account that only the callout knows. */
   group?: string | undefined;
-  /** UUID of the SSH service; the first one where it is left out. */
+  /** UUID of the SSH service; default: the first one. */
   service?: string | undefined;
-  /** What the client presents, in this order, and rightly; all kinds where it is left out. */
+  /** Kinds of right credentials that the client presents, in this order; default: all. */
   credentials?: readonly CredentialKind[] | undefined;
 }
 
 /**
- * Explains a login over SSH by the configuration alone: credentials count as right where the account has such, and an endpoint as one that
- * accepts them.
+ * Explains a login over SSH by the configuration alone: credentials that the account has count as right, and endpoints accept them.
  *
- * @throws Refused when there is no such service, or nobody could log in with the account
+ * @throws Refused when there is no such service, or the account cannot log in
  */
 function explainLogin(config: Config, question: LoginQuestion, decision: Decision): void {
   const note: AddStep = (step, text) => decision.steps.push({ step, ok: true, text });
-  const [service, options] = serviceOf(config, question.service);
+  const [service, options] = findSshService(config, question.service);
   note('service', `${service}, ${options.address}:${options.port}`);
   const chained = withChain(config, options);
   const known = localAccount(chained, question.user);
-  note('method', methodText(chained, question.user, known));
+  note('method', describeMethod(chained, question.user, known));
   const account = accountInForce(chained, question, note);
   decision.group = account.groupUuid;
   note('home', `home folder ${account.homeFolderPath}`);
@@ -69,24 +68,24 @@ function explainLogin(config: Config, question: LoginQuestion, decision: Decisio
   decision.reason = decision.allowed ? null : (last?.reason ?? 'nothing is presented');
 }
 
-function serviceOf(config: Config, wanted: string | undefined): [string, SshServiceOptions] {
+function findSshService(config: Config, wanted: string | undefined): [string, SshServiceOptions] {
   for (const [uuid, service] of Object.entries(config.services))
     if (service.type === 'ssh' && service.enabled && (wanted === undefined || uuid === wanted)) return [uuid, service];
   const what = wanted === undefined ? 'the configuration has no enabled ssh service' : `there is no enabled ssh service "${wanted}"`;
   throw new Refused('service', 'not-found', what);
 }
 
-/** The configuration with the methods that the service asks, in its order, and no others. */
+/** The configuration with only the methods that the service asks, in its order. */
 function withChain(config: Config, { authentications: order }: SshServiceOptions): Config {
   const all = methodsInForce(config.authentications);
   const ordered = order === null ? all : order.flatMap((uuid) => all.filter(([candidate]) => candidate === uuid));
-  // Who comes over SSH always names an account.
+  // A login over SSH always names an account.
   const chain = ordered.filter(([, { enabled, type }]) => enabled && type !== 'anonymous');
   if (chain.length === 0) throw new Refused('method', 'unauthorized', 'the service has no enabled authentication method for logins');
   return { ...config, authentications: Object.fromEntries(chain) };
 }
 
-function methodText({ authentications }: Config, user: string, known: ReturnType<typeof localAccount>): string {
+function describeMethod({ authentications }: Config, user: string, known: ReturnType<typeof localAccount>): string {
   const chain = Object.keys(authentications);
   const endpoints = chain.filter((uuid) => authentications[uuid]?.type === 'http');
   if (!known) return endpoints.length > 0 ? `${endpoints[0]} decides` : `${chain.join(', ')}: none has an account "${user}"`;
@@ -95,7 +94,7 @@ function methodText({ authentications }: Config, user: string, known: ReturnType
   return `${known.method} decides${passing}`;
 }
 
-/** Why a local account is not accepted with credentials of a kind, whatever the client has. */
+/** Explains why a local account cannot have right credentials of a kind. */
 function lack({ passwordHash, sshKeys }: LocalAccount, kind: CredentialKind): string | undefined {
   if (kind === 'password') return passwordHash === undefined ? 'the account has no password' : undefined;
   if (sshKeys.length === 0) return 'the account has no key';
@@ -103,10 +102,10 @@ function lack({ passwordHash, sshKeys }: LocalAccount, kind: CredentialKind): st
   return faults.includes(undefined) ? undefined : `the account has no key that can be used: each ${faults[0]}`;
 }
 
-/** A question as it is asked: a login is about no path. */
+/** A question before its check; a login has no path. */
 type AskedQuestion = Omit<Question, 'path'> & { path?: string | undefined };
 
-/** Checks what is asked of `decide`. @throws ServiceError `bad-request` for what nobody can answer */
+/** Checks a question for `decide`. @throws ServiceError `bad-request` when it has no answer */
 export function checkQuestion(asked: AskedQuestion): Question {
   const { method, path } = asked;
   const isLogin = method.toUpperCase() === loginMethod;
@@ -117,19 +116,19 @@ export function checkQuestion(asked: AskedQuestion): Question {
   return { ...asked, path: path ?? '' };
 }
 
-/** What is asked; `service` and `credentials` of a login alone. */
+/** A question; only a login has `service` and `credentials`. */
 export interface Question extends LoginQuestion {
-  /** Of HTTP, the name of a request of SFTP, or `LOGIN`. */
+  /** Of HTTP, or the name of a request of SFTP, or `LOGIN`. */
   method: string;
-  /** Path of the URL: `/home/…`; of SFTP the path that the client names; empty for a login. */
+  /** Path of the URL (`/home/…`), or the path of SFTP; empty for a login. */
   path: string;
-  /** Path of the URL in `Destination`, for COPY and MOVE; that of the new name, for renames. */
+  /** Path of the URL in `Destination`, or the new path of a rename. */
   destination?: string | undefined;
 }
 
 /**
- * Decides about a request by the configuration alone: neither the disk nor an authentication endpoint is asked, and the
- * account counts as logged in.
+ * Decides about a request by the configuration alone, without disk and authentication endpoint; the account counts as
+ * logged in.
  *
  * @throws ServiceError `unavailable` when the accounts file cannot be used
  */
@@ -153,7 +152,7 @@ export function decide(config: Config, question: Question): Decision {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     made.steps.push({ step: error.step, ok: false, text: error.message });
-    const status = isOfSftp(made.method) ? statusByError[error.code] : statusOf[error.code];
+    const status = isSftpRequest(made.method) ? statusByError[error.code] : statusOf[error.code];
     return { ...made, allowed: false, status: isLogin ? null : status, reason: error.message };
   }
   return made;
@@ -161,11 +160,10 @@ export function decide(config: Config, question: Question): Decision {
 
 function follow(config: Config, question: Question, decision: Decision): void {
   const note: AddStep = (step, text) => decision.steps.push({ step, ok: true, text });
-  const isSftp = isOfSftp(decision.method);
-  const targetOf = isSftp ? sftpMemberOf : memberOf;
-  const target = targetOf(question.path);
-  const kind = isSftp ? '' : target.isFolder ? 'the folder ' : 'the file ';
-  note('request', `${decision.method} of ${kind}${target.path}`);
+  const isSftp = isSftpRequest(decision.method);
+  const parseTarget = isSftp ? parseSftpTarget : parseHttpTarget;
+  const target = parseTarget(question.path);
+  note('request', `${decision.method} of ${isSftp ? '' : target.isFolder ? 'the folder ' : 'the file '}${target.path}`);
   const account = accountInForce(config, question, note);
   decision.group = account.groupUuid;
   note('home', `home folder ${account.homeFolderPath}`);
@@ -176,12 +174,9 @@ function follow(config: Config, question: Question, decision: Decision): void {
     : operationsOf(target.isFolder);
   const needs = Object.hasOwn(operations, decision.method) ? operations[decision.method] : undefined;
   if (!needs) {
-    const allow = Object.keys(operations).join(', ');
-    throw new Refused(
-      'request',
-      'method-not-allowed',
-      `${decision.method} is not supported on a ${target.isFolder ? 'folder' : 'file'}; ${allow} are`,
-    );
+    const kind = target.isFolder ? 'folder' : 'file';
+    const problem = `${decision.method} is not supported on a ${kind}; ${Object.keys(operations).join(', ')} are`;
+    throw new Refused('request', 'method-not-allowed', problem);
   }
   notePlace(account, mounts, target.path, decision, note);
   if (needs.source) checkRights(account, target.path, needs.source, decision, note);
@@ -190,26 +185,25 @@ function follow(config: Config, question: Question, decision: Decision): void {
   checkPlace(mounts, decision.method, target);
   if (!needs.destination) return;
   if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
-  const destination = targetOf(question.destination);
+  const destination = parseTarget(question.destination);
   checkRights(account, destination.path, needs.destination, decision, note);
   if (conditional?.end === 'destination') noteRight(account, destination.path, conditional, note);
   if (!isSftp && destination.isFolder && !target.isFolder && !takesLocks(config))
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
 }
 
-/** What a decision is about. */
 interface Target {
   path: VirtualPath;
   isFolder: boolean;
   isReserved?: boolean;
 }
 
-function isOfSftp(method: string): boolean {
+function isSftpRequest(method: string): boolean {
   return Object.hasOwn(sftpOperations, method);
 }
 
-/** Only the disk could tell for sure of what kind it is. */
-function sftpMemberOf(path: string): Target {
+/** A slash at the end says whether it is a folder, as the disk is not asked. */
+function parseSftpTarget(path: string): Target {
   try {
     return { path: requestedPath(path), isFolder: path.endsWith('/') };
   } catch (error) {
@@ -218,8 +212,8 @@ function sftpMemberOf(path: string): Target {
   }
 }
 
-/** @throws Refused for what is no file or folder URL; the service's own URLs are refused after the account, as it does */
-function memberOf(path: string): Target {
+/** @throws Refused for a URL of no file or folder; URLs of the service are refused after the account, as by the service */
+function parseHttpTarget(path: string): Target {
   try {
     const target = parseRequestTarget(path);
     if (target.kind === 'member') return target;
@@ -237,10 +231,7 @@ function notePlace(account: Account, mounts: Mounts, path: VirtualPath, decision
     throw new Refused('mount', 'name-reserved', 'the name is reserved for unfinished uploads and removed files');
   const location = mounts.locate(path);
   if (location.kind !== 'real') {
-    note(
-      'mount',
-      location.kind === 'virtual' ? 'a folder that only holds virtual folders' : 'below a folder that only holds virtual folders',
-    );
+    note('mount', `${location.kind === 'virtual' ? 'a' : 'below a'} folder that only holds virtual folders`);
     return;
   }
   decision.real_path = location.realPath;
@@ -277,14 +268,9 @@ function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: 
   const { kind, isFixed } = mounts.locate(path);
   const creates = ['PUT', 'MKCOL', 'OPEN-WRITE', 'MKDIR'].includes(method);
   const takesAway = ['DELETE', 'MOVE', 'REMOVE', 'RMDIR', 'RENAME', 'POSIX-RENAME'].includes(method);
-  if (isFixed && creates)
-    throw new Refused(
-      'mount',
-      isFolder || method === 'MKDIR' ? 'exists' : 'is-folder',
-      'the home folder, virtual folders and their parents are there already',
-    );
-  if (isFixed && takesAway)
-    throw new Refused('mount', 'forbidden', 'the home folder, virtual folders and their parents cannot be deleted or moved');
+  const fixed = 'the home folder, virtual folders and their parents';
+  if (isFixed && creates) throw new Refused('mount', isFolder || method === 'MKDIR' ? 'exists' : 'is-folder', `${fixed} are there already`);
+  if (isFixed && takesAway) throw new Refused('mount', 'forbidden', `${fixed} cannot be deleted or moved`);
   if (kind === 'nowhere')
     throw new Refused('mount', creates ? 'forbidden' : 'not-found', 'the folder above holds virtual folders and nothing else');
 }

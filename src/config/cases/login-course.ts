@@ -2,14 +2,14 @@ import type { CredentialKind, RequiredCredentials } from '../../accounts/credent
 import { isOffered, methodsOffered, sufficiency } from '../../ssh/required-credentials.ts';
 import type { LoginReport } from '../report-shapes.ts';
 
-/** What is made of credentials by themselves: whose account they are for, or why they are not accepted. */
+/** The answer about credentials by themselves: the group of their account, or why they are not accepted. */
 export type Acceptance = { group: string; required: RequiredCredentials } | { refusal: string };
 
 /**
- * Follows a login over SSH, as a session goes through it.
+ * Follows a login over SSH step by step.
  *
- * @param required what the groups of the service require
- * @param answers what is made of the credentials that the client presents, in their order
+ * @param required the requirements of all groups of the service
+ * @param answers the answers about the credentials that the client presents, in their order
  */
 export function followLogin(
   service: string,
@@ -20,7 +20,7 @@ export function followLogin(
   let first: CredentialKind | undefined;
   for (const [type, answer] of answers) {
     if ('required' in answer) report.required_credentials ??= answer.required;
-    const made = outcomeOf(required, type, answer, first);
+    const made = decideOutcome(required, type, answer, first);
     if (made.outcome === 'partial') first = type;
     report.credentials.push({ type, ...made, offered: made.outcome === 'granted' ? [] : methodsOffered(required, first) });
     if (made.outcome === 'granted') break;
@@ -30,7 +30,7 @@ export function followLogin(
 
 const names: Readonly<Record<CredentialKind, string>> = { 'ssh-key': 'key', password: 'password' };
 
-function outcomeOf(
+function decideOutcome(
   required: ReadonlySet<RequiredCredentials>,
   type: CredentialKind,
   answer: Acceptance,

@@ -17,10 +17,10 @@ import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './case-file.
 import { decide } from './decision.ts';
 import { localAccount } from './decision-steps.ts';
 
-/** What came of a case. */
+/** The result of a case. */
 export interface CaseOutcome {
   name: string;
-  /** What does not fit; empty when the case passes. */
+  /** Differences; empty when the case passes. */
   problems: string[];
   /** The whole outcome, for golden files and `--json`. */
   actual: unknown;
@@ -55,17 +55,15 @@ function different(name: string, expected: unknown, actual: unknown): string[] {
 }
 
 function runEvent(config: Config, item: EventCase): CaseOutcome {
-  const requests = requestsOf(config, item);
+  const requests = renderRequests(config, item);
   const fired = requests.map(({ handler }) => handler);
   const problems: string[] = [];
   if (item.handlers !== undefined) {
     const expected = Array.isArray(item.handlers) ? item.handlers : Object.keys(item.handlers);
     const missing = expected.filter((handler) => !fired.includes(handler));
     const extra = fired.filter((handler) => !expected.includes(handler));
-    problems.push(
-      ...missing.map((handler) => handlerText(config, handler)),
-      ...extra.map((handler) => `the handler "${handler}" fires, too`),
-    );
+    problems.push(...missing.map((handler) => describeMissing(config, handler)));
+    problems.push(...extra.map((handler) => `the handler "${handler}" fires, too`));
   }
   for (const [handler, expected] of Array.isArray(item.handlers) ? [] : Object.entries(item.handlers ?? {})) {
     const request = requests.find((candidate) => candidate.handler === handler);
@@ -81,12 +79,12 @@ function runEvent(config: Config, item: EventCase): CaseOutcome {
   return { name: item.name ?? `event ${item.event}`, problems, actual: requests };
 }
 
-function handlerText(config: Config, handler: string): string {
+function describeMissing(config: Config, handler: string): string {
   if (!Object.hasOwn(config.event_handlers, handler)) return `there is no event handler "${handler}"`;
   return `the handler "${handler}" does not fire${config.event_handlers[handler]?.enabled ? '' : ': it is disabled'}`;
 }
 
-/** What of `expected` is not in `actual`: maps may have more members, everything else must be equal. */
+/** Lists the differences of `expected`: maps of `actual` may have more members, everything else must be equal. */
 function missingIn(expected: unknown, actual: unknown, path: string): string[] {
   if (isObject(expected) && typeof actual === 'object' && actual !== null) {
     return Object.entries(expected).flatMap(([key, value]) => missingIn(value, (actual as Record<string, unknown>)[key], `${path}.${key}`));
@@ -113,7 +111,7 @@ function runReply(config: Config, item: ReplyCase): CaseOutcome {
   return { name: item.name ?? `${item.account}: reply ${status}`, problems, actual };
 }
 
-/** What every event of a test has, so that two runs give the same bodies: a fixed UUID and time. */
+/** UUID and time of all events, so that two runs give the same bodies. */
 const fixedUuid = '00000000-0000-4000-8000-0000000000ff';
 const fixedTimeMs = Date.UTC(2026, 0, 1);
 
@@ -128,10 +126,10 @@ interface ExpectedRequest {
   body: unknown;
 }
 
-/** The requests that the handlers of a configuration make of an event, in the order of the configuration. */
-function requestsOf(config: Config, item: EventCase): ExpectedRequest[] {
+/** Renders the requests of all handlers for an event, in the order of the configuration. */
+function renderRequests(config: Config, item: EventCase): ExpectedRequest[] {
   const server: EventServer = { uuid: config.server.uuid ?? 'svc-test', type: 'server', name: config.server.name || 'svc-test' };
-  const { event, group } = eventOf(config, item, server);
+  const { event, group } = makeEvent(config, item, server);
   const raw = Buffer.from(JSON.stringify(event));
   return Object.entries(config.event_handlers).flatMap(([uuid, options]) => {
     if (!options.enabled || !createSubscription(uuid, options)(event, group)) return [];
@@ -141,12 +139,12 @@ function requestsOf(config: Config, item: EventCase): ExpectedRequest[] {
       method: options.request_method.toUpperCase(),
       url: options.url.map((url) => withQuery(url, query)),
       content_type: contentType ?? null,
-      body: body === undefined ? null : bodyOf(body.toString('utf8')),
+      body: body === undefined ? null : parseBody(body.toString('utf8')),
     };
   });
 }
 
-function bodyOf(text: string): unknown {
+function parseBody(text: string): unknown {
   try {
     return parseJson(text);
   } catch {
@@ -154,9 +152,9 @@ function bodyOf(text: string): unknown {
   }
 }
 
-function eventOf(config: Config, item: EventCase, server: EventServer): { event: ServiceEvent; group: string | undefined } {
+function makeEvent(config: Config, item: EventCase, server: EventServer): { event: ServiceEvent; group: string | undefined } {
   const { isAboutPath, groups } = eventDefinition(item.event);
-  const { account, group } = eventAccountOf(config, item, groups.includes('process'));
+  const { account, group } = findAccount(config, item, groups.includes('process'));
   const service = item.component ?? Object.entries(config.services).find(([, options]) => options.enabled)?.[0] ?? 'web';
   const { type, name } = Object.entries(config.services).find(([uuid]) => uuid === service)?.[1] ?? { type: 'http', name: '' };
   const component = groups.includes('process') && item.component === undefined ? server : { uuid: service, type, name: name || service };
@@ -166,7 +164,7 @@ function eventOf(config: Config, item: EventCase, server: EventServer): { event:
   return { event: { ...createEvent(draft, server, fixedTimeMs), uuid: fixedUuid }, group };
 }
 
-function eventAccountOf(config: Config, item: EventCase, isOfProcess: boolean): { account: EventAccount; group: string | undefined } {
+function findAccount(config: Config, item: EventCase, isOfProcess: boolean): { account: EventAccount; group: string | undefined } {
   const { address } = item;
   const peer = { address, port: 50_000, protocol: 'TCP' as const, family: addressFamily(address) };
   if (item.account === undefined) return { account: isOfProcess ? processAccount() : peerAccount(peer), group: item.group };

@@ -25,17 +25,13 @@ import type { MethodReport } from '../report-shapes.ts';
 import type { Config } from '../schema/schema.ts';
 import { isFileService } from '../schema/schema.ts';
 
-/** A 401 body longer than this is no short text. */
+/** Longest 401 body that counts as a short text. */
 const shortTextBytes = 200;
 
-/** A reply that takes more than this part of the timeout will one day take more than all of it. */
+/** Part of the timeout from which on a reply is reported as slow. */
 const slowPart = 0.5;
 
-/**
- * What works, or fails, in a way that surprises: for the developer of an endpoint, not for logins.
- *
- * @param timeoutMs the method's timeout
- */
+/** Finds surprises in a reply, for the developer of an endpoint. @param timeoutMs of the method */
 function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   const warnings: string[] = [];
   if (result.durationMs > timeoutMs * slowPart)
@@ -59,17 +55,17 @@ function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   return warnings;
 }
 
-/** What is asked, and how the answer is read. */
+/** The methods to ask, and how to read their answers. */
 export interface Target {
   chain: [string, AuthenticationOptions][];
   /** UUID of the SSH service whose chain it is. */
   sshService: string | undefined;
-  /** All groups by UUID; undefined without a configuration: any group is fine. */
+  /** All groups by UUID; undefined without a configuration, which accepts any group. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
 }
 
-/** The target of `--url`: one endpoint, no configuration. */
+/** Makes the target of `--url`: one endpoint without a configuration. */
 export function urlTarget(options: { url: string; headers: string[]; basic: string | undefined; timeout: number | undefined }): Target {
   const colon = options.basic?.indexOf(':') ?? -1;
   const parsed = calloutOptions.safeParse({
@@ -80,31 +76,28 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
     password: options.basic?.slice(colon + 1) ?? '',
     ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
   });
-  if (!parsed.success)
-    throw new ServiceError(
-      'bad-request',
-      `--${parsed.error.issues[0]?.path[0] === 'headers' ? 'header' : String(parsed.error.issues[0]?.path[0])}: ${parsed.error.issues[0]?.message}`,
-    );
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new ServiceError('bad-request', `--${issue?.path[0] === 'headers' ? 'header' : String(issue?.path[0])}: ${issue?.message}`);
+  }
   return { chain: [['url', parsed.data]], sshService: undefined, groups: undefined, config: undefined };
 }
 
-/** The target of a configuration: one method, or the chain of its first service that has one, with `isOverSsh` rather one of SSH. */
+/** Makes the target of a configuration: one method, or the chain of its first file service, with `isOverSsh` preferably of SSH. */
 export function configTarget(config: Config, method: string | undefined, isOverSsh: boolean): Target {
   const all = methodsInForce(config.authentications);
   const services = Object.entries(config.services).filter(([, candidate]) => candidate.enabled && isFileService(candidate));
   const ssh = isOverSsh ? services.find(([, { type }]) => type === 'ssh') : undefined;
   const [, service] = ssh ?? services[0] ?? [];
   const order = service && isFileService(service) ? service.authentications : null;
-  const chain = method === undefined ? chainOf(all, order) : all.filter(([uuid]) => uuid === method);
-  if (chain.length === 0)
-    throw new ServiceError(
-      'bad-request',
-      method === undefined ? 'The configuration has no enabled authentication method.' : `There is no authentication method "${method}".`,
-    );
+  const chain = method === undefined ? orderedChain(all, order) : all.filter(([uuid]) => uuid === method);
+  if (chain.length === 0 && method === undefined)
+    throw new ServiceError('bad-request', 'The configuration has no enabled authentication method.');
+  if (chain.length === 0) throw new ServiceError('bad-request', `There is no authentication method "${method}".`);
   return { chain, sshService: ssh?.[0], groups: withDefaultGroup(config.groups), config };
 }
 
-function chainOf(all: [string, AuthenticationOptions][], order: string[] | null): [string, AuthenticationOptions][] {
+function orderedChain(all: [string, AuthenticationOptions][], order: string[] | null): [string, AuthenticationOptions][] {
   const ordered = order === null ? all : order.flatMap((uuid) => all.filter(([candidate]) => candidate === uuid));
   return ordered.filter(([, options]) => options.enabled);
 }
@@ -128,7 +121,7 @@ export async function probe(target: Target, credentials: Credentials, signal?: A
   return reports;
 }
 
-/** Said in the name of the chain's first method, which would have been asked. */
+/** Answers in the name of the chain's first method. */
 function unasked(method: string, { type }: AuthenticationOptions, credentials: Credentials): MethodReport {
   const reason = `${notAskable} No method is asked.`;
   return { method, type, credentials: credentials.type, outcome: 'next', invalid: false, reason, warnings: [], duration_ms: 0 };
@@ -202,7 +195,7 @@ async function probeEndpoint(
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = judgeReply(reply, groups);
-  // A 200 that is not taken was meant as a yes: what is wrong with it is its body.
+  // A 200 means yes; one that is not taken has a bad body.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   return {
     ...common,

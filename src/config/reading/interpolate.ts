@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isObject } from '../../lib/json.ts';
 
-/** What `interpolate` did. */
 export interface Interpolated {
   value: unknown;
-  /** Paths (joined with NUL) whose texts were replaced: their values may be secrets and are never shown. */
+  /** Paths (joined with NUL) whose texts were replaced: their values may be secrets. */
   secretPaths: Set<string>;
   problems: { path: PropertyKey[]; message: string }[];
 }
@@ -14,9 +13,9 @@ const variable = /\$\{(env|file):([^}]*)\}/g;
 
 /**
  * Puts environment variables (`${env:NAME}`, `${env:NAME:-default}`) and secrets' files (`${file:PATH}`) into all texts.
- * `${USER}` and everything else stays as it is.
+ * Other variables, such as `${USER}`, stay.
  *
- * @param folder what relative paths of `${file:…}` are relative to
+ * @param folder base of relative paths in `${file:…}`
  */
 export function interpolate(value: unknown, env: Readonly<Record<string, string | undefined>>, folder: string): Interpolated {
   const secretPaths = new Set<string>();
@@ -30,10 +29,8 @@ export function interpolate(value: unknown, env: Readonly<Record<string, string 
       try {
         return kind === 'env' ? fromEnvironment(argument, env) : readFileSync(resolve(folder, argument), 'utf8').replace(/\r?\n$/, '');
       } catch (error) {
-        problems.push({
-          path,
-          message: kind === 'env' ? (error as Error).message : `cannot read the file ${argument}: ${(error as Error).message}`,
-        });
+        const { message } = error as Error;
+        problems.push({ path, message: kind === 'env' ? message : `cannot read the file ${argument}: ${message}` });
         return '';
       }
     });
@@ -41,16 +38,16 @@ export function interpolate(value: unknown, env: Readonly<Record<string, string 
   return { value: visit(value, []), secretPaths, problems };
 }
 
-/** Whether a text as it stands in a configuration asks for a variable or a file. */
+/** Whether a text of a configuration refers to a variable or a file. */
 export function hasReference(text: string): boolean {
   return /\$\{(?:env|file):[^}]*\}/.test(text);
 }
 
 function fromEnvironment(argument: string, env: Readonly<Record<string, string | undefined>>): string {
-  const mark = argument.indexOf(':-');
-  const name = mark < 0 ? argument : argument.slice(0, mark);
+  const separator = argument.indexOf(':-');
+  const name = separator < 0 ? argument : argument.slice(0, separator);
   const value = env[name];
-  if (value !== undefined && (value !== '' || mark < 0)) return value;
-  if (mark >= 0) return argument.slice(mark + 2);
+  if (value !== undefined && (value !== '' || separator < 0)) return value;
+  if (separator >= 0) return argument.slice(separator + 2);
   throw new Error(`the environment variable ${name} is not set; "\${env:${name}:-default}" gives it a default`);
 }

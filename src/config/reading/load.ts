@@ -8,14 +8,13 @@ import { findingAt, issueFindings, valueAt } from '../schema/schema-findings.ts'
 import { interpolate } from './interpolate.ts';
 import { type Source, stdinName } from './source.ts';
 
-/** Each round removes at least one thing; more rounds than this help nobody. */
+/** Each round removes at least one option. */
 const maxRounds = 20;
 
 /**
- * What is left of a configuration that does not fit the schema when everything wrong is left out, so that the checks behind
- * the schema run all the same and all problems are told in one run.
+ * Leaves out the parts of a configuration that do not fit the schema, so that further checks run and one run reports all problems.
  *
- * @returns the rest with the paths that were left out; no `config` when the value is beyond help
+ * @returns the rest and the paths that were left out; no `config` when too little is left
  */
 function salvage(value: unknown): { config: Config | undefined; removed: PropertyKey[][] } {
   const rest = structuredClone(value);
@@ -34,9 +33,9 @@ function salvage(value: unknown): { config: Config | undefined; removed: Propert
 function pathsAtFault(rest: unknown, issue: z.core.$ZodIssue): PropertyKey[][] {
   const { path } = issue;
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...path, key]);
-  // An option that is not there, or a whole entry that is not what its name says, takes the entry with it.
+  // A missing option, or an entry of the wrong type, removes the entry.
   if (valueAt(rest, path) === undefined) return [path.slice(0, 2)];
-  // Sections and entries are two deep (`services.web`); what is wrong deeper is one option of the entry.
+  // Sections and entries are two deep (`services.web`); below there is one option of the entry.
   return [path[0] === 'server' ? path.slice(0, 3) : path.at(-1) === 'type' ? path.slice(0, 2) : path.slice(0, 3)];
 }
 
@@ -44,7 +43,7 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // Two issues may be about one option; the second finds it gone.
+  // Of two issues about one option the second finds it gone.
   return Reflect.deleteProperty(holder, last);
 }
 
@@ -59,21 +58,12 @@ export interface LoadedConfig {
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Names under which a configuration is found; YAML and JSON only, a configuration never runs code. */
-const searchPlaces = [
-  'svc.config.yaml',
-  'svc.config.yml',
-  'svc.config.json',
-  '.svcrc',
-  '.svcrc.yaml',
-  '.svcrc.yml',
-  '.svcrc.json',
-  'package.json',
-];
+/** Names of configuration files: YAML and JSON only, as a configuration never runs code. */
+const searchPlaces = 'svc.config.yaml svc.config.yml svc.config.json .svcrc .svcrc.yaml .svcrc.yml .svcrc.json package.json'.split(' ');
 
 /**
- * Finds the configuration file: the named one (`-` is stdin), `SVC_CONFIG`, or the first of the known names in the folder itself. Parent
- * folders are not searched: a server must not start with a file that somebody put further up.
+ * Finds the configuration file: the named one (`-` is stdin), `SVC_CONFIG`, or the first of the known names in the folder. Parent folders are
+ * not searched: a server must not start with a stranger's file.
  *
  * @returns undefined when there is none
  */
@@ -81,7 +71,7 @@ export async function findConfigFile(options: { file?: string | undefined; cwd: 
   const named = options.file ?? options.env.SVC_CONFIG;
   if (named === stdinName) return named;
   if (named) return resolve(options.cwd, named);
-  // Only the search is cosmiconfig's: `readSource` parses, because it keeps the places of everything.
+  // `readSource` parses, as it keeps all positions.
   const asFound = (_path: string, content: string) => content;
   const explorer = cosmiconfig('svc', {
     searchPlaces,
@@ -109,26 +99,25 @@ export function parseConfig(source: Source, env: Environment): Config {
   return config;
 }
 
-/** What can be said of a parsed file. */
 export interface Examined {
-  /** Without what is wrong; undefined when too little is left. */
+  /** The valid part; undefined when too little is left. */
   config: Config | undefined;
-  /** What the schema and the variables say, in the order of the file. */
+  /** Problems of schema and variables, in the order of the file. */
   findings: Finding[];
   /** Paths that were left out of `config`. */
   removed: PropertyKey[][];
 }
 
-// A configuration is checked once: to compile its schema first would take longer.
+// Compiling the schema would take longer than checking one configuration.
 const once = { jitless: true };
 
-/** Checks a parsed file, and gives what is left of it when everything wrong is left out, for further checks. */
+/** Checks a parsed file; its valid part is for further checks. */
 export function examineConfig(source: Source, env: Environment): Examined {
   const folder = dirname(source.file);
   const { value, problems, secretPaths } = interpolate(source.value, env, folder);
   const findings = problems.map((problem) => findingAt(source, problem.path, 'interpolation', problem.message));
   const result = configSchema.safeParse(value, once);
-  // A text that could not be filled in is reported as such, not as a bad value besides.
+  // A text that could not be filled in is not reported as a bad value too.
   const filled = new Set(problems.map(({ path }) => path.join('\0')));
   const issues = result.error?.issues.filter((issue) => !filled.has(issue.path.join('\0'))) ?? [];
   findings.push(...issues.flatMap((issue) => issueFindings(source, value, issue, [], secretPaths)));
@@ -137,7 +126,7 @@ export function examineConfig(source: Source, env: Environment): Examined {
   return { ...salvaged, findings: findings.sort(byPosition) };
 }
 
-/** A configuration made in memory, as `svc serve` without a file does. Relative paths are relative to `folder`. */
+/** Makes a configuration in memory, for `svc serve` without a file. Relative paths are relative to `folder`. */
 export function configFromObject(value: unknown, folder: string): LoadedConfig {
   const config = configSchema.parse(value, once);
   resolvePaths(config, folder);

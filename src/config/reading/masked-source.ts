@@ -6,9 +6,9 @@ import { configJsonSchema } from '../schema/json-schema.ts';
 type Range = readonly [start: number, end: number];
 
 /**
- * The text of a configuration file as it may be shown with findings: character by character as long as the file. Shown are the names of options and
- * the values of those that are none of its secrets; everything else is masked, comments too. Of a file that does not parse nobody can tell where a
- * secret ends: of it the names of options at the beginning of lines are shown, and nothing else.
+ * Masks the text of a configuration file for display with findings; its length stays. Names of options and values without secrets are shown,
+ * all else and comments are masked. A file that does not parse shows only names of options at the beginning of lines, as the end of a secret
+ * cannot be found.
  */
 export function maskedSource(text: string): string {
   const start = text.startsWith('\ufeff') ? 1 : 0;
@@ -20,16 +20,16 @@ export function maskedSource(text: string): string {
   return text.slice(0, start) + assembled(content, walk);
 }
 
-const hiddenOf = new WeakMap<object, string[]>();
+const maskedLines = new WeakMap<object, string[]>();
 
-/** Whether the text at a place of a file is not shown. */
+/** Whether the text at a position of a file is masked. */
 export function isHidden(source: { text: string }, { line, column }: { line: number; column: number }): boolean {
   const lines =
-    hiddenOf.get(source) ??
+    maskedLines.get(source) ??
     maskedSource(source.text)
       .replace(/^\ufeff/, '')
       .split('\n');
-  hiddenOf.set(source, lines);
+  maskedLines.set(source, lines);
   return lines[line - 1]?.[column - 1] === '*';
 }
 
@@ -63,7 +63,7 @@ function maskedLine(line: string): string {
   return line.slice(0, shown + indentation) + line.slice(shown + indentation).replace(/[^\r]/g, '*');
 }
 
-/** Looks at all scalars of a document, and notes which may be shown. */
+/** Visits all scalars of a document and records which may be shown. */
 class Walk {
   readonly #text: string;
   readonly shown: Range[] = [];
@@ -73,7 +73,7 @@ class Walk {
     this.#text = text;
   }
 
-  /** @param path names from the section on, without the places in lists */
+  /** @param path names from the section on, without positions in lists */
   node(node: unknown, path: readonly string[]): void {
     if (isScalar(node)) this.#value(node, path);
     else if (isSeq(node)) for (const item of node.items) this.node(item, path);
@@ -84,9 +84,9 @@ class Walk {
         const name = isScalar(key) ? String(key.value) : '';
         // The member of a package.json.
         const inner = path.length === 0 && name === 'svc' ? [] : [...path, name];
-        // What follows a comma in a secret without quotes looks like one more key.
+        // The text after a comma in a secret without quotes parses as one more key.
         const isRest = node.flow === true && isAfterSecret && isScalar(key) && key.type === 'PLAIN';
-        if (isScalar(key)) this.#note(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || resemblesSecret(name)));
+        if (isScalar(key)) this.#record(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || resemblesSecret(name)));
         this.node(value, inner);
         isAfterSecret ||= hasSecretName(inner) || isAlias(value) || (isScalar(value) && !isShown(value, inner));
       }
@@ -94,13 +94,13 @@ class Walk {
   }
 
   #value(node: Scalar, path: readonly string[]): void {
-    const range = this.#note(node, isShown(node, path));
+    const range = this.#record(node, isShown(node, path));
     if (!range || !isHeaderList(path) || path.length > 3) return;
     const [name] = /^["']?[A-Za-z][\w-]*:/.exec(this.#text.slice(...range)) ?? [];
     if (name !== undefined) this.shown.push([range[0], range[0] + name.length]);
   }
 
-  #note({ range }: Scalar, isShown: boolean): Range | undefined {
+  #record({ range }: Scalar, isShown: boolean): Range | undefined {
     if (!range) return undefined;
     const own: Range = [range[0], range[1]];
     this.scalars.push(own);
@@ -109,17 +109,17 @@ class Walk {
   }
 }
 
-/** The names of options in a path, without those of section and entry. */
-function optionsOf(path: readonly string[]): readonly string[] {
+/** The names of options in a path, without section and entry. */
+function optionPath(path: readonly string[]): readonly string[] {
   return path.slice(path[0] === 'server' ? 1 : 2);
 }
 
-/** Whether a map is, or is within, what may be a secret: of its members the names are shown that options have. */
+/** Whether a map may be a secret or within one: only names of options are shown then. */
 function hidesMembers(path: readonly string[]): boolean {
-  return hasSecretName(path) || !optionsOf(path).every((name) => optionNames().has(name)) || (path.length > 1 && !isInSection(path));
+  return hasSecretName(path) || !optionPath(path).every((name) => optionNames().has(name)) || (path.length > 1 && !isInSection(path));
 }
 
-/** Whether an option on the way is a secret by its name. In what is no section, entries and options cannot be told apart. */
+/** Whether an option of the path is a secret by its name. Outside sections all names count as options. */
 function hasSecretName(path: readonly string[]): boolean {
   return isSecret(isInSection(path) ? path : ['', '', ...path]);
 }
@@ -128,34 +128,34 @@ function isInSection([section = '']: readonly string[]): boolean {
   return sectionNames().has(section);
 }
 
-/** Whether a key is rather a piece of the file that a quote too many or too few made one. */
+/** Whether a key is rather a piece of text, after a wrong quote. */
 function isText(key: string): boolean {
   return /[\t\r\n{}"]|: /.test(key);
 }
 
 function isShown({ value }: Scalar, path: readonly string[]): boolean {
   if (value === null || (typeof value === 'string' && isReference(value))) return true;
-  const options = optionsOf(path);
+  const options = optionPath(path);
   if (!isInSection(path) || options.length === 0 || isHeaderList(path)) return false;
   const isKnown = options[0] === 'extra_data' ? options.length > 1 : options.every((name) => optionNames().has(name));
   return isKnown && maskedText(String(value), path) === String(value);
 }
 
-/** Puts the text together: what is shown as it is, of the rest the layout alone. */
+/** Assembles the text: shown parts, and the layout of the rest. */
 function assembled(text: string, { shown, scalars }: Walk): string {
   const [layout, masked, asIs] = [0, 1, 2];
-  const marks = new Uint8Array(text.length).fill(layout);
-  for (const [start, end] of scalars) marks.fill(masked, start, end);
-  for (const [start, end] of shown) marks.fill(asIs, start, end);
+  const kinds = new Uint8Array(text.length).fill(layout);
+  for (const [start, end] of scalars) kinds.fill(masked, start, end);
+  for (const [start, end] of shown) kinds.fill(asIs, start, end);
   let isComment = false;
   let isIndentation = true;
   let result = '';
-  for (const [at, mark] of marks.entries()) {
+  for (const [at, kind] of kinds.entries()) {
     const character = text.charAt(at);
-    if (character === '\n' || mark !== layout) isComment = false;
+    if (character === '\n' || kind !== layout) isComment = false;
     else if (character === '#') isComment = true;
     isIndentation = character === '\n' || (isIndentation && character === ' ');
-    const isShownHere = mark === asIs || (mark === layout && !isComment && /[-\s{}[\],:?]/.test(character));
+    const isShownHere = kind === asIs || (kind === layout && !isComment && /[-\s{}[\],:?]/.test(character));
     result += isShownHere || isIndentation || /[\r\n]/.test(character) ? character : '*';
   }
   return result;

@@ -6,16 +6,15 @@ import { deepestNesting, KeyIndex, parseYaml, plainValue } from '../../lib/yaml-
 import type { Finding, FindingCode } from '../findings.ts';
 import { ConfigError } from '../findings.ts';
 
-/** Larger files are no configurations. */
-const largestFileBytes = 4 * 1024 * 1024;
+/** Largest configuration file. */
+const maxFileBytes = 4 * 1024 * 1024;
 
-/** A parsed configuration file that remembers where everything stands. */
+/** A parsed configuration file with positions. */
 export interface Source {
   file: string;
   text: string;
-  /** Plain values, `null` prototype nowhere, keys as texts. */
   value: unknown;
-  /** Line and column, both from 1, of an option or of the nearest thing that exists on the way to it. */
+  /** Line and column, both from 1, of an option or of its nearest existing parent. */
   locate(path: readonly PropertyKey[], what: 'key' | 'value'): { line: number; column: number };
 }
 
@@ -26,7 +25,7 @@ export const stdinName = '-';
  * Reads a configuration file, YAML or JSON; of a `package.json` its `svc` member.
  *
  * @param file path, or `-` for stdin
- * @param mayWait whether a pipe may be read, for whose writer the process waits with all that it does
+ * @param mayWait whether a pipe may be read, which blocks the process until it is written
  * @throws ServiceError `bad-request` when the file cannot be read
  * @throws ConfigError when it does not parse
  */
@@ -39,8 +38,8 @@ export function readSource(file: string, mayWait = true): Source {
     if (stats?.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
     if (stats && !stats.isFile() && !mayWait)
       throw new ServiceError('bad-request', `${file} is a pipe or a device, which is read at the start alone.`);
-    // Looked at before: a pipe or a device has no size, and may have no end.
-    if (stats && stats.size > largestFileBytes) throw tooLarge(name);
+    // Before reading: a device may have no end.
+    if (stats && stats.size > maxFileBytes) throw tooLarge(name);
     bytes = readFileSync(isStdin ? 0 : file);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
@@ -48,12 +47,12 @@ export function readSource(file: string, mayWait = true): Source {
     const reason = code === 'ENOENT' ? 'the file does not exist' : (error as Error).message;
     throw new ServiceError('bad-request', `Cannot read the configuration ${isStdin ? 'from stdin' : file}: ${reason}.`, { cause: error });
   }
-  if (bytes.length > largestFileBytes) throw tooLarge(name);
+  if (bytes.length > maxFileBytes) throw tooLarge(name);
   return parseSource(name, decode(name, bytes));
 }
 
 function tooLarge(file: string): ServiceError {
-  return new ServiceError('bad-request', `${file} is larger than ${largestFileBytes / 1024 / 1024} MiB.`);
+  return new ServiceError('bad-request', `${file} is larger than ${maxFileBytes / 1024 / 1024} MiB.`);
 }
 
 function decode(file: string, bytes: Buffer): string {
@@ -65,11 +64,9 @@ function decode(file: string, bytes: Buffer): string {
     const line = text.slice(0, text.indexOf('\ufffd')).split('\n').length;
     const isUtf16 = bytes.length >= 2 && [0xfeff, 0xfffe].includes(bytes.readUInt16BE(0));
     const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
-    // Of bytes that are no text nothing is shown.
-    throw new ConfigError(
-      [{ severity: 'error', code: 'not-utf8', file, line, column: 1, path: '', message: 'The file is not valid UTF-8.', hint }],
-      '',
-    );
+    const message = 'The file is not valid UTF-8.';
+    // Bytes that are not text are not shown.
+    throw new ConfigError([{ severity: 'error', code: 'not-utf8', file, line, column: 1, path: '', message, hint }], '');
   }
 }
 
@@ -79,11 +76,8 @@ export function parseSource(file: string, text: string): Source {
     throw new ConfigError([{ severity: 'error', code, file, line, column, path: '', message }], text);
   };
   const { document, lines, problems } = parseYaml(text.replace(/^\ufeff/, ''));
-  if (!document)
-    throw new ConfigError(
-      problems.map((problem): Finding => ({ severity: 'error', file, path: '', ...problem })),
-      text,
-    );
+  const findings = problems.map((problem): Finding => ({ severity: 'error', file, path: '', ...problem }));
+  if (!document) throw new ConfigError(findings, text);
   const prefix = basename(file) === 'package.json' ? ['svc'] : [];
   let value: unknown;
   try {
@@ -108,7 +102,7 @@ function checkShape(value: unknown, path: string[], refuse: (path: string[], mes
     return;
   }
   for (const [key, member] of Object.entries(value)) {
-    // A key that means something to JavaScript itself must never reach code that copies members.
+    // This key must never reach code that copies members.
     if (key === '__proto__') refuse(path, 'The key "__proto__" is not allowed.');
     checkShape(member, [...path, key], refuse);
   }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { eventIds } from '../../events/event-ids.ts';
+import { isObject } from '../../lib/json.ts';
 import { configSchema } from './schema.ts';
 
 /**
@@ -62,7 +63,7 @@ export const optionExamples: Readonly<Record<string, Readonly<Record<string, rea
   },
 };
 
-/** The JSON Schema (2020-12) of what a configuration file may hold: both spellings of every option, with descriptions, defaults and examples. */
+/** The JSON Schema (2020-12) of a configuration file: both spellings of every option, with descriptions, defaults and examples. */
 export function configJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',
@@ -79,7 +80,7 @@ export function configJsonSchema(): Record<string, unknown> {
 
 type Node = z.core.JSONSchema._JSONSchema | undefined;
 
-/** Adds examples to the options of a section, in each of the kinds that its entries have. */
+/** Adds examples to the options of a section, in each type of its entries. */
 function addExamples(section: Node, examples: Readonly<Record<string, readonly unknown[]>>, isEntry: boolean): void {
   if (typeof section !== 'object') return;
   const entry = isEntry ? section : section.additionalProperties;
@@ -94,9 +95,7 @@ function addExamples(section: Node, examples: Readonly<Record<string, readonly u
 
 /** A default in the spelling of a configuration file; the schema knows it in its normalised form. */
 function asWritten(value: unknown): z.core.JSONSchema.JSONSchema['default'] {
-  if (typeof value === 'object' && value !== null) {
-    if ('include' in value) return '';
-    if ('general' in value) return [value.general] as z.core.JSONSchema.JSONSchema['default'];
-  }
+  if (isObject(value) && 'include' in value) return '';
+  if (isObject(value) && 'general' in value) return [value.general] as z.core.JSONSchema.JSONSchema['default'];
   return value as z.core.JSONSchema.JSONSchema['default'];
 }

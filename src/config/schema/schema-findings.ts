@@ -6,7 +6,7 @@ import { isHidden } from '../reading/masked-source.ts';
 import type { Source } from '../reading/source.ts';
 import { configSchema } from './schema.ts';
 
-/** A problem at the place of an option. */
+/** Makes a finding at the position of an option. */
 export function findingAt(
   source: Source,
   path: readonly PropertyKey[],
@@ -18,9 +18,9 @@ export function findingAt(
 }
 
 /**
- * What one issue of the schema means for the file: one finding, or several when a map has several unknown keys.
+ * Translates one issue of the schema to findings: several when a map has several unknown keys.
  *
- * @param prefix path of the value that the issue is about
+ * @param prefix path of the value of the issue
  * @param secretPaths paths whose values come from variables and are not shown
  */
 export function issueFindings(
@@ -34,7 +34,7 @@ export function issueFindings(
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(source, value, path, key));
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const nested = bestBranch(issue.errors);
-    // Several spellings are one option: the branch that got furthest says what is wrong, unless the union has its own words.
+    // The spelling that fits best tells the problem, unless the union has its own message.
     if (nested.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys')) {
       return nested.flatMap((inner) => issueFindings(source, value, inner, path, secretPaths));
     }
@@ -47,15 +47,8 @@ export function issueFindings(
   const actual = valueAt(value, path);
   if (actual === undefined && issue.code !== 'custom')
     return [findingAt(source, path, 'missing-option', `is required: ${expectation(issue)}`, 'key')];
-  const isSecret = secretPaths.has(path.join('\0'));
-  return [
-    findingAt(
-      source,
-      path,
-      'bad-value',
-      isSecret ? `${expectation(issue)} (the value comes from \${…} and is not shown)` : expectation(issue),
-    ),
-  ];
+  const note = secretPaths.has(path.join('\0')) ? ' (the value comes from ${…} and is not shown)' : '';
+  return [findingAt(source, path, 'bad-value', expectation(issue) + note)];
 }
 
 function expectation(issue: z.core.$ZodIssue): string {
@@ -74,11 +67,8 @@ function unknownKey(source: Source, value: unknown, path: readonly PropertyKey[]
   const nearest = nearestName(key, known);
   if (isHidden(source, source.locate([...path, key], 'key'))) {
     const message = 'unknown option, whose name is not shown: it may be the end of the secret before it';
-    return {
-      ...findingAt(source, [...path, key], 'unknown-option', message, 'key'),
-      path: pathText(path),
-      hint: 'texts with ", " stand in quotes',
-    };
+    const finding = findingAt(source, [...path, key], 'unknown-option', message, 'key');
+    return { ...finding, path: pathText(path), hint: 'texts with ", " stand in quotes' };
   }
   const finding = findingAt(source, [...path, key], 'unknown-option', `unknown option "${key}"`, 'key');
   return { ...finding, hint: nearest ? `did you mean "${nearest}"?` : `known: ${known.join(', ')}` };
@@ -97,7 +87,7 @@ function memberSchema(schema: z.core.$ZodType, part: PropertyKey): z.core.$ZodTy
   return schema instanceof z.ZodRecord ? schema.valueType : undefined;
 }
 
-/** Looks behind defaults, transforms and unions by `type`. */
+/** Unwraps defaults, transforms and unions by `type`. */
 function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
     return unwrap(schema.unwrap() as z.core.$ZodType, value);
