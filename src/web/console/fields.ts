@@ -1,4 +1,6 @@
-import { type Child, make } from '../shared/dom.ts';
+import { type Child, make, makeButton } from '../shared/dom.ts';
+import { text } from './language.ts';
+import { hashOf, type SectionName } from './route.ts';
 
 let made = 0;
 
@@ -22,17 +24,29 @@ export function tick(label: Child, input: HTMLInputElement): HTMLElement {
   return make('label.tick', input, make('span', label));
 }
 
-/** Fills in the fields of a form, by their names. Times of the API become those of the reader's time zone. */
-export function fill(form: HTMLFormElement, query: URLSearchParams): void {
+/** A form for what a section lists. @param query fills in its fields, by their names; a search leads to the section with the new query */
+export function filterForm(section: SectionName, query: URLSearchParams, fields: readonly HTMLElement[]): HTMLFormElement {
+  const search = (wanted: URLSearchParams) => {
+    const hash = hashOf(section, '', wanted);
+    if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
+    else location.hash = hash;
+  };
+  const clear = makeButton(text('clearFilter'), undefined, () => search(new URLSearchParams()), 'quiet');
+  const form = make('form.filter', ...fields, make('div.row.buttons', make('button.primary', text('search')), clear));
   for (const [name, value] of query) {
     const input = form.elements.namedItem(name);
     if (input instanceof HTMLSelectElement) input.value = value;
     else if (input instanceof HTMLInputElement) input.value = input.type === 'datetime-local' ? localTime(value) : value;
   }
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    search(filled(form));
+  });
+  return form;
 }
 
-/** What a form has been filled with, by the names of its fields; times as the API has them, in UTC. Fields that are empty are left out. */
-export function filled(form: HTMLFormElement): URLSearchParams {
+/** The values of a form by the names of its fields, without empty ones; times in UTC, as the API has them. */
+function filled(form: HTMLFormElement): URLSearchParams {
   const query = new URLSearchParams();
   for (const input of form.elements) {
     if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement) || input.name === '' || input.value === '') continue;

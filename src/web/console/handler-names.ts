@@ -1,4 +1,6 @@
 import type { HandlerList } from '../../console/api/schemas/overview.ts';
+import { choice } from './fields.ts';
+import { text } from './language.ts';
 import { ask } from './request.ts';
 import { clear } from './shown.ts';
 
@@ -14,4 +16,9 @@ export async function findHandlers(signal: AbortSignal): Promise<HandlerList> {
 /** The name of a handler, or else its UUID, for people. */
 export function handlerName(uuid: string): string {
   return clear(names.get(uuid) || uuid);
+}
+
+/** A field for one of the handlers, or all. */
+export function handlerChoice(handlers: readonly { uuid: string }[]): HTMLSelectElement {
+  return choice('handler', [['', text('allHandlers')], ...handlers.map(({ uuid }) => [uuid, handlerName(uuid)] as const)]);
 }

@@ -1,8 +1,8 @@
 import type { ApiReplayRequest } from '../../console/api/schemas/replays.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { confirm } from './confirm.ts';
-import { choice, field, tick } from './fields.ts';
-import { findHandlers, handlerName } from './handler-names.ts';
+import { field, tick } from './fields.ts';
+import { findHandlers, handlerChoice } from './handler-names.ts';
 import { text } from './language.ts';
 import { ask } from './request.ts';
 import { hashOf } from './route.ts';
@@ -36,7 +36,7 @@ export async function startReplay(request: ReplayRequest): Promise<void> {
 async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const { handlers } = await findHandlers(AbortSignal.timeout(15_000));
   const choosesHandler = request.deliveries === undefined && request.handlers === undefined && handlers.length > 0;
-  const handler = choice('handler', [['', text('allHandlers')], ...handlers.map(({ uuid }) => [uuid, handlerName(uuid)] as const)]);
+  const handler = handlerChoice(handlers);
   const dryRun = make('input', { type: 'checkbox', checked: true });
   const content = [make('p', text('replayHint')), choosesHandler && field(text('handler'), handler), tick(text('dryRunFirst'), dryRun)];
   await confirm(title, content, { label: text('start'), kind: 'primary' }, async () => {

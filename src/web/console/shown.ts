@@ -1,6 +1,7 @@
 import { escapeInvisible, visibleControls } from '../../lib/display-name.ts';
 import { type Child, make } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
+import { text } from './language.ts';
 
 /** A value of JSON as a list of names and values. */
 export function tree(value: unknown): Child {
@@ -62,4 +63,9 @@ export function timeOf(iso: string | undefined | null): HTMLElement {
 /** A number for people. */
 export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });
+}
+
+/** How many of how many are done; of how many may not be known yet. */
+export function countOf(done: number, total: number | null): string {
+  return total === null ? numberText(done) : text('running', { done, total });
 }

@@ -1,17 +1,18 @@
 import type { DeliveryPage, DeliveryView } from '../../../console/api/schemas/deliveries.ts';
-import { make, makeButton } from '../../shared/dom.ts';
-import { choice, field, fill, filled } from '../fields.ts';
-import { findHandlers, handlerName } from '../handler-names.ts';
+import type { ReplayList, ReplayView } from '../../../console/api/schemas/replays.ts';
+import { make } from '../../shared/dom.ts';
+import { choice, field, filterForm } from '../fields.ts';
+import { findHandlers, handlerChoice } from '../handler-names.ts';
 import { text } from '../language.ts';
-import { More } from '../more.ts';
+import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashOf } from '../route.ts';
-import { heading, panel, type Stage, tell } from '../section.ts';
+import { badge, heading, IncompleteLine, nothing, panel, type Stage, stateBadge, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
-import type { Table } from '../table.ts';
+import { countOf, datum, numberText, timeOf } from '../shown.ts';
+import { Table } from '../table.ts';
 import { deliveryTable } from './delivery-table.ts';
-import { showReplays } from './replays.ts';
 
 /** Shows what was sent to handlers, the newest first. */
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
@@ -19,7 +20,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   const chosen = new Set<string>();
   const select = (item: DeliveryView) => selection(item, chosen, () => offer());
   const table = deliveryTable(text('deliveries'), mayChange() ? [{ title: text('select'), cell: select, className: 'narrow' }] : []);
-  const more = new More({ next: nextPage(query, table, signal), signal });
+  const more = growingEnd(nextPage(query, table, signal), signal);
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
   const offer = () => {
     if (!replayChosen) return;
@@ -32,10 +33,7 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   const replays = panel(text('replays'));
   main.append(
     heading(text('deliveries'), replayFailed),
-    filter(
-      query,
-      handlers.map(({ uuid }) => uuid),
-    ),
+    filter(query, handlers),
     panel(text('latest'), replayChosen && make('div.row', replayChosen), table.element, more.element),
     replays,
   );
@@ -67,41 +65,47 @@ function selection({ id, time }: DeliveryView, chosen: Set<string>, onChange: ()
   return box;
 }
 
-function filter(query: URLSearchParams, handlers: readonly string[]): HTMLElement {
-  const outcomes = ['delivered', 'failed', 'discarded'] as const;
-  const form = make(
-    'form.filter',
-    field(text('handler'), choice('handler', [['', text('allHandlers')], ...handlers.map((uuid) => [uuid, handlerName(uuid)] as const)])),
-    field(
-      text('outcome'),
-      choice('outcome', [['', text('all')], ...outcomes.map((outcome) => [outcome, text(`outcome_${outcome}`)] as const)]),
-    ),
-    field(
-      text('kind'),
-      choice('kind', [
-        ['', text('byService')],
-        ['replays', text('byHand')],
-      ]),
-    ),
+function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): HTMLElement {
+  const outcomes = (['delivered', 'failed', 'discarded'] as const).map((outcome) => [outcome, text(`outcome_${outcome}`)] as const);
+  const kinds = [['', text('byService')] as const, ['replays', text('byHand')] as const];
+  return filterForm('deliveries', query, [
+    field(text('handler'), handlerChoice(handlers)),
+    field(text('outcome'), choice('outcome', [['', text('all')], ...outcomes])),
+    field(text('kind'), choice('kind', kinds)),
     field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
     field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
     field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' })),
-    make(
-      'div.row.buttons',
-      make('button.primary', text('search')),
-      makeButton(text('clearFilter'), undefined, () => go(new URLSearchParams()), 'quiet'),
-    ),
-  );
-  fill(form, query);
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    go(filled(form));
-  });
-  return form;
+  ]);
 }
 
-function go(query: URLSearchParams): void {
-  const hash = hashOf('deliveries', '', query);
-  if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
-  else location.hash = hash;
+/** Shows the replays of late. */
+async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<void> {
+  const { replays, incomplete } = await ask<ReplayList>('GET', '/api/replays', { signal });
+  const missing = new IncompleteLine();
+  missing.show(incomplete);
+  place.append(missing.element);
+  if (replays.length === 0) {
+    place.append(nothing(text('noReplays')));
+    return;
+  }
+  const table = new Table<ReplayView>(
+    text('replays'),
+    text('noReplays'),
+    [
+      { title: text('time'), cell: ({ created }) => timeOf(created), className: 'narrow' },
+      { title: text('state'), cell: ({ state }) => stateBadge(state), className: 'narrow' },
+      {
+        title: text('kind'),
+        cell: ({ id, dry_run }) => make('a.row-link', { href: hashOf('deliveries', `replays/${id}`) }, text(dry_run ? 'dryRun' : 'replay')),
+      },
+      { title: text('progress'), cell: ({ done, total }) => countOf(done, total), className: 'number' },
+      { title: text('outcome_delivered'), cell: ({ delivered }) => numberText(delivered), className: 'number' },
+      { title: text('outcome_failed'), cell: ({ failed }) => (failed > 0 ? badge(numberText(failed), 'bad') : '0'), className: 'number' },
+      { title: text('administrator'), cell: ({ administrator }) => datum(administrator) },
+      { title: text('node'), cell: ({ node }) => datum(node) },
+    ],
+    ({ id }) => id,
+  );
+  table.show(replays);
+  place.append(table.element);
 }

@@ -7,9 +7,8 @@ import { requestOf, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
 import { actionButton, badge, facts, heading, isAbort, nothing, panel, type Stage, stateBadge, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { bodySource, datum, numberText } from '../shown.ts';
+import { bodySource, countOf, datum, numberText } from '../shown.ts';
 import { renew } from '../table.ts';
-import { countOf } from './replays.ts';
 
 /** Time between two looks at a replay that runs, in milliseconds. */
 const pauseMs = 700;

@@ -1,10 +1,10 @@
 import type { EventPage, EventView } from '../../../console/api/schemas/events.ts';
-import { make, makeButton } from '../../shared/dom.ts';
+import { icon, make, makeButton } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
-import { field, fill, filled } from '../fields.ts';
+import { field, filterForm } from '../fields.ts';
 import { text } from '../language.ts';
 import { listen } from '../live.ts';
-import { More } from '../more.ts';
+import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashOf } from '../route.ts';
@@ -25,133 +25,115 @@ interface OpenGap extends Gap {
   link: HTMLAnchorElement;
 }
 
-/** The events as they happen, before those that were found. */
-class LiveTail {
-  readonly badge = badge('', 'calm');
-  readonly button = makeButton('', 'pause', () => (this.#isPaused ? this.start() : this.#stop()));
-  readonly #query: URLSearchParams;
-  readonly #table: EventTable;
-  readonly #signal: AbortSignal;
-  readonly #onCut: () => void;
-  #run: AbortController | undefined;
+/** The events as they happen, before those that were found. @param onCut rows at the end of the table had to go */
+function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal, onCut: () => void) {
+  const state = badge('', 'calm');
+  const button = makeButton('', 'pause', () => (isPaused() ? start() : stop()));
+  let run: AbortController | undefined;
   /** ID of the last message. */
-  #last: string | undefined;
-  /** What is not shown yet, the oldest first. */
-  #waiting: (ListedEvent | Gap)[] = [];
-  #isWaitingCut = false;
-  #frame = 0;
-  #openGap: OpenGap | undefined;
-
-  /** @param onCut rows at the end of the table had to go */
-  constructor(query: URLSearchParams, table: EventTable, { signal, onCut }: { signal: AbortSignal; onCut: () => void }) {
-    this.#query = query;
-    this.#table = table;
-    this.#signal = signal;
-    this.#onCut = onCut;
-    this.button.disabled = true;
-    this.#tell(false);
-  }
+  let last: string | undefined;
+  /** Not shown yet, the oldest first. */
+  let waiting: (ListedEvent | Gap)[] = [];
+  let isWaitingCut = false;
+  let frame = 0;
+  let openGap: OpenGap | undefined;
+  const isPaused = () => run?.signal.aborted ?? false;
 
   /** @param after ID of the message to go on after, if it has not run before */
-  start(after?: string): void {
-    this.#run = new AbortController();
-    this.button.disabled = false;
-    this.#last ??= after;
-    listen(withQuery('/api/events/live', this.#query), AbortSignal.any([this.#signal, this.#run.signal]), {
+  const start = (after?: string) => {
+    run = new AbortController();
+    button.disabled = false;
+    last ??= after;
+    listen(withQuery('/api/events/live', query), AbortSignal.any([signal, run.signal]), {
       messages: {
-        message: (event: EventView, place) => this.#add({ ...event, place }, place),
-        lag: ({ skipped }: { skipped: number | null }, place) => this.#lag({ skipped: skipped ?? undefined }, place),
+        message: (event: EventView, place) => add({ ...event, place }, place),
+        lag: ({ skipped }: { skipped: number | null }, place) => {
+          state.textContent = skipped === null ? text('gapUnknown') : text('lag', { count: skipped });
+          state.className = 'badge warn';
+          add({ skipped: skipped ?? undefined }, place);
+        },
       },
-      onState: (isOpen) => this.#tell(isOpen),
-      after: this.#last,
+      onState: showState,
+      after: last,
     });
-    this.#tell(false);
-  }
+    showState(false);
+  };
 
-  get #isPaused(): boolean {
-    return this.#run?.signal.aborted ?? false;
-  }
+  const stop = () => {
+    run?.abort();
+    showState(false);
+  };
 
-  #stop(): void {
-    this.#run?.abort();
-    this.#tell(false);
-  }
+  const showState = (isOpen: boolean) => {
+    const action = isPaused() ? 'resume' : 'pause';
+    state.textContent = text(isOpen ? 'live' : isPaused() ? 'tailPaused' : 'connecting');
+    state.className = `badge ${isOpen ? 'good' : 'warn'}`;
+    button.replaceChildren(icon(action), text(action));
+  };
 
-  #tell(isOpen: boolean): void {
-    const isRunning = !this.#isPaused;
-    this.badge.textContent = text(isOpen ? 'live' : isRunning ? 'connecting' : 'tailPaused');
-    this.badge.className = `badge ${isOpen ? 'good' : 'warn'}`;
-    this.button.replaceChildren(...makeButton(text(isRunning ? 'pause' : 'resume'), isRunning ? 'pause' : 'resume', () => {}).childNodes);
-  }
-
-  #lag(gap: Gap, place: string): void {
-    this.badge.textContent = gap.skipped === undefined ? text('gapUnknown') : text('lag', { count: gap.skipped });
-    this.badge.className = 'badge warn';
-    this.#add(gap, place);
-  }
-
-  #add(told: ListedEvent | Gap, place: string): void {
-    this.#last = place;
-    this.#waiting.push(told);
+  const add = (told: ListedEvent | Gap, place: string) => {
+    last = place;
+    waiting.push(told);
     // A page that nobody sees has no frames.
-    if (this.#waiting.length > 2 * maxLive) {
-      this.#waiting.splice(0, maxLive);
-      this.#isWaitingCut = true;
+    if (waiting.length > 2 * maxLive) {
+      waiting.splice(0, maxLive);
+      isWaitingCut = true;
     }
-    // Of a burst one frame shows all.
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#frame = 0;
-      this.#show();
+    // One frame shows all of a burst.
+    if (frame > 0) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      show();
     });
-  }
+  };
 
-  #show(): void {
-    const waiting = this.#waiting.filter((told) => 'skipped' in told || !this.#isShown(told));
-    const most = this.#isWaitingCut ? Math.min(maxLive, waiting.length) : Math.max(maxLive, this.#table.size);
-    this.#waiting = [];
-    this.#isWaitingCut = false;
+  const show = () => {
+    const told = waiting.filter((one) => 'skipped' in one || !isShown(one));
+    const maxRows = isWaitingCut ? Math.min(maxLive, told.length) : Math.max(maxLive, table.size);
+    waiting = [];
+    isWaitingCut = false;
     let isCut = false;
-    for (let start = 0; start < waiting.length; ) {
-      const told = waiting[start] as ListedEvent | Gap;
-      if ('skipped' in told) {
-        this.#showGap(
-          told,
-          waiting.slice(start).find((later) => 'uuid' in later),
-        );
+    for (let start = 0; start < told.length; ) {
+      const first = told[start] as ListedEvent | Gap;
+      if ('skipped' in first) {
+        const newer = told.slice(start).find((later) => 'uuid' in later);
+        showGap(first, newer);
         start++;
         continue;
       }
-      const gap = waiting.findIndex((later, index) => index > start && 'skipped' in later);
-      const end = gap < 0 ? waiting.length : gap;
-      const events = (waiting.slice(start, end) as ListedEvent[]).reverse();
-      if (this.#table.prepend(events, most)) isCut = true;
-      this.#openGap = undefined;
+      const gap = told.findIndex((later, index) => index > start && 'skipped' in later);
+      const end = gap < 0 ? told.length : gap;
+      if (table.prepend((told.slice(start, end) as ListedEvent[]).reverse(), maxRows)) isCut = true;
+      openGap = undefined;
       start = end;
     }
-    if (isCut) this.#onCut();
-  }
+    if (isCut) onCut();
+  };
 
-  // What was found while it happened is told again, with its place.
-  #isShown({ uuid, place }: ListedEvent): boolean {
-    const shown = this.#table.find(uuid);
+  // An event that was found while it happened is told again, with its place.
+  const isShown = ({ uuid, place }: ListedEvent) => {
+    const shown = table.find(uuid);
     if (shown && place) shown.place = place;
     return shown !== undefined;
-  }
+  };
 
-  #showGap({ skipped }: Gap, newer: ListedEvent | undefined): void {
-    const before = this.#openGap;
-    const older = before ? before.older : this.#table.ends.first;
-    const count = before ? sumOf(before.skipped, skipped) : skipped;
-    const link = before?.link ?? make('a');
+  const showGap = ({ skipped }: Gap, newer: ListedEvent | undefined) => {
+    const older = openGap ? openGap.older : table.ends.first;
+    const count = openGap ? sumOf(openGap.skipped, skipped) : skipped;
+    const link = openGap?.link ?? make('a');
     const span = {
       ...(older && { since: eventTime(older) }),
       ...(newer && { until: new Date(Date.parse(eventTime(newer)) + 1).toISOString() }),
     };
-    link.href = hashOf('events', '', { ...Object.fromEntries(this.#query), ...span });
+    link.href = hashOf('events', '', { ...Object.fromEntries(query), ...span });
     link.textContent = count === undefined ? text('gapUnknown') : text('gap', { count });
-    if (!before) this.#table.prependNote(link);
-    this.#openGap = { skipped: count, older, link };
-  }
+    if (!openGap) table.prependNote(link);
+    openGap = { skipped: count, older, link };
+  };
+
+  button.disabled = true;
+  showState(false);
+  return { badge: state, button, start };
 }
 
 function sumOf(first: number | undefined, second: number | undefined): number | undefined {
@@ -159,55 +141,43 @@ function sumOf(first: number | undefined, second: number | undefined): number | 
 }
 
 /** The pages of a search, one after the other, at the end of a table. */
-class FoundEvents {
-  /** Where the journal ended when the search began. */
-  begin: string | undefined;
-  readonly #query: URLSearchParams;
-  readonly #table: EventTable;
-  readonly #status: HTMLElement;
-  readonly #signal: AbortSignal;
+function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLElement, signal: AbortSignal) {
   /** Undefined before the first page; null behind the last one. */
-  #cursor: string | null | undefined;
-  #bytes = 0;
-
-  constructor(query: URLSearchParams, table: EventTable, status: HTMLElement, signal: AbortSignal) {
-    this.#query = query;
-    this.#table = table;
-    this.#status = status;
-    this.#signal = signal;
-  }
-
-  async next() {
-    let first: HTMLElement | undefined;
-    // A page without events only says how far the search has come.
-    do {
-      const cursor = this.#cursor;
-      const path = withQuery('/api/events', { ...Object.fromEntries(this.#query), cursor: cursor ?? undefined });
-      const found = await ask<EventPage>('GET', path, { signal: this.#signal });
-      // The end of the table has gone meanwhile.
-      if (this.#cursor !== cursor) continue;
-      this.#cursor = found.next;
-      this.begin ??= found.begin;
-      this.#bytes += found.searched.bytes;
-      const events = found.events.filter(({ uuid }) => !this.#table.find(uuid));
-      first = this.#table.append(events.map((event) => ({ ...event, place: found.begin })));
-      this.#status.textContent = text('searched', { size: sizeText(this.#bytes) });
-    } while (this.#cursor !== null && first === undefined);
-    return { hasMore: this.#cursor !== null, first };
-  }
-
-  /** Has the next page begin where the table ends by now: rows at its end have gone. */
-  goBack(): void {
-    this.#cursor = this.#table.ends.last?.place ?? this.begin;
-  }
+  let cursor: string | null | undefined;
+  let bytes = 0;
+  const search = {
+    /** Where the journal ended when the search began. */
+    begin: undefined as string | undefined,
+    next: async () => {
+      let first: HTMLElement | undefined;
+      // A page without events only says how far the search has come.
+      do {
+        const asked = cursor;
+        const path = withQuery('/api/events', { ...Object.fromEntries(query), cursor: asked ?? undefined });
+        const found = await ask<EventPage>('GET', path, { signal });
+        // The end of the table has gone meanwhile.
+        if (cursor !== asked) continue;
+        cursor = found.next;
+        search.begin ??= found.begin;
+        bytes += found.searched.bytes;
+        const events = found.events.filter(({ uuid }) => !table.find(uuid));
+        first = table.append(events.map((event) => ({ ...event, place: found.begin })));
+        status.textContent = text('searched', { size: sizeText(bytes) });
+      } while (cursor !== null && first === undefined);
+      return { hasMore: cursor !== null, first };
+    },
+    /** Has the next page begin where the table ends by now: rows at its end have gone. */
+    goBack: () => {
+      cursor = table.ends.last?.place ?? search.begin;
+    },
+  };
+  return search;
 }
 
-/** The form by which events are searched for. @param onSearch gets what was filled in */
-function eventFilter(query: URLSearchParams, onSearch: (query: URLSearchParams) => void): HTMLElement {
+function eventFilter(query: URLSearchParams): HTMLElement {
   const input = (name: string, type = 'text', more: Record<string, string> = {}) =>
-    make('input', { name, type, attributes: { autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false', ...more } });
-  const form = make(
-    'form.filter',
+    make('input', { name, type, autocomplete: 'off', autocapitalize: 'none', spellcheck: false, attributes: more });
+  const form = filterForm('events', query, [
     field(text('text'), input('text', 'search'), 'wide'),
     field(text('account'), input('account')),
     field(text('path'), input('path')),
@@ -217,17 +187,7 @@ function eventFilter(query: URLSearchParams, onSearch: (query: URLSearchParams) 
     field(text('requestId'), input('request_id')),
     field(text('since'), input('since', 'datetime-local', { step: '1' })),
     field(text('until'), input('until', 'datetime-local', { step: '1' })),
-    make(
-      'div.row.buttons',
-      make('button.primary', text('search')),
-      makeButton(text('clearFilter'), undefined, () => onSearch(new URLSearchParams()), 'quiet'),
-    ),
-  );
-  fill(form, query);
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    onSearch(filled(form));
-  });
+  ]);
   const count = [...query.keys()].length;
   const summary = make('summary', count === 0 ? text('searchEvents') : text('searchEventsBy', { count }));
   // On a narrow screen the form would push what was found out of sight.
@@ -238,21 +198,17 @@ function eventFilter(query: URLSearchParams, onSearch: (query: URLSearchParams) 
 export async function showEvents({ main, route: { query }, signal }: Stage): Promise<void> {
   const table = eventTable(text('events'), text('noEvents'));
   const status = make('p.hint', { role: 'status' });
-  const found = new FoundEvents(query, table, status, signal);
-  const more = new More({ next: () => found.next(), signal });
+  const found = searchEvents(query, table, status, signal);
+  const more = growingEnd(found.next, signal);
   const onCut = () => {
     found.goBack();
     more.offer();
   };
-  const tail = new LiveTail(query, table, { signal, onCut });
+  const tail = liveTail(query, table, signal, onCut);
   const replay = replayButton(text('replayMatching'), () => ({ filter: Object.fromEntries(query) }));
   main.append(
     heading(text('events'), tail.badge, tail.button),
-    eventFilter(query, (asked) => {
-      const hash = hashOf('events', '', asked);
-      if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
-      else location.hash = hash;
-    }),
+    eventFilter(query),
     panel(text(query.size > 0 ? 'found' : 'latest'), make('div.row', status, query.size > 0 && replay), table.element, more.element),
   );
   await more.load();
