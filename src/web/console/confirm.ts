@@ -4,9 +4,8 @@ import { reasonOf } from './request.ts';
 import { clear } from './shown.ts';
 
 /**
- * Asks whether something shall be done, and does it. What keeps it from being done is said in the dialog, which stays.
- *
- * @param act may give a text, which says why it was not done
+ * Asks a question, then acts; a failure is told in the dialog, which stays open.
+ * @param act may return a text that says why it was not done
  * @returns whether it was done
  */
 export async function confirm(

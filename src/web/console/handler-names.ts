@@ -6,7 +6,7 @@ import { clear } from './shown.ts';
 
 const names = new Map<string, string>();
 
-/** The handlers as they are now, whose names are known from here on. */
+/** Fetches the handlers, and remembers their names for `handlerName`. */
 export async function findHandlers(signal: AbortSignal): Promise<HandlerList> {
   const found = await ask<HandlerList>('GET', '/api/handlers', { signal });
   for (const { uuid, name } of found.handlers) names.set(uuid, name);

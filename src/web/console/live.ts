@@ -1,21 +1,18 @@
 import { ask } from './request.ts';
 
-/** What is listened to: the data of each kind of message, read as JSON, and the state of the connection. */
+/** Handlers of each kind of message, whose data is JSON, and of the state of the connection. */
 interface Listeners {
   messages: Readonly<Record<string, (data: never, id: string) => void>>;
-  /** Whether the messages come just now. */
+  /** Told whether the connection is open. */
   onState?: (isOpen: boolean) => void;
   /** ID of the message to go on after, where messages have IDs. */
   after?: string | undefined;
 }
 
-/** Waits so long before a stream that the console ended is asked for again, in milliseconds. */
+/** Pause before a stream that the console ended is requested again, in milliseconds. */
 const pauseMs = 3000;
 
-/**
- * Listens to Server-Sent Events until the signal says that nobody looks any more. After a lost connection the browser connects anew by itself,
- * and says what it has seen last.
- */
+/** Listens to Server-Sent Events until the signal aborts. The browser reconnects by itself and tells the ID of the last message. */
 export function listen(path: string, signal: AbortSignal, { messages, onState, after }: Listeners): void {
   if (signal.aborted) return;
   const url = new URL(path, location.href);
@@ -32,7 +29,7 @@ export function listen(path: string, signal: AbortSignal, { messages, onState, a
   source.addEventListener('error', () => {
     onState?.(false);
     if (source.readyState !== EventSource.CLOSED || signal.aborted) return;
-    // The browser does not tell the status: whether the session has ended another request does.
+    // The browser hides the status: another request tells whether the session has ended.
     timer = window.setTimeout(() => {
       void ask('GET', '/api/me', { signal }).then(
         () => listen(path, signal, { messages, ...(onState && { onState }), after: last }),

@@ -21,7 +21,7 @@ const shapes: Record<SectionName, string> = {
   configuration: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.500 4.500v5m-7 5v5',
 };
 
-/** Shows the ways to the sections and who has signed in; to nobody none. */
+/** Shows the links to the sections and who has signed in; none before a login. */
 function showNavigation(administrator: SignedIn | undefined): void {
   const navigation = byId('sections');
   navigation.hidden = administrator === undefined;
@@ -81,7 +81,6 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   configuration: async () => (await import('./configuration/configuration.ts')).showConfiguration,
 };
 
-/** Shows what the URL names in place of what was shown before. */
 async function showSection(stage: Stage): Promise<void> {
   const { main, route, signal } = stage;
   try {
@@ -95,7 +94,7 @@ async function showSection(stage: Stage): Promise<void> {
   }
 }
 
-/** Has a choice of the language kept in its cookie, and the page made anew in it. */
+/** Keeps a choice of the language in its cookie, and reloads the page. */
 function startLanguages(): void {
   document.querySelector('form.language')?.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -119,7 +118,7 @@ void start();
 
 let starting: Promise<void> | undefined;
 
-/** Shows what the URL names to whoever has signed in, and the login to all others. */
+/** Shows the section of the URL after a login, the login before. */
 function start(): Promise<void> {
   starting ??= begin().finally(() => {
     starting = undefined;

@@ -12,15 +12,14 @@ import { mayChange } from './session.ts';
 /** A request of `POST /api/replays`; in its filter each member has one text. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string> };
 
-/** What was asked for, by the ID of its replay: after a dry run it can be sent. */
+/** Requests by the ID of their replay: after a dry run the request can be sent. */
 const asked = new Map<string, ReplayRequest>();
 
-/** What a replay of this page was asked to do. */
 export function requestOf(id: string): ReplayRequest | undefined {
   return asked.get(id);
 }
 
-/** A button that asks how to send something again, and leads to the page of the replay; nothing for who may change nothing. */
+/** A button that asks how to send something again and leads to the replay; undefined for a viewer. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
   if (!mayChange()) return undefined;
   return makeButton(label, 'recent', () => void tell(askHow(label, requestNow())), className);

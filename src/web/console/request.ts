@@ -1,6 +1,6 @@
 import { text } from './language.ts';
 
-/** A request that the console refused, with what it says about it. */
+/** A refused request, with the message of the console. */
 export class Refused extends Error {
   readonly status: number;
 
@@ -10,7 +10,6 @@ export class Refused extends Error {
   }
 }
 
-/** What a request has besides method and path. */
 interface RequestOptions {
   /** Sent as JSON. */
   body?: unknown;
@@ -18,11 +17,7 @@ interface RequestOptions {
   accept?: string;
 }
 
-/**
- * Asks the console's API.
- *
- * @throws Refused when it was refused, with the status 0 when the console cannot be reached; AbortError
- */
+/** Sends a request to the console's API. @throws Refused, with status 0 when the console cannot be reached; AbortError */
 export async function send(
   method: string,
   path: string,
@@ -37,18 +32,18 @@ export async function send(
     throw error instanceof TypeError ? new Refused(0, text('noConnection')) : error;
   });
   if (reply.ok) return reply;
-  // At a login it says that the password is wrong.
+  // At a login 401 means a wrong password.
   if (reply.status === 401 && !path.startsWith('/api/login')) document.dispatchEvent(new Event('signedout'));
   throw new Refused(reply.status, await messageOf(reply));
 }
 
-/** Asks the console's API for a value. @throws as `send` */
+/** Requests a value from the console's API. @throws as `send` */
 export async function ask<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
   const reply = await send(method, path, options);
   return (reply.status === 204 ? undefined : await reply.json()) as T;
 }
 
-/** Path of the API with what is searched for; fields that are empty are left out. */
+/** Adds a query to a path of the API, without fields that are undefined or empty. */
 export function withQuery(path: string, query: URLSearchParams | Record<string, string | undefined>): string {
   const fields = query instanceof URLSearchParams ? [...query] : Object.entries(query);
   const used = new URLSearchParams(fields.filter((field): field is [string, string] => field[1] !== undefined && field[1] !== ''));
@@ -70,7 +65,6 @@ export async function* lines<T>(path: string, signal: AbortSignal): AsyncGenerat
   }
 }
 
-/** What went wrong, for people. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -2,7 +2,7 @@
 export const sectionNames = ['overview', 'events', 'deliveries', 'handlers', 'accounts', 'configuration'] as const;
 export type SectionName = (typeof sectionNames)[number];
 
-/** What the page shows: a section, perhaps one thing of it, and how it was searched for. */
+/** A section, perhaps one item of it, and its query. */
 export interface Route {
   section: SectionName;
   /** One thing of the section: an event, a delivery, `replays/…`. */
@@ -10,7 +10,7 @@ export interface Route {
   query: URLSearchParams;
 }
 
-/** Reads the fragment of a URL. Of what is no section the first one is shown. */
+/** Reads the fragment of a URL; an unknown section becomes the first one. */
 export function routeOf(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   const [name, ...rest] = path.split('/');

@@ -55,22 +55,22 @@ export function wayTo(section: SectionName): HTMLElement {
   return make('nav.way', { ariaLabel: text('way') }, link);
 }
 
-/** A state in a few words; the colour says no more than the words do. */
+/** A state in a few words, which say no less than the colour. */
 export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'calm'): HTMLElement {
   return make('span', { className: `badge ${kind}` }, words);
 }
 
-/** What is shown where there is nothing. */
+/** A line that says that there is nothing. */
 export function nothing(words: string): HTMLElement {
   return make('p.nothing', words);
 }
 
-/** What went wrong, in the place of what it kept from being shown. */
+/** An error message, in place of the content that failed. */
 export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(reasonOf(error)));
 }
 
-/** A line that is there while the other nodes cannot be seen. */
+/** A line that is shown while other nodes cannot be reached. */
 export class IncompleteLine {
   readonly element = make('div', { role: 'status' });
   #reason = '';
@@ -83,18 +83,18 @@ export class IncompleteLine {
   }
 }
 
-/** A list of names and values; values that are undefined are left out. */
+/** A list of names and values, without values that are undefined or false. */
 export function facts(...pairs: readonly (readonly [name: string, value: Child])[]): HTMLElement {
   const shown = pairs.filter(([, value]) => value !== undefined && value !== false);
   return make('dl.facts', ...shown.map(([name, value]) => make('div', make('dt', name), make('dd', value))));
 }
 
-/** Whether an error only says that nobody looks any more. */
+/** Whether an error is the abort of a request that nobody waits for. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/** A button that does something, cannot be pressed again meanwhile, and tells what went wrong. */
+/** A button that is disabled while its action runs, and shows a notice when that fails. */
 export function actionButton(
   label: string,
   iconName: IconName | undefined,
@@ -116,7 +116,7 @@ export function actionButton(
   return button;
 }
 
-/** Tells what went wrong, if something did. @returns whether it went well */
+/** Shows a notice when an action fails. @returns whether it succeeded */
 export async function tell(action: Promise<unknown>): Promise<boolean> {
   try {
     await action;

@@ -4,7 +4,7 @@ import { text } from './language.ts';
 import { ask, Refused, reasonOf } from './request.ts';
 import { clear } from './shown.ts';
 
-/** The token of a link that signs in once; it stands in the fragment, which no server and no proxy gets to see. */
+/** The token of a one-time login link, from the fragment, which no server and no proxy sees. */
 export function tokenOf(hash: string): string | undefined {
   return /^#token=(.+)$/.exec(hash)?.[1];
 }
@@ -20,7 +20,7 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
     history.replaceState(null, '', location.pathname);
     message = await ask('POST', '/api/login/link', { body: { token } }).then(() => undefined, linkProblem);
     if (message === undefined) {
-      // Who called this is still at it.
+      // The caller has not finished yet.
       setTimeout(onSuccess);
       return;
     }

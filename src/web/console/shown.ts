@@ -17,12 +17,12 @@ function leaf(value: unknown): HTMLElement {
   return make('code', String(value));
 }
 
-/** A text as it is, in a box that scrolls. @param label says what it is */
+/** Text in a scrollable box. @param label for screen readers */
 export function source(content: string, label: string): HTMLElement {
   return make('pre.source', { tabIndex: 0, role: 'group', ariaLabel: label }, clearLines(content));
 }
 
-/** A body that was sent or received: JSON as people read it, else as it is. */
+/** A body that was sent or received; JSON is indented. */
 export function bodySource(body: unknown, label: string): HTMLElement {
   if (typeof body !== 'string') return source(JSON.stringify(body, null, 2), label);
   try {
@@ -35,12 +35,12 @@ export function bodySource(body: unknown, label: string): HTMLElement {
 const moment = new Intl.DateTimeFormat(formatTag, { dateStyle: 'short', timeStyle: 'medium' });
 const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'long' });
 
-/** A text of somebody else for people: what would change how the rest reads, or the terminal it is copied to, is made visible. */
+/** Makes control and invisible characters of foreign text visible: they could change the page or a terminal it is copied to. */
 export function clear(text: string): string {
   return escapeInvisible(visibleControls(text));
 }
 
-/** A text of several lines of somebody else, likewise. */
+/** The same for several lines. */
 export function clearLines(text: string): string {
   return text
     .split(/\r?\n/)
@@ -48,7 +48,7 @@ export function clearLines(text: string): string {
     .join('\n');
 }
 
-/** A name, path or address of somebody else; its direction is its own. */
+/** A foreign name, path or address, isolated from the direction of the text around it. */
 export function datum(text: string | number | undefined | null, className = ''): HTMLElement {
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
@@ -65,7 +65,7 @@ export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });
 }
 
-/** How many of how many are done; of how many may not be known yet. */
+/** Done of total; the total may be unknown yet. */
 export function countOf(done: number, total: number | null): string {
   return total === null ? numberText(done) : text('running', { done, total });
 }

@@ -4,8 +4,8 @@ import { nothing } from './section.ts';
 const focusable = 'a[href], button, input, select, summary, [tabindex]';
 
 /**
- * Shows nodes in place of those that were shown before. What is the same stays as it is, so that live figures take neither the focus nor the text
- * that somebody selects. Nodes with a `data-key` are told apart by it, others by where they stand; of a row only the cells that differ are replaced.
+ * Replaces nodes, but keeps equal ones, so that live figures take neither the focus nor selected text. `data-key`, else the
+ * position, identifies a node; of a row only the cells that differ are replaced.
  */
 export function renew(place: Element, nodes: readonly Element[]): void {
   const old = new Map([...place.children].map((node, index) => [keyOf(node, index), node]));
@@ -51,9 +51,9 @@ export class Table<T> {
   readonly #items = new WeakMap<Element, T>();
 
   /**
-   * @param caption says what the table has, for those who hear it
-   * @param empty what is shown when there are no items
-   * @param keyOf tells items apart
+   * @param caption names the table for screen readers
+   * @param empty is shown when there are no items
+   * @param keyOf identifies an item
    */
   constructor(caption: string, empty: string, columns: readonly Column<T>[], keyOf: (item: T) => string) {
     this.#columns = columns;
@@ -89,7 +89,7 @@ export class Table<T> {
       this.#body,
       items.map((item) => this.#row(item)),
     );
-    // Rows that stay are of the items of now.
+    // Kept rows belong to the current items.
     for (const [index, row] of [...this.#body.children].entries()) this.#items.set(row, items[index] as T);
     this.#settle();
   }
@@ -102,7 +102,7 @@ export class Table<T> {
     return rows[0];
   }
 
-  /** Adds items before all others, of which at most so many rows stay, and no note at the end. @returns whether some had to go */
+  /** Adds items before all others and keeps at most `most` rows, none of them a note at the end. @returns whether rows were removed */
   prepend(items: readonly T[], most: number): boolean {
     const hadFocus = this.#body.contains(document.activeElement);
     this.#body.prepend(...items.map((item) => this.#row(item)));
@@ -129,7 +129,7 @@ export class Table<T> {
     this.#empty.hidden = this.size > 0;
   }
 
-  /** A table that is wider than its place can be scrolled with the keyboard; one that is not is no stop on the way. */
+  /** A table wider than its container gets a tab stop, so that the keyboard can scroll it. */
   #setScrollable(caption: string): void {
     const isWide = this.element.scrollWidth > this.element.clientWidth;
     const attributes = { tabindex: '0', role: 'group', 'aria-label': caption };

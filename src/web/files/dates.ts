@@ -5,7 +5,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Days for which a date is said as people do. */
+/** Days for which a date is told relative to today. */
 const recentDays = 7;
 
 const relative = new Intl.RelativeTimeFormat(formatTag, { numeric: 'auto' });
@@ -23,11 +23,7 @@ function dayOf(timeMs: number): number {
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;
 }
 
-/**
- * A time as people say it, in the reader's time zone: minutes, then days ago, then the date.
- *
- * @returns what is shown, and what is left to say for those who hear it
- */
+/** A time in the reader's words: minutes, then days ago, then the date. @returns the shown text, and the rest for screen readers */
 function wordsOf(timeMs: number, nowMs: number): [shown: string, rest: string] {
   const ageMs = nowMs - timeMs;
   const days = dayOf(nowMs) - dayOf(timeMs);

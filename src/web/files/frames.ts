@@ -1,11 +1,7 @@
-/** Time for which a frame may be worked, in milliseconds; more would hold up the page, also on a slow machine. */
+/** Budget of a frame in milliseconds; more would block the page on a slow machine. */
 const budgetMs = 6;
 
-/**
- * Does something with each item, the first ones at once and so many more with each frame as there is time for.
- *
- * @returns stops it
- */
+/** Processes items, the first at once, the others in later frames within a budget of time. @returns stops it */
 export function inFrames<T>(items: readonly T[], action: (item: T) => void, whenDone = () => {}): () => void {
   let next = 0;
   let frame = 0;

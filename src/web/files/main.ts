@@ -179,12 +179,12 @@ startFolder();
 startFolderChanges(startFolder);
 startLinks();
 void rowsAreWhole().then(openAskedLayer);
-// For whoever measures: from here on the page does what is pressed and typed.
+// For measurements: from here on the page reacts to keys and presses.
 performance.mark('usable');
 
 /**
- * Settled once the page is there, with its style: before that it has no rows, or they have no size. What the script makes before it needs
- * neither, it makes while the service still looks through the folder.
+ * Waits for the page and its style, without which rows are missing or have no size. Work that needs neither precedes it, while
+ * the service still reads the folder.
  */
 async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));

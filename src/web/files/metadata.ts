@@ -3,10 +3,10 @@ import { ask, cancelButton } from '../shared/dialogs.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { text } from './language.ts';
 
-/** The fields for the metadata of uploads; there where the service takes any, and the folder files. */
+/** The fields for metadata; null where the service or the folder takes none. */
 let fields: HTMLFieldSetElement | null = null;
 
-/** What was said of each batch of files, as a header: what is said of a later one does not change it. */
+/** The metadata of each upload as a header: a later answer does not change it. */
 const given = new WeakMap<object, [name: string, value: string]>();
 
 function inputs(name: string): HTMLInputElement[] {
@@ -42,11 +42,7 @@ function moreDetails(): HTMLElement {
   return detail;
 }
 
-/**
- * Asks for the metadata of files that are about to be uploaded, where the service takes any; the answer of the time before stands in the fields.
- *
- * @returns whether they are to be uploaded
- */
+/** Asks for the metadata of uploads where the service takes any; the fields keep the last answer. @returns whether to upload */
 export async function askMetadata(uploads: readonly object[]): Promise<boolean> {
   fields = document.querySelector<HTMLFieldSetElement>('#metadata');
   if (!fields || uploads.length === 0) return true;

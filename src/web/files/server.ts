@@ -2,7 +2,6 @@ import { type ScriptTextName, text } from './language.ts';
 import { folderUrl } from './navigation/folder.ts';
 import { signInAgain } from './sign-in.ts';
 
-/** What came of a request for a page. */
 export interface PageReply {
   /** 0 when nobody answered. */
   status: number;
@@ -28,7 +27,7 @@ function requestPage(url: URL, signal: AbortSignal | undefined): Promise<PageRep
     for (const [name, value] of Object.entries(scriptHeaders)) request.setRequestHeader(name, value);
     request.onloadend = () => {
       const { responseURL: found, responseXML, status } = request;
-      // Whoever asks for a page is led to the login.
+      // A page without a session redirects to the login.
       const isOver = found !== '' && new URL(found).pathname === '/__svc__/login';
       resolve({ status: isOver ? 401 : status, url: found, page: responseXML ?? undefined });
     };
@@ -37,10 +36,7 @@ function requestPage(url: URL, signal: AbortSignal | undefined): Promise<PageRep
   });
 }
 
-/**
- * Tell the service that a script asks, which can deal with a 401 itself, so that the browser's own password dialog stays away, and which
- * shows messages to the reader.
- */
+/** Tell the service that a script asks: it handles a 401 itself, without the browser's password dialog, and shows messages. */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
 /** URL path of a member of a folder, the one that is shown when none is named. */
@@ -55,8 +51,7 @@ interface ErrorItem {
 }
 
 /**
- * Sends a request in the session; asks to sign in again when that has ended.
- *
+ * Sends a request, and asks to sign in again after the session has ended.
  * @throws TypeError when the service cannot be reached; the signal's reason when it aborts first
  */
 export async function send(
@@ -87,10 +82,8 @@ export function reasonFor(status: number, message: string | null | undefined): s
 }
 
 /**
- * Asks the service about a file or a folder before the browser does so by itself, which could not ask for the password in the page.
- *
- * @param url of the folder when nothing else is asked for
- * @returns what stands in the way, for people; undefined when nothing does
+ * Checks a file or folder before the browser requests it by itself, which could not ask for the password in the page.
+ * @returns the problem, for people; undefined when there is none
  */
 export async function obstacle(url = folderUrl()): Promise<string | undefined> {
   try {
@@ -102,7 +95,7 @@ export async function obstacle(url = folderUrl()): Promise<string | undefined> {
   }
 }
 
-/** What went wrong, for people. */
+/** The reason of a refused request, for people. */
 export async function reasonOf(reply: Response): Promise<string> {
   const items = await errorItems(reply);
   return reasonFor(reply.status, items.find((item) => item.message !== null)?.message);

@@ -4,11 +4,7 @@ import { text } from './language.ts';
 
 let underWay: Promise<boolean> | undefined;
 
-/**
- * Asks for the password when the session has ended. Whoever asks meanwhile waits for the same answer.
- *
- * @returns whether there is a session now
- */
+/** Asks for the password after the session has ended; concurrent calls share the answer. @returns whether there is a session now */
 export function signInAgain(): Promise<boolean> {
   underWay ??= showForm().finally(() => {
     underWay = undefined;

@@ -9,7 +9,6 @@ export interface DialogButton {
   kind?: 'primary' | 'primary danger';
 }
 
-/** What a dialog shows. */
 export interface DialogModel {
   title: string;
   content: Child[];
@@ -33,11 +32,7 @@ export interface DialogModel {
 /** Dialogs so far; one can open above another. */
 let made = 0;
 
-/**
- * Shows a modal dialog.
- *
- * @returns the value of the pressed button; `cancel` when it was closed in another way
- */
+/** Shows a modal dialog. @returns the value of the pressed button; `cancel` when it was closed in another way */
 export function ask(model: DialogModel): Promise<string> {
   const titleId = `dialog-title-${++made}`;
   const title = make('h2', { id: titleId, ...(model.isText && { tabIndex: -1, autofocus: true }) }, model.title);
@@ -93,7 +88,7 @@ export function ask(model: DialogModel): Promise<string> {
       model.focus?.focus();
     };
     dialog.addEventListener('cancel', (event) => settling && event.preventDefault());
-    // The second Escape closes a dialog whatever `cancel` says, and a disabled button loses the focus to the page.
+    // A second Escape closes a dialog despite a cancelled `cancel`, and a disabled button loses the focus to the page.
     const onKey = (event: KeyboardEvent) => {
       const isOnTop = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog;
       if (settling && isOnTop && event.key === 'Escape') event.preventDefault();
@@ -134,7 +129,7 @@ export function nameList(names: readonly string[]): HTMLElement {
   const shown = names.slice(0, 50);
   const items = shown.map((name) => make('li', make('bdi', displayName(name))));
   if (names.length > shown.length) items.push(make('li', `… +${names.length - shown.length}`));
-  // What has the focus looks like a field; what is scrolled has to have it.
+  // A focusable list looks like a field, but a scrollable one must be focusable.
   const isInSight = names.length <= namesInSight && names.join('').length <= charactersInSight;
   return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);
 }

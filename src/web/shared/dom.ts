@@ -6,10 +6,9 @@ type Made<S> = S extends `${infer T extends Tag}.${string}` ? HTMLElementTagName
 type Properties<E> = { [K in Exclude<keyof E, 'attributes' | 'children'>]?: E[K] | undefined } & { attributes?: Record<string, string> };
 
 /**
- * Makes an element. Texts become text nodes: nothing is ever read as HTML.
- *
- * @param selector its tag with its classes, such as `p.notice.error`
- * @param rest its properties, if it has any, then its children
+ * Makes an element with text nodes: nothing is ever read as HTML.
+ * @param selector tag and classes, such as `p.notice.error`
+ * @param rest properties, if any, then children
  */
 export function make<S extends Tag | `${Tag}.${string}`>(
   selector: S,

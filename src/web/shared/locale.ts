@@ -17,10 +17,7 @@ interface LoadedTexts<Name extends string> {
 
 let loaded: LoadedTexts<never> | undefined;
 
-/**
- * Loads the texts of the page's script in the language of the page, as the service chose it by `Accept-Language`. Of a language that cannot be had
- * just now the reader gets the English texts.
- */
+/** Loads the texts of the page's script in the language of the page; English ones when that fails. */
 export async function loadTexts<Name extends string>(
   english: Texts<Name>,
   others: Readonly<Record<string, () => Promise<{ default: Texts<Name> }>>>,

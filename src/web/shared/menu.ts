@@ -37,7 +37,7 @@ export function startMenu(): void {
   const opener = document.querySelector<HTMLElement>('[popovertarget=menu]');
   const onKey = (event: KeyboardEvent) => {
     const isOpen = menu.matches(':popover-open');
-    // What the page does with a key would be done besides: Escape drops the selection, arrows go into the list.
+    // The page would act on the key as well: Escape drops the selection, arrows go into the list.
     if (isOpen) event.stopPropagation();
     const items = [...menu.querySelectorAll<HTMLElement>('a, button')];
     const at = items.indexOf(document.activeElement as HTMLElement);

@@ -7,17 +7,12 @@ const staysMs = { success: 6_000, action: 12_000, error: 15_000 } as const;
 /** Messages at a time; older ones go. */
 const maxAtOnce = 3;
 
-/** What a message offers to do. */
 export interface NoticeAction {
   label: string;
   run: () => void;
 }
 
-/**
- * Shows a message over the page and has screen readers say it. It goes by itself, but not while somebody points at it or has the focus in it.
- *
- * @returns takes it away
- */
+/** Shows a message, which screen readers say; it goes by itself, but not under the pointer or with the focus. @returns removes it */
 export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
   const remove = () => element.remove();
   const close = makeButton('', 'close', remove, 'quiet');
@@ -33,7 +28,7 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   for (const type of ['pointerleave', 'focusout'] as const) element.addEventListener(type, wait);
   wait();
   const list = byId('notices');
-  // What is said twice stands there once.
+  // A repeated message replaces the first.
   for (const other of list.querySelectorAll('.notice')) if (other.textContent === element.textContent) other.remove();
   list.append(element);
   while (list.children.length > maxAtOnce) list.firstElementChild?.remove();

@@ -2,10 +2,9 @@ import { sharedText } from './locale.ts';
 import { notice } from './notices.ts';
 
 /**
- * Loads a part of the script: a file of its own that only those fetch who need it. Write `loadPart(() => import('./part.ts'))`; the import has to
- * stand in a module of the first script, and nothing of that may import the part in another way (scripts/page-scripts.mjs).
- *
- * @returns undefined when it could not be fetched, which the reader has been told
+ * Loads a part of the script: a file of its own. Write `loadPart(() => import('./part.ts'))` in a module of the first script, which
+ * must not import the part in another way (scripts/page-scripts.mjs).
+ * @returns undefined after a failure, which the reader was told
  */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T | undefined> {
   try {

@@ -9,16 +9,16 @@ import { actionButton, badge, heading, nothing, panel, problem, type Stage } fro
 import { mayChange } from '../session.ts';
 import { clear, datum, tree } from '../shown.ts';
 
-/** What a check says of the file; null for a server without one. */
+/** The findings of a check; the file is null for a server without one. */
 interface Findings {
   file: string | null;
   findings: Finding[];
 }
 
-/** How much ended of those who may be in no more. */
+/** Sessions, connections and transfers that a reload ended. */
 type Ended = ReloadOfAll['ended'];
 
-/** Shows the configuration that runs, what is to be said of the file as it stands now, and what a reload would change. */
+/** Shows the running configuration, the findings about its file, and what a reload would change. */
 export async function showConfiguration({ main, signal }: Stage): Promise<void> {
   const findings = make('div');
   const changes = make('div');

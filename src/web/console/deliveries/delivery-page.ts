@@ -9,12 +9,12 @@ import { hashOf } from '../route.ts';
 import { badge, facts, heading, nothing, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
 import { bodySource, datum, timeOf } from '../shown.ts';
 
-/** What was sent: as the record has it, and what that lacks as today's configuration makes it. */
+/** The request as recorded; missing parts come from the current configuration. */
 type Sending = OpenedDelivery['request'];
 
 type Reply = NonNullable<OpenedDelivery['reply']>;
 
-/** Shows all of one delivery: each attempt with what was sent and what came back. */
+/** Shows a delivery: each attempt, the request and the reply. */
 export async function showDelivery({ main, route: { id }, signal }: Stage): Promise<void> {
   const [delivery] = await Promise.all([
     ask<OpenedDelivery>('GET', `/api/deliveries/${encodeURIComponent(id)}`, { signal }),

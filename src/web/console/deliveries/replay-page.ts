@@ -10,7 +10,7 @@ import { mayChange } from '../session.ts';
 import { bodySource, countOf, datum, numberText } from '../shown.ts';
 import { renew } from '../table.ts';
 
-/** Time between two looks at a replay that runs, in milliseconds. */
+/** Interval of polling a running replay, in milliseconds. */
 const pauseMs = 700;
 
 /** Results that the page shows; the rest is in the API's reply. */

@@ -14,12 +14,12 @@ import { type EventTable, eventTable, eventTime, type ListedEvent } from './even
 /** Events that stay on the page, if the reader has not asked for more. */
 const maxLive = 500;
 
-/** Some events were left out; undefined where nobody counted. */
+/** Events that were left out; undefined when their number is unknown. */
 interface Gap {
   skipped: number | undefined;
 }
 
-/** A gap that no event has come after. */
+/** The latest gap, before an event follows it. */
 interface OpenGap extends Gap {
   older: ListedEvent | undefined;
   link: HTMLAnchorElement;
@@ -212,7 +212,7 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     panel(text(query.size > 0 ? 'found' : 'latest'), make('div.row', status, query.size > 0 && replay), table.element, more.element),
   );
   await more.load();
-  // What is searched for until some time is over.
+  // A search with an end in time has no live events.
   if (query.has('until')) tail.button.hidden = tail.badge.hidden = true;
   else tail.start(found.begin);
 }

@@ -12,7 +12,6 @@ interface Series {
   kind: 'first' | 'second' | 'bad';
 }
 
-/** What a chart shows. */
 interface ChartModel {
   title: string;
   series: readonly [Series, ...Series[]];

@@ -8,23 +8,23 @@ import { allRows, type Member, nameOf, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
 import { linesOf, memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
 
-/** What became of members that a command was run on. */
+/** The outcome of a command on members. */
 export interface Outcome {
   /** Names of all. */
   names: readonly string[];
   /** Names of those that are done. */
   done: string[];
-  /** What went wrong with others, for people. */
+  /** Failures of others, for people. */
   problems: string[];
-  /** Whether the connection broke, so that nobody knows about the rest. */
+  /** Whether the connection broke, so that the rest is unknown. */
   isLost: boolean;
   /** Whether the reader stopped it. */
   isStopped: boolean;
 }
 
-/** What a command under way has to do with its dialog. */
+/** Options of a running command. */
 interface Course {
-  /** Told how many members are through, with success or without. */
+  /** Called with the number of processed members, failed ones included. */
   onProgress: (count: number) => void;
   /** Stops the service, too. */
   signal?: AbortSignal;
@@ -35,7 +35,6 @@ interface Course {
 /** A folder command without its targets. */
 type Command = { command: 'delete' } | { command: TransferKind; destination: string };
 
-/** What can be done with members and another folder. */
 export type TransferKind = 'move' | 'copy';
 
 /** Most targets of one request, and most characters of their names: the service takes no more (docs/spec/http.md#bad-input). */
@@ -73,7 +72,7 @@ export async function runCommand(command: Command, names: readonly string[], cou
       }
       for await (const line of linesOf(reply)) {
         const item = JSON.parse(line) as { target: string; message: string | null };
-        // A folder of which some could not be deleted has a line for each of that.
+        // A folder that could not be deleted whole has a line for each failure.
         if (item.target !== last) onProgress(++through);
         last = item.target;
         if (item.message === null) outcome.done.push(item.target);
@@ -89,13 +88,12 @@ export async function runCommand(command: Command, names: readonly string[], cou
   return outcome;
 }
 
-/** Time in milliseconds after which work that nobody was asked about is shown: what is over sooner would only flash. */
+/** Delay in milliseconds before a running command shows its dialog, which would only flash for shorter work. */
 const shownAfterMs = 500;
 
 /**
- * Runs a folder command at once. What takes longer than a moment is shown with its progress, and can be stopped. Never rejects.
- *
- * @param title says what is done
+ * Runs a folder command without a question. After a moment a dialog shows its progress and can stop it. Never rejects.
+ * @param title names the work
  * @param folder URL path of the folder of the members
  */
 export async function runAtOnce(title: string, command: Command, names: readonly string[], folder: string): Promise<Outcome> {
@@ -113,21 +111,17 @@ export async function runAtOnce(title: string, command: Command, names: readonly
   return outcome;
 }
 
-/**
- * Shows what became of members, and the folder as it is now.
- *
- * @param tell says what is done; a plain message when left out
- */
+/** Tells the outcome, and refreshes the folder. @param tell shows the message of success, by default as a plain notice */
 export async function showOutcome(
   outcome: Outcome,
   doneText: 'deleted' | 'moved' | 'copied',
   tell: (message: string) => void = (message) => void notice(message),
 ): Promise<void> {
   const { names, problems, isLost, isStopped } = outcome;
-  // What is selected meanwhile stays.
+  // Rows selected meanwhile stay selected.
   deselect(names);
   if (isStopped && doneText !== 'copied') {
-    // The line of what was under way when it was stopped has not come: the folder itself says it.
+    // The reply lacks the member that was in progress: the folder itself tells.
     await refreshRows();
     const there = new Set(allRows().map(nameOf));
     outcome.done = names.filter((name) => !there.has(name));
@@ -144,12 +138,7 @@ export async function showOutcome(
   if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
 }
 
-/**
- * Gives a member of a folder another name.
- *
- * @param folder URL path of the folder
- * @returns what went wrong, for people; undefined when it has the new name
- */
+/** Renames a member. @param folder its URL path @returns the problem, for people; undefined after success */
 export async function renameMember(folder: string, { name, isFolder }: Member, newName: string): Promise<string | undefined> {
   const urlOf = (called: string) => memberUrl(called, isFolder, folder);
   const headers = { destination: new URL(urlOf(newName), location.href).href, overwrite: 'F' };

@@ -27,7 +27,7 @@ export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   return (outcome?.done.length ?? 0) > 0;
 }
 
-/** Why a name cannot be that of a file or folder, for people. The browser would take `..` for another URL. */
+/** Why a name is impossible, for people. The browser would resolve `..` to another URL. */
 export function nameProblem(name: string): string | undefined {
   return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
 }
@@ -61,25 +61,22 @@ export function startNewFolder(): void {
   byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
 }
 
-/**
- * Looks at the session before an archive is fetched or a trigger runs: the login page in the place of this one would lose the selection. What
- * asks first has come before (`startDelete`).
- */
+/** Checks the session before an archive is fetched or a trigger runs: the login page in place of this one would lose the selection. */
 export function startMemberForm(): void {
   const form = byId('members') as HTMLFormElement;
-  let isLookedAt = false;
+  let isChecked = false;
   form.addEventListener('submit', async (event) => {
-    if (isLookedAt || event.defaultPrevented) return;
+    if (isChecked || event.defaultPrevented) return;
     event.preventDefault();
     const problem = await obstacle();
     if (problem !== undefined) return notice(text('error', { reason: problem }), 'error');
-    isLookedAt = true;
+    isChecked = true;
     form.requestSubmit((event as SubmitEvent).submitter);
-    isLookedAt = false;
+    isChecked = false;
   });
 }
 
-/** Takes over the form's button: the question comes as a dialog instead of a page. */
+/** Asks in a dialog in place of the form's page. */
 export function startDelete(selected: () => Row[]): void {
   byId('members').addEventListener('submit', (event) => {
     const button = (event as SubmitEvent).submitter as HTMLButtonElement | null;

@@ -168,7 +168,7 @@ async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<v
 async function browse(browser: Browser, url: string): Promise<void> {
   const { folders, place, problem } = browser;
   const content = await listMembers(url);
-  // Whoever has pressed "Move here" meanwhile meant the folder of then.
+  // A press of "Move here" meant the folder shown before.
   if (folders.inert) return;
   problem.hidden = typeof content !== 'string';
   if (typeof content === 'string') {

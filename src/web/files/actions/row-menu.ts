@@ -15,14 +15,14 @@ interface Item {
   isDanger?: boolean;
 }
 
-/** Distance in CSS pixels by which the page may move under the menu. */
+/** Distance in CSS pixels by which the page may scroll under the open menu. */
 const maxScroll = 4;
 
 /** Distance in CSS pixels that the menu keeps from the edges of the window. */
 const margin = 8;
 
 const menu = make('div', { id: 'row-menu', popover: 'manual', role: 'menu' });
-/** What gets the focus back when the menu closes. */
+/** Gets the focus back when the menu closes. */
 let opener: HTMLElement | undefined;
 /** How far the page was scrolled when the menu opened. */
 let openedAt = 0;
@@ -142,10 +142,7 @@ function addButton(row: Row): void {
   row.append(cell);
 }
 
-/**
- * Gives each row a menu with all that can be done with it: by its button, by a press of the right button or a long one of a finger, and by the
- * menu key. With Shift the right button opens the browser's own.
- */
+/** Gives each row a menu: by its button, a right click, a long press and the menu key. Shift and a right click open the browser's own. */
 export function startRowMenu(): void {
   const list = byId('list');
   const heading = make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));

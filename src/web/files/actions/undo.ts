@@ -25,7 +25,7 @@ export function noticeUndoable(message: string, change: Change): void {
   last = { change, forget: notice(message, 'success', action) };
 }
 
-/** Undoes the last change: by the same commands, and only for what has stayed as it was. */
+/** Undoes the last change by the same commands, but only for members that are still as it left them. */
 export async function undoLast(): Promise<void> {
   if (!last) return;
   const { change, forget } = last;
@@ -45,7 +45,7 @@ export async function undoLast(): Promise<void> {
     const outcome = await runAtOnce(text('undo'), command, names, change.to);
     done = outcome.done.length;
     if (outcome.isStopped) {
-      // The line of what was under way when it was stopped has not come: the folder itself says it.
+      // The reply lacks the member that was in progress: the folder itself tells.
       const left = (await unchanged({ ...change, members })).members.length;
       done = names.length - left;
       notice(text('stopped', { count: left }));
@@ -57,7 +57,7 @@ export async function undoLast(): Promise<void> {
   await refreshRows(only && done > 0 ? only.name : undefined);
 }
 
-/** Looks at where members are now: what was changed, replaced or taken away since is somebody's later word. */
+/** Finds the members that are still as they were left: later changes by others stay. */
 async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
   const listed = await listMembers(to);
   if (typeof listed === 'string') return { members: [], problems: [listed] };
@@ -72,7 +72,7 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
   return { members: same, problems };
 }
 
-// What a folder holds may change: it is still the same folder.
+// The content of a folder may change.
 function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   if (!now || now.is_directory !== member.isFolder) return false;
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);

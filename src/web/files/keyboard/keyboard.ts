@@ -25,7 +25,7 @@ function hasShortcuts(): boolean {
   }
 }
 
-/** Explains the keys, and turns the single ones off. */
+/** Explains the keys, and lets the reader turn single-key shortcuts off. */
 async function showHelp(): Promise<void> {
   const keys: [string[], string][] = [
     [['↑', '↓'], text('keyMove')],
@@ -120,11 +120,7 @@ const inAList: Readonly<Record<string, Step>> = { ArrowDown: by(1), ArrowUp: by(
 const inAGrid: Readonly<Record<string, Step>> = { ArrowDown: line(1), ArrowUp: line(-1), ArrowRight: by(1), ArrowLeft: by(-1) };
 const toTheEnds: Readonly<Record<string, Step>> = { Home: (rows) => rows[0], End: (rows) => rows.at(-1) };
 
-/**
- * The row that a key leads to.
- *
- * @returns undefined when the key leads nowhere, or there is no row
- */
+/** The row that a key leads to; undefined when there is none. */
 function stepTo(key: string): Row | undefined {
   const from = focusedRow();
   const arrows = byId('list').classList.contains('grid') ? inAGrid : inAList;
@@ -140,7 +136,7 @@ const withControl: Readonly<Record<string, KeyAction>> = { a: () => selectAll(),
 
 const singleKeys: Readonly<Record<string, KeyAction>> = { '/': focusFilter, '?': () => void showHelp() };
 
-/** What a key does on the page, where somebody is not typing; undefined when that is the browser's affair. */
+/** The action of a key outside of fields; undefined leaves it to the browser. */
 function actionOf(event: KeyboardEvent): KeyAction | undefined {
   const { key, shiftKey } = event;
   if (event.altKey) return undefined;

@@ -49,7 +49,7 @@ export function startFolderChanges(startFolder: () => void): void {
   whenPageIsAsked(travel);
 }
 
-/** Shows another folder, or the same in another order, in the place of this one; the last of several calls wins. What cannot be shown so is loaded. */
+/** Shows another folder, or another order, in place of this one; the last of several calls wins. Other pages are loaded. */
 export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
@@ -138,7 +138,7 @@ function takeOver({ url, page }: PageReply): void {
   shownEntry = entryIndex();
   setShownPage(pageOf(url));
   document.title = page.title;
-  // What was said stays, and what was filled in for uploads.
+  // Notices stay, and the metadata filled in for uploads.
   for (const id of ['notices', 'metadata']) {
     const kept = document.getElementById(id);
     if (kept) fresh.querySelector(`#${id}`)?.replaceWith(kept);
@@ -174,7 +174,7 @@ function restore(before: Left): void {
   }
   const row = before.focused === undefined ? undefined : shownRows().find((candidate) => nameOf(candidate) === before.focused);
   if (row) focusRow(row);
-  // What a search finds comes later.
+  // Results of a search come later.
   if (document.querySelector('.found')) byId('main').style.minHeight = `${before.scrollY + innerHeight}px`;
   scrollTo(0, before.scrollY);
 }

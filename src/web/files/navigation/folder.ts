@@ -1,6 +1,6 @@
 import { byId } from '../../shared/dom.ts';
 
-/** What the URL of a folder's page says of a file that is shown above it (`?preview=NAME`). */
+/** Parameter of a folder's URL that names the file shown above it (`?preview=NAME`). */
 export const layerParameter = 'preview';
 
 let shown = pageOf(location.href);

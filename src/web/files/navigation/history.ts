@@ -1,6 +1,6 @@
 import { layerParameter, pageOf } from './folder.ts';
 
-/** What the browser keeps of an entry of the history. */
+/** The state of a history entry. */
 interface State {
   /** Place among the entries of this window. */
   index: number;
@@ -49,9 +49,7 @@ export function whenPageIsAsked(traveller: Traveller): void {
 }
 
 /**
- * Opens a layer above the folder, in an entry of the history of its own unless the URL names the file already.
- *
- * @param name of a file in the folder
+ * Opens a layer above the folder, in its own history entry unless the URL names the file already.
  * @param onClose called once, when Back, Forward or `leave` closes it
  */
 export function openLayer(name: string, onClose: () => void): Layer {

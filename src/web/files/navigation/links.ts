@@ -2,7 +2,7 @@ import { kindOfFile } from '../rows/rows.ts';
 import { layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
 
-/** Has the link of a file that can be looked at lead to its preview in its folder. A sound is played from its folder alone. */
+/** Makes the link of a previewable file lead to its preview in its folder. A sound plays in its folder only. */
 export function leadToPreview(link: HTMLAnchorElement): void {
   const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(link.pathname) ?? [];
   const kind = name === '' ? undefined : kindOfFile(decodeURIComponent(name), [...link.classList]);

@@ -1,13 +1,12 @@
-/** Longest time that work holds up the page, in milliseconds. */
+/** Longest time that work blocks the page, in milliseconds. */
 const turnMs = 10;
 
 let sinceMs = 0;
 
 /**
- * Lets the page go on when work has held it up for long enough. To be asked after each small step.
- *
+ * Yields to the page after enough work; call it after each small step.
  * @returns undefined while there is time left
- * @throws the reason of `signal`, once nobody wants the outcome any more
+ * @throws the reason of `signal` once that aborts
  */
 export function pause(signal: AbortSignal): Promise<void> | undefined {
   if (performance.now() - sinceMs < turnMs) return undefined;

@@ -11,7 +11,7 @@ interface Part {
   bytes: Uint8Array;
 }
 
-/** A file of the service, read in parts: all of them of the file that it was when it was opened. */
+/** A file of the service, read in parts that all belong to the version that was opened. */
 export class RemoteFile {
   readonly name: string;
   /** Its URL, with which pages may show it. */
@@ -31,11 +31,9 @@ export class RemoteFile {
   }
 
   /**
-   * Reads a part of a file, which tells how large it is; asks for the password when the session has ended.
-   *
-   * @param path of its URL
-   * @param lengthBytes of the part: at the beginning of the file, or below zero at its end
-   * @param signal ends all that is read of it
+   * Reads a part of a file, which tells its size; asks for the password when the session has ended.
+   * @param lengthBytes of the part: from the beginning of the file, or if negative at its end
+   * @param signal ends all reading of the file
    * @throws Refusal
    */
   static async open(name: string, path: string, lengthBytes: number, signal: AbortSignal): Promise<RemoteFile> {
@@ -50,11 +48,7 @@ export class RemoteFile {
     return new RemoteFile(name, reply, Number(size), { start: Number(start), bytes }, signal);
   }
 
-  /**
-   * The bytes from `start` on, as they come.
-   *
-   * @throws Refusal, also when the file is another one by now or the connection breaks
-   */
+  /** The bytes from `start` on. @throws Refusal, also when the file has changed or the connection breaks */
   async *stream(start: number, length: number): AsyncGenerator<Uint8Array> {
     if (length === 0) return;
     const { start: from, bytes } = this.#part;

@@ -34,18 +34,15 @@ field.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') clear();
 });
 
-/** What is in the filter. */
 export function filterText(): string {
   return field.isConnected ? field.value : '';
 }
 
-/** Fills in the filter. */
 export function setFilter(value: string): void {
   field.value = value;
   apply();
 }
 
-/** Puts the cursor into the filter. */
 export function focusFilter(): void {
   field.focus();
   field.select();
@@ -97,7 +94,7 @@ function apply(): void {
 
 /** Shows only these rows. What is not shown is not selected any more: nothing unseen is deleted. */
 function show(left: readonly Row[] | undefined): void {
-  // What is still to come may have it.
+  // Rows still to come may match.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
   byId('list').hidden = !nothing.hidden;
   result.textContent = left && !areRowsComing() ? text('filtered', { count: left.length }) : '';

@@ -54,11 +54,7 @@ export function startWindow(shown: HTMLElement, preparation: (row: Row) => void)
   table.addEventListener('viewchange', onNewSizes);
 }
 
-/**
- * Shows these rows in the place of those that were shown.
- *
- * @param folder whether only some of them may be in the document, and how many are still to come behind them
- */
+/** Shows these rows. @param folder whether only part of them may be in the document, and how many still follow */
 export function placeRows(shown: readonly Row[], folder: { isLong: boolean; coming: number }): void {
   const areTheSame = from < to && rows.slice(from, to).every((row, index) => row === shown[from + index]);
   rows = shown;
@@ -173,7 +169,7 @@ function linesOf(height: number): number {
   return Math.ceil(height / lineHeight);
 }
 
-/** Lines of so many rows. */
+/** Lines of `count` rows. */
 function linesFor(count: number): number {
   return Math.ceil(count / columns);
 }
@@ -195,7 +191,7 @@ function measure(): void {
   isMeasured = true;
 }
 
-/** Has these rows in the document and no others, but the one that has the focus: without it the next key would lead nowhere. */
+/** Keeps these rows in the document, and the focused one, without which the next key would lead nowhere. */
 function place(first: number, end: number): void {
   [from, to] = [first, end];
   const focused = rows.indexOf(document.activeElement?.closest<Row>('#list tbody tr') as Row);
@@ -230,7 +226,7 @@ function room(height: number): HTMLElement {
   return element;
 }
 
-/** What stays is not touched: taken out and put in again, it would be laid out anew, and lose the focus. */
+/** Leaves kept rows in place: a removed one would be laid out anew, and lose the focus. */
 function putIn(wanted: readonly HTMLElement[]): void {
   const kept = new Set<Element>(wanted);
   for (const element of [...body.children]) if (!kept.has(element)) element.remove();

@@ -22,7 +22,6 @@ export function kindOf(row: Row) {
   return kindOfFile(name, look.split(' '));
 }
 
-/** Whether a row's file can be looked at in the page. */
 export function canPreview(row: Row): boolean {
   return kindOf(row) !== undefined;
 }
@@ -31,10 +30,8 @@ export function canPreview(row: Row): boolean {
 type Line = [name: string, look: string, sizeBytes: number, modified: number];
 
 /**
- * All rows of a page that was sent without most of them: first the ones that it has, if they are still true.
- *
- * @param sent what the page was sent with
- * @returns undefined when the others cannot be had, which the reader has been told
+ * All rows of a page that was sent with the first ones only; of these, unchanged ones are reused.
+ * @returns undefined after a failure, which the reader was told
  */
 async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undefined> {
   const lines = await fetchLines(page);
@@ -82,7 +79,6 @@ export interface Member {
 
 const members = new WeakMap<Row, Member>();
 
-/** What the page knows of a row's member. */
 export function memberOf(row: Row): Member {
   const known = members.get(row);
   if (known) return known;
@@ -207,11 +203,11 @@ type RowsListener = (wanted?: string) => void;
 
 let listeners: RowsListener[] = [];
 
-/** What each row gets once besides what it was sent with. */
+/** Called once for each row with its cells. */
 let finishers: ((row: Row) => void)[] = [];
 const finished = new WeakSet<Row>();
 
-/** What is said of each row whenever it comes into the document. */
+/** Called for each row whenever it enters the document. */
 let markers: ((row: Row) => void)[] = [];
 
 let stopFinishing = () => {};
@@ -289,11 +285,7 @@ function writtenRow(row: Row): Row {
   return row;
 }
 
-/**
- * Fetches the page anew and takes its rows; selection and focus stay with their names.
- *
- * @param focusOn name of the row that receives the focus instead
- */
+/** Fetches the page again and takes its rows; selection and focus stay with their names. @param focusOn name of the row to focus */
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
   if (!table) return;
@@ -343,7 +335,6 @@ function placeShown(): void {
   if (isStarted) placeRows(shownRows(), { isLong: isLong(), coming: left ? 0 : coming });
 }
 
-/** Whether there are so many rows that only some of them are in the document. */
 function isLong(): boolean {
   return rows.length + coming > maxRowsInDocument;
 }

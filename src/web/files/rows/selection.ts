@@ -26,7 +26,7 @@ export function startRowClicks(): void {
     if (!row) return;
     if (event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
-      // What the press marked as text on its way.
+      // The press may have selected text.
       getSelection()?.empty();
       return selectUpTo(row);
     }
@@ -40,7 +40,7 @@ export function startRowClicks(): void {
   });
 }
 
-/** What is selected, also of rows that are not in the document. */
+/** Selected rows, also those outside of the document. */
 let selected = new Set<Row>();
 
 /** Whether those that are still to come are meant, too. */
@@ -100,7 +100,7 @@ export interface MemberAction {
 
 let actions: MemberAction[] = [];
 
-/** What was offered by `addAction`, for so many members. */
+/** The actions from `addAction` for `count` members. */
 export function actionsFor(count: number): MemberAction[] {
   return actions.filter(({ isForOne }) => count === 1 || !isForOne);
 }
@@ -121,7 +121,7 @@ export function updateSelection(): void {
     },
     isNew ? knownAfterMs : 0,
   );
-  // What is hidden is never selected.
+  // Hidden rows are never selected.
   all.checked = count > 0 && count === shownRows().length;
   all.indeterminate = count > 0 && !all.checked;
   for (const button of forOne) button.hidden = count !== 1;

@@ -1,7 +1,6 @@
 /** Bytes in which the boxes of an AVIF are looked for: they stand before the picture. */
 const maxAvifHead = 16 * 1024;
 
-/** What the first bytes of a picture say. */
 export interface PictureHead {
   /** As stored, in pixels. */
   width: number;
@@ -16,10 +15,9 @@ export interface PictureHead {
 export const headBytes = 128 * 1024;
 
 /**
- * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG; what the file is called counts for nothing.
- *
+ * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG, whatever its name.
  * @param bytes the beginning of the file
- * @returns undefined when it is no such picture, or its size does not stand there
+ * @returns undefined when it is no such picture, or its size is not there
  */
 export function pictureHead(bytes: Uint8Array): PictureHead | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

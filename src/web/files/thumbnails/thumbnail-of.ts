@@ -60,11 +60,7 @@ const patienceMs = 15_000;
 /** Where the frame is, in seconds: films often begin in the dark. */
 const frameAt = 3;
 
-/**
- * Draws a frame of a film. The browser fetches what it needs for that, mostly the beginning, and no more.
- *
- * @returns undefined when the film may not be read, has no pictures, or is of a kind that the browser does not know
- */
+/** Draws a frame of a film, of which the browser fetches only what it needs. @returns undefined when the film cannot be read or shown */
 async function drawPoster(url: string): Promise<HTMLCanvasElement | undefined> {
   // A film is asked for by the browser itself, whose own password box would lock the page.
   const reply = await fetch(url, { method: 'HEAD', headers: scriptHeaders });

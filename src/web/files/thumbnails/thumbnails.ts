@@ -42,7 +42,7 @@ async function show(row: Row): Promise<void> {
     thumbnail.className = 'thumbnail';
     linkOf(row).prepend(thumbnail);
   } catch {
-    // What is no picture or film, whatever its name says, keeps its icon.
+    // A file that is no picture or film keeps its icon.
   }
 }
 

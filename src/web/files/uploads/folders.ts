@@ -9,11 +9,10 @@ export function forgetFolders(): void {
 }
 
 /**
- * Makes a folder below another, with its parents. One that is there already is fine.
- *
- * @param home URL path of the folder that is there; ends in `/`
+ * Makes a folder below another, with its parents, unless it exists.
+ * @param home URL path of an existing folder; ends in `/`
  * @param folder `/` between names; empty for `home` itself
- * @returns what went wrong, for people
+ * @returns the problem, for people
  */
 export function ensureFolder(home: string, folder: string): Promise<string | undefined> {
   if (folder === '') return Promise.resolve(undefined);
@@ -22,7 +21,7 @@ export function ensureFolder(home: string, folder: string): Promise<string | und
   if (before) return before;
   const made = create(home, folder, url);
   known.set(url, made);
-  // What failed is tried again with the next file.
+  // The next file tries again after a failure.
   void made.then((problem) => problem !== undefined && known.delete(url));
   return made;
 }

@@ -9,9 +9,8 @@ const claims = new Map<string, () => void>();
 const lockPrefix = 'svc-upload:';
 
 /**
- * Takes an upload for this tab; it stays so until `release`, or until the tab is closed.
- *
- * @returns false when another tab has it. A browser without locks (they need https) lets every tab have it
+ * Takes an upload for this tab until `release`, or until the tab is closed.
+ * @returns false when another tab has it. Without locks (they need https) every tab may have it
  */
 export function claim(location: string): Promise<boolean> {
   if (!navigator.locks || claims.has(location)) return Promise.resolve(true);
@@ -34,7 +33,7 @@ export async function whenFree(location: string): Promise<void> {
   await navigator.locks?.request(lockPrefix + location, { mode: 'shared' }, () => {});
 }
 
-/** What the browser remembers of an upload until it is over: enough to know its file again, and to go on. */
+/** A remembered unfinished upload: enough to recognise its file, and to continue. */
 export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   /** Name, size in bytes and time of the file: what a browser tells of it. */
   fileName: string;
@@ -44,7 +43,7 @@ export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   location: string;
 }
 
-/** What nobody went on with for so long is forgotten: the service has done so before. */
+/** Age at which an upload is forgotten: the service has done so before. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 /** Before the key of each upload in localStorage; behind it stand the account and the page's folder. */

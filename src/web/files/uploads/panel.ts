@@ -8,7 +8,7 @@ import { isOver, isResumable, pathOf, Speed, type Upload } from './upload.ts';
 /** Uploads that are shown; of a folder with thousands of files nobody reads more. */
 const maxShown = 100;
 
-/** What comes first in the panel. */
+/** The order of states in the panel. */
 const rank: Readonly<Record<Upload['state'], number>> = {
   running: 0,
   failed: 1,
@@ -63,7 +63,7 @@ export class UploadPanel {
     this.#element = make('section.queue', { hidden: true }, header, this.#list, this.#said);
     this.#element.setAttribute('aria-label', text('uploads'));
     document.body.append(this.#element);
-    // What lies at the foot of the page makes room for the panel.
+    // The foot of the page makes room for the panel.
     const root = document.documentElement;
     new ResizeObserver(() => {
       const { hidden, offsetHeight } = this.#element;

@@ -8,7 +8,7 @@ import { discardUpload, keptUpload } from './kept-uploads.ts';
 import { sendFile } from './resumable-sending.ts';
 import { isOver, isResumable, nextName, type Upload } from './upload.ts';
 
-/** What to do with a file whose name is taken. */
+/** Choices for a file whose name is taken. */
 type ConflictChoice = 'overwrite' | 'keep-both' | 'skip';
 
 let forAll: ConflictChoice | undefined;
@@ -48,7 +48,7 @@ const atOnce = 3;
 /** Uploads in the order in which they were chosen. */
 export class UploadQueue {
   readonly uploads: Upload[] = [];
-  /** What was chosen, or tried again, since there was nothing left to do. */
+  /** Uploads chosen or retried since the queue was last empty. */
   readonly batch = new Set<Upload>();
   /** Whether the queue waits until the reader has signed in. */
   isSignedOut = false;
@@ -58,8 +58,8 @@ export class UploadQueue {
   #ended: Upload[] = [];
 
   /**
-   * @param onChange called when anything that can be seen changes
-   * @param onEnd called when nothing is under way any more, with what came to its end since it was called before
+   * @param onChange called after each visible change
+   * @param onEnd called when nothing is in progress, with the uploads that ended since the last call
    */
   constructor(onChange: () => void, onEnd: (ended: readonly Upload[]) => void) {
     this.#onChange = onChange;

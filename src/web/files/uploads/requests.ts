@@ -6,10 +6,8 @@ import { pathOf, type Upload } from './upload.ts';
 const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
 
 /**
- * Waits before a lost connection is tried again: longer each time, and a little different for each upload, so that a service that comes back is
- * not asked by everybody at once. The browser's word that there is a network ends it.
- *
- * @param failures how often it was tried in vain
+ * Waits before a retry: longer each time, and at random, so that uploads do not all return to a recovering service at once.
+ * The browser's `online` event ends it. @param failures attempts so far
  */
 export function pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
   const seconds = pauseSeconds[Math.min(failures, pauseSeconds.length - 1)] ?? 0;
@@ -29,7 +27,7 @@ export function pauseAfter(failures: number, signal: AbortSignal): Promise<void>
 /** How one attempt to store a file ended. */
 export type Sent = 'done' | 'conflict' | 'signed-out' | 'stopped' | { reason: string };
 
-/** So long nothing may leave while a body is sent, and an answer without one may take: the line is dead then, though nobody has said so. */
+/** Time without progress, or without an answer, after which the connection counts as dead. */
 const stallMs = 60_000;
 
 const commonHeaders = { accept: 'application/json', ...scriptHeaders };
@@ -40,8 +38,8 @@ export function urlOf(upload: Upload): string {
 }
 
 /**
- * What the request that begins an upload says about its file. `If-None-Match: *` has the service refuse it when the name is taken, so that nothing
- * is lost even when somebody else was faster (RFC 9110 §13.1.2).
+ * Headers of the request that begins an upload. `If-None-Match: *` makes the service refuse a taken name, so that nobody's file
+ * is overwritten (RFC 9110 §13.1.2).
  */
 export function fileHeaders(upload: Upload): Record<string, string> {
   const { file, onConflict } = upload;
@@ -78,9 +76,8 @@ export async function ask(method: string, url: string, headers: Readonly<Record<
 }
 
 /**
- * Sends content. fetch() tells no progress of a body, so this is XMLHttpRequest.
- *
- * @param onProgress called as bytes leave, with how many have
+ * Sends content by XMLHttpRequest, as fetch() tells no progress of a body.
+ * @param onProgress called with the bytes sent
  * @returns undefined when the connection was lost, or `signal` ended it
  */
 export function sendContent(

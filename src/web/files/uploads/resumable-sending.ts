@@ -35,13 +35,13 @@ async function diagnose(upload: Upload): Promise<Sent> {
   return { reason: text('noConnection') };
 }
 
-/** What a request came to: bytes that the service has, the end of the upload, no answer, or that the service has forgotten it. */
+/** The outcome of a request: the offset, the end of the upload, no answer, or an upload that the service has forgotten. */
 type Step = number | Sent | 'lost' | 'gone';
 
-/** So often a file is begun anew, when the service has forgotten what came of it. */
+/** Restarts from the beginning, after the service has forgotten the upload. */
 const maxRestarts = 3;
 
-/** What a proxy says while it cannot reach the service, and the service while it is busy: asking again may help. */
+/** Statuses of a busy service or a proxy without one: retrying may help. */
 const passing: readonly number[] = [408, 502, 503, 504];
 
 /** Sends a file in as many requests as it takes: each goes on where the one before ended (docs/spec/uploads.md). */
@@ -62,7 +62,7 @@ export class ResumableSending {
 
   async run(): Promise<Sent> {
     const upload = this.#upload;
-    // What another tab goes on with is not ours.
+    // Another tab continues this one.
     if (upload.location !== undefined && !(await claim(upload.location))) upload.location = undefined;
     let failures = 0;
     let restarts = 0;
@@ -94,7 +94,7 @@ export class ResumableSending {
     return this.#offset === undefined ? this.#find(location) : this.#append(location, this.#offset);
   }
 
-  // Not ended by the signal: whoever cancels an upload has to know which.
+  // Not ended by the signal: cancelling needs the location.
   async #begin(): Promise<Step> {
     const upload = this.#upload;
     const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(upload.file.size) };

@@ -9,7 +9,7 @@ import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './
 import { ask } from './requests.ts';
 import { newUpload, pathOf, type Upload } from './upload.ts';
 
-/** What was left unfinished in a folder when the page was closed: each can go on once its file is chosen again. */
+/** Uploads to a folder that were left unfinished; each can continue once its file is chosen again. */
 export class Unfinished {
   readonly #add: (uploads: Upload[]) => void;
   readonly #lines = new Map<string, HTMLElement>();

@@ -22,7 +22,7 @@ export class Speed {
   }
 }
 
-/** What browsers call a picture that was copied as such: a screenshot, or a part of a page. */
+/** Names that browsers give to copied pictures, such as screenshots. */
 const namelessPicture = /^image\.(png|jpe?g|gif|webp|avif|bmp|tiff?)$/i;
 
 /** How old such a picture is at most, in milliseconds: browsers make it when it is pasted. */
@@ -55,11 +55,11 @@ export interface Upload {
   foundBytes: number;
   /** Why it failed, for people. */
   reason: string;
-  /** What else is worth knowing, for people. */
+  /** A remark, for people. */
   remark: string;
   /** Whether the connection was lost, and is tried again after a pause. */
   isReconnecting: boolean;
-  /** What happens when the name is taken. */
+  /** Applies when the name is taken. */
   onConflict: 'ask' | 'overwrite' | 'keep-both';
   /** Where the service keeps what has come of a large file (docs/spec/uploads.md). */
   location: string | undefined;

@@ -23,7 +23,7 @@ function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => v
   });
 }
 
-/** What a drop brought: files in their folders, and folders that hold nothing. */
+/** Dropped files in their folders, and empty folders. */
 interface Dropped {
   /** URL path of the folder on whose page it was. */
   home: string;
@@ -44,7 +44,7 @@ async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
   return dropped;
 }
 
-/** What a field for files brought; one for folders says where each file lies. */
+/** Files from a field; one for folders tells the folder of each file. */
 function chosenFiles(files: FileList): Upload[] {
   return [...files].map((file) => newUpload(file, folderUrl(), file.webkitRelativePath.split('/').slice(0, -1).join('/'), may('look')));
 }

@@ -25,10 +25,9 @@ const unclear = 'set, animate, animateTransform, animateMotion, feImage, feTurbu
 const classRules = /^\s*(?:(?:\.[\w-]+[\s,]*)+\{[^{}]*\}\s*)*$/;
 
 /**
- * Whether a browser can draw an SVG in a moment. What is copied must not copy itself, so that a few lines cannot ask for more elements than
- * there are atoms.
- *
- * @param drawing as it was parsed, without anything loaded or run
+ * Whether a browser can draw an SVG in a moment. A copied element must not copy, so that a few lines cannot ask for more elements
+ * than there are atoms.
+ * @param drawing parsed, without anything loaded or run
  */
 export function isDrawable(drawing: Document): boolean {
   const elements = [...drawing.querySelectorAll('*')];

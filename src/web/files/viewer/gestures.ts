@@ -3,7 +3,7 @@ import { type Point, swipeOf } from './zoom.ts';
 /** Height of the controls at the foot of a film, in CSS pixels, with the line to go back and forth: what a finger does there is theirs. */
 const controlsHeight = 80;
 
-/** What pointers and the wheel ask for; points are seen from the middle of the stage. */
+/** Requests by pointers and the wheel; points are relative to the middle of the stage. */
 export interface Gestures {
   zoom: (factor: number, point: Point) => void;
   /** @returns whether the picture was moved; else what the finger does may become a swipe */
@@ -73,11 +73,7 @@ export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortCont
   return watch;
 }
 
-/**
- * Watches a finger that swipes over a film, beside the film's own controls: these get all that they are touched for. @returns what ends it
- *
- * @param go asked to show another file, so many further on
- */
+/** Watches swipes over a film, except on its own controls. @param go shows the file that many steps away @returns ends it */
 export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
   const watch = new AbortController();
   const { signal } = watch;

@@ -9,7 +9,7 @@ import { isDrawable } from './drawing-cost.ts';
 /** Bytes up to which a drawing is shown. */
 const maxDrawingBytes = 5_000_000;
 
-/** What the namespaces of SVG and of HTML have in common. */
+/** The common part of the namespaces of SVG and HTML. */
 const namespaces = new TextEncoder().encode('w3.org/');
 
 /** Whether a drawing (SVG) may be shown. @param bytes are changed; undefined as outcome when it is none */
@@ -20,8 +20,8 @@ async function judgeDrawing(bytes: Uint8Array<ArrayBuffer>): Promise<'drawable' 
 }
 
 /**
- * Parses a drawing without its namespaces, so that nothing in it means anything to the browser. By a request, as the page's policy refuses texts to
- * the DOM's own parser.
+ * Parses a drawing without its namespaces, so that nothing in it means anything to the browser; by a request, as the page's policy
+ * forbids the DOM's own parser.
  */
 function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | undefined> {
   const [first, ...rest] = namespaces;
@@ -87,10 +87,8 @@ async function begin(row: Row, ask: Asker): Promise<Picture> {
 type Asker = (url: string, headers: Record<string, string>) => Promise<Response>;
 
 /**
- * Looks at a picture before the browser loads it by itself, which could not ask for the password in the page, and would unpack or draw whatever
- * comes.
- *
- * @returns what stands in the way, for people; undefined when nothing does
+ * Checks a picture before the browser loads it by itself: that could not ask for the password, and would unpack or draw anything.
+ * @returns the problem, for people; undefined when there is none
  */
 export async function pictureProblem(url: string, ask: Asker): Promise<string | undefined> {
   try {

@@ -19,7 +19,7 @@ const arrows: Readonly<Record<string, Point>> = {
   ArrowDown: { x: 0, y: -stride },
 };
 
-/** A picture that can be enlarged and moved. @param go asked to show another file, so many further on */
+/** A picture that can be enlarged and moved. @param go shows the file that many steps away */
 export async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   const image = await pictureOf(row);
   if (typeof image === 'string') return alert(image);

@@ -1,6 +1,6 @@
 import { make } from '../../shared/dom.ts';
 
-/** What is made of a file to be looked at. */
+/** The content that shows a file. */
 export interface Shown {
   nodes: Node[];
   /** Buttons of its own, before those of the viewer. */

@@ -44,11 +44,6 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
 /** Largest PDF that is shown: it is held in memory. */
 const pdfLimit = 200_000_000;
 
-/**
- * What is made of a file that the service gives to its reader, for the viewer.
- *
- * @param go asked to show another file, so many further on
- */
 async function contentOf(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   const src = `${linkOf(row).pathname}?inline`;
   const label = previewText('previewOf', { name: nameOf(row) });
@@ -154,7 +149,7 @@ class Viewer {
     void this.#show();
   }
 
-  // What is outside of an open dialog is neither seen nor read out.
+  // Elements outside of an open dialog are neither seen nor read out.
   #borrowNotices(): () => void {
     const notices = byId('notices');
     const marker = document.createComment('');

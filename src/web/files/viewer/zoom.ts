@@ -1,4 +1,4 @@
-/** How a picture is looked at: `x` and `y` lead from the middle of the stage to the middle of the picture, in CSS pixels. */
+/** Scale and position: `x` and `y` lead from the middle of the stage to the middle of the picture, in CSS pixels. */
 export interface Zoom {
   /** 1: all of it is in sight. */
   scale: number;
@@ -6,7 +6,7 @@ export interface Zoom {
   y: number;
 }
 
-/** Where a picture is looked at, in CSS pixels. */
+/** Sizes of stage and picture, in CSS pixels. */
 export interface Frame {
   /** Of the stage. */
   width: number;

@@ -32,14 +32,10 @@ async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: numbe
 /** A larger member is not unpacked, in bytes: the browser has to hold it as a whole. */
 const maxBytes = 500_000_000;
 
-/** What is gathered of this size, in bytes, goes to the browser, which may keep it on its disk. */
+/** Unpacked bytes of this size become a Blob, which the browser may keep on its disk. */
 const partBytes = 8 * 1024 * 1024;
 
-/**
- * A member as a file of no type, so that the browser saves it whatever is in it.
- *
- * @throws ZipFault
- */
+/** A member as a file without a type, so that the browser saves it. @throws ZipFault */
 async function memberFile(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<Blob> {
   if (member.sizeBytes > maxBytes) throw new ZipFault('too-large');
   const type = 'application/octet-stream';
@@ -65,14 +61,14 @@ const texts: Readonly<Record<ZipFaultReason, PreviewTextName>> = {
   'too-large': 'tooLargeToUnpack',
 };
 
-/** What is wrong with an archive or a member, for people. @throws `error` when it is nothing of the kind */
+/** The fault of an archive or a member, for people. @throws `error` when it is another one */
 function faultText(error: unknown): string {
   if (error instanceof ZipFault) return previewText(texts[error.reason]);
   if (error instanceof Refusal) return error.message;
   throw error;
 }
 
-/** Members that are shown at first, and so many more each time. */
+/** Members that each step of the list shows. */
 const batch = 500;
 
 /** The end of an archive tells where its directory is; a short one is there with that. */
@@ -83,11 +79,7 @@ const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle
 /** How long the browser has to take a file that is saved, in milliseconds. */
 const savingMs = 60_000;
 
-/**
- * Lists what is in a ZIP archive; its files can be saved, and looked at when they are texts.
- *
- * @param signal ends all work on it
- */
+/** Lists the members of a ZIP archive, which can be saved and, if texts, shown. @param signal ends all work on it */
 export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   try {
     const archive = await Archive.open(file);
@@ -119,7 +111,7 @@ class ArchiveView {
   async #next(): Promise<HTMLElement[]> {
     const before = this.#archive.members.length;
     const read = this.#archive.next(batch);
-    // What was read before stays.
+    // Members that were read stay.
     await (before === 0 ? read : this.#tried(read));
     const { members, count, isAtEnd } = this.#archive;
     const all = previewText('members', { count });

@@ -17,10 +17,9 @@ const stepBytes = 4096;
 const localHeadBytes = 30;
 
 /**
- * The content of a member, in pieces: never more than the directory announces, and never what belongs to another member.
- *
+ * The content of a member in pieces: never more than the directory announces, and never bytes of another member.
  * @param known members that were read
- * @throws ZipFault when the content cannot be unpacked or is not what was announced
+ * @throws ZipFault when the content cannot be unpacked or differs from the announcement
  */
 async function* unpack(
   member: ZipMember,
@@ -108,17 +107,12 @@ export class Archive {
     return this.#at >= this.#directory.end;
   }
 
-  /** How many members there are; as long as not all were read, the archive's own word counts. */
+  /** The number of members; while not all are read, as the archive announces it. */
   get count(): number {
     return this.isAtEnd ? this.members.length : Math.max(this.#directory.count, this.members.length);
   }
 
-  /**
-   * Reads members on.
-   *
-   * @param most fewer come at the end
-   * @throws ZipFault when the directory is damaged
-   */
+  /** Reads up to `most` further members. @throws ZipFault when the directory is damaged */
   async next(most: number): Promise<ZipMember[]> {
     const before = this.members.length;
     while (this.members.length < before + most && !this.isAtEnd) {

@@ -14,7 +14,7 @@ export class ZipFault extends Error {
 /** The file in which an archive is. */
 export interface ArchiveFile {
   sizeBytes: number;
-  /** The bytes from `start` on: exactly so many, or it throws. */
+  /** Reads exactly `length` bytes, or throws. */
   read(start: number, length: number): Promise<Uint8Array>;
   /** The same as they come. */
   stream(start: number, length: number): AsyncIterable<Uint8Array>;
@@ -39,11 +39,7 @@ export const tailBytes = endBytes + 0xffff + locatorBytes;
 
 const end64Bytes = 56;
 
-/**
- * Finds the central directory from the end of the file (APPNOTE 4.3.14 to 4.3.16), however large the archive is.
- *
- * @throws ZipFault when there is none
- */
+/** Finds the central directory from the end of the file (APPNOTE 4.3.14 to 4.3.16). @throws ZipFault when there is none */
 export async function findDirectory(file: ArchiveFile): Promise<ZipDirectory> {
   const tailStart = Math.max(0, file.sizeBytes - tailBytes);
   const tail = viewOf(await file.read(tailStart, file.sizeBytes - tailStart));
@@ -65,7 +61,7 @@ function endIn(tail: DataView): number | undefined {
 
 async function directory64(file: ArchiveFile, tail: DataView, locator: number, tailStart: number): Promise<ZipDirectory> {
   if (tail.getUint32(locator + 16, true) > 1) throw new ZipFault('in-parts');
-  // What stands before the archive moves the record from where the locator says.
+  // Bytes before the archive shift the record against the locator.
   const places = [safe(tail.getBigUint64(locator + 8, true)), tailStart + locator - end64Bytes];
   for (const at of places) {
     if (at < 0 || at + end64Bytes > tailStart + locator) continue;
@@ -111,8 +107,7 @@ const upperHalf =
   'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 
 /**
- * The name of a member. Many programs write UTF-8 without saying so.
- *
+ * Decodes a name; many programs write UTF-8 without saying so.
  * @param unicodeName Info-ZIP's extra field with the name in UTF-8, which counts while it belongs to this name (APPNOTE 4.6.9)
  */
 function memberName(bytes: Uint8Array, isUtf8: boolean, unicodeName: DataView | undefined): string {
@@ -156,11 +151,9 @@ const headBytes = 46;
 export const maxRecordBytes = headBytes + 3 * 0xffff;
 
 /**
- * Reads records of members from a piece of the central directory (APPNOTE 4.3.12).
- *
- * @param most members that are read
- * @returns the members whose records are whole, and the bytes that these take
- * @throws ZipFault when something else stands there
+ * Reads up to `most` members from a piece of the central directory (APPNOTE 4.3.12).
+ * @returns the members with whole records, and the bytes of these
+ * @throws ZipFault when another record stands there
  */
 export function readMembers(bytes: Uint8Array, most: number): { members: ZipMember[]; usedBytes: number } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

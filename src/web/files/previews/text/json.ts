@@ -1,8 +1,6 @@
 import { pause } from '../pause.ts';
 
-/**
- * A value as the text has it: numbers of any size, members in their order and all of one name, which `JSON.parse` would change.
- */
+/** JSON with large numbers, the order of members and repeated names, which `JSON.parse` would change. */
 export type Json =
   | { kind: 'object'; members: [name: string, value: Json][] }
   | { kind: 'array'; values: Json[] }
@@ -13,14 +11,12 @@ export type Json =
 const token =
   /[\t\n\r ]*(?:([[\]{},:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)|$)/y;
 
-/** What may come next. */
 type Expected = 'value' | 'value-or-end' | 'name' | 'name-or-end' | 'colon' | 'comma-or-end' | 'nothing';
 
 /**
- * Reads JSON (RFC 8259), however deep it is, in turns with the page.
- *
- * @returns undefined when it is none
- * @throws the reason of `signal`, once nobody wants the outcome any more
+ * Reads JSON of any depth (RFC 8259), yielding to the page.
+ * @returns undefined when it is not JSON
+ * @throws the reason of `signal` once that aborts
  */
 export async function readJson(text: string, signal: AbortSignal): Promise<Json | undefined> {
   const reader = new Reader();
@@ -42,7 +38,7 @@ export async function readJson(text: string, signal: AbortSignal): Promise<Json 
   }
 }
 
-/** Builds a value of tokens; each method tells whether the token may stand there. */
+/** Builds a value from tokens; each method tells whether its token is allowed. */
 class Reader {
   #whole: Json | undefined;
   #open: Extract<Json, { kind: 'object' | 'array' }>[] = [];

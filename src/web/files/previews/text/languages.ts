@@ -110,10 +110,10 @@ export class Colours {
     return parts;
   }
 
-  /** The next token. What a language does not take in some turns, or stumbles over, has no colour. */
+  /** The next token. A token that a language fails on, or does not end in ten attempts, has no colour. */
   #token(stream: StringStream): string | null {
     try {
-      for (let turn = 0; turn < 10; turn++) {
+      for (let attempt = 0; attempt < 10; attempt++) {
         const style = this.#language.token(stream, this.#state);
         if (stream.pos > stream.start) return style;
       }

@@ -10,10 +10,8 @@ export interface DocumentPlace {
 }
 
 /**
- * The URL of a link: of the web, an e-mail address, or one of the account's files. Other parts of the service do things, such as to sign
- * out, which no document shall ask for.
- *
- * @param place undefined for a document that stands nowhere, such as one in an archive: its relative links lead nowhere
+ * The URL of a link: of the web, an e-mail address, or an account's file. Other URLs of the service act, for example sign out.
+ * @param place undefined for a document without a URL, such as one in an archive: its relative links lead nowhere
  */
 export function linkUrl(href: string, place: DocumentPlace | undefined): string | undefined {
   const url = parsed(href, place);
@@ -24,7 +22,7 @@ export function linkUrl(href: string, place: DocumentPlace | undefined): string 
   return isForeign || place === undefined || url.href.startsWith(place.rootUrl) ? url.href : undefined;
 }
 
-/** The URL of a picture: one of the account's files alone, as others would tell somebody else what is looked at. */
+/** The URL of a picture among the account's own files: a foreign one would tell its server about the reader. */
 export function pictureUrl(href: string, place: DocumentPlace | undefined): string | undefined {
   const url = parsed(href, place);
   if (!url || !place || !url.href.startsWith(place.rootUrl)) return undefined;
@@ -89,7 +87,7 @@ const endings: Readonly<Record<string, RegExp>> = {
   '!--': /--/g,
 };
 
-/** The text of HTML without its tags, comments, scripts and styles. In the end it is a text, whatever is left. */
+/** The text of HTML without tags, comments, scripts and styles; only ever used as text. */
 export function withoutTags(html: string): string {
   let text = '';
   for (let at = 0; ; ) {
@@ -110,18 +108,18 @@ function endOf(html: string, name: string, start: number): number {
   return ending.exec(html)?.index ?? html.length;
 }
 
-/** Blocks, and marks of text, are taken apart so deep; what is deeper stays as it was written. */
+/** Deepest nesting of blocks and marks; deeper ones stay as written. */
 const deepest = 24;
 
-/** Longest text, in characters, in which marks are looked for: those of one may belong to any other in it. */
+/** Longest text, in characters, that is searched for marks, which may pair across all of it. */
 const longestRun = 10_000;
 
-/** A text is given up as Markdown when its blocks are not found in this time, in milliseconds: some take the square of their length. */
+/** Time limit for finding blocks, in milliseconds: some texts take the square of their length. */
 const maxMs = 500;
 
 class TooLong extends Error {}
 
-/** What is asked first for each block and each mark: keeps the time. */
+/** Its first method is called for each block and mark, and keeps the time. */
 class TimedTokenizer extends Tokenizer {
   readonly #endMs = performance.now() + maxMs;
   isTimed = true;
@@ -158,10 +156,9 @@ class BoundedLexer extends Lexer {
 }
 
 /**
- * Takes Markdown (GitHub's) apart, in turns with the page: work and depth are bounded whatever stands in the text.
- *
+ * Parses GitHub's Markdown with bounded work and depth, yielding to the page.
  * @returns undefined when it would take too long
- * @throws the reason of `signal`, once nobody wants the outcome any more
+ * @throws the reason of `signal` once that aborts
  */
 export async function readMarkdown(text: string, signal: AbortSignal): Promise<Token[] | undefined> {
   const lexer = new BoundedLexer({ gfm: true, tokenizer: new TimedTokenizer() });

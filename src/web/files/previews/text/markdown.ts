@@ -17,7 +17,6 @@ export function scrollable(content: HTMLElement, label: string): HTMLElement {
 /** Pictures that one document loads. */
 const maxPictures = 100;
 
-/** What a document needs of the page. */
 interface MarkdownOptions {
   place: DocumentPlace | undefined;
   /** Makes the element of a program. @param language as the document names it */
@@ -26,9 +25,8 @@ interface MarkdownOptions {
 }
 
 /**
- * Makes elements of Markdown. Nothing in it becomes HTML: tags are left out, links lead to the web or to files alone, and pictures come
- * from the account's own files.
- *
+ * Makes elements from Markdown. Nothing becomes HTML: tags are dropped, links lead to the web or to files, pictures are the
+ * account's own files.
  * @returns undefined when it would take too long
  */
 export async function showMarkdown(text: string, options: MarkdownOptions): Promise<HTMLElement | undefined> {
@@ -39,7 +37,7 @@ export async function showMarkdown(text: string, options: MarkdownOptions): Prom
 class MarkdownElements {
   readonly #options: MarkdownOptions;
   #pictures = 0;
-  #lookedAt = Promise.resolve();
+  #checked = Promise.resolve();
 
   constructor(options: MarkdownOptions) {
     this.#options = options;
@@ -118,7 +116,7 @@ class MarkdownElements {
     const giveUp = () => picture.replaceWith(`[${alt || href}]`);
     picture.addEventListener('error', giveUp);
     // One after the other.
-    this.#lookedAt = this.#lookedAt.then(async () => {
+    this.#checked = this.#checked.then(async () => {
       if (this.#options.signal.aborted) return;
       if ((await pictureProblem(src, (url, headers) => send('GET', url, { headers }))) !== undefined) giveUp();
       else picture.src = src;

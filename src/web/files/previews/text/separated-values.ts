@@ -13,10 +13,8 @@ interface SeparatedValues {
 }
 
 /**
- * Reads records of separated values (RFC 4180) with any of the usual separators, and with any line ends. What follows a closing quote
- * belongs to the value all the same.
- *
- * @param most records that are read
+ * Reads up to `most` records of separated values (RFC 4180) with any usual separator and line end. Text after a closing quote
+ * belongs to the value.
  * @param isWhole whether the text is the whole file: else its last record may be cut, and is left out
  */
 export function readSeparatedValues(text: string, most: number, isWhole: boolean): SeparatedValues {

@@ -9,7 +9,7 @@ import { scrollable, showMarkdown } from './markdown.ts';
 import type { DocumentPlace } from './markdown-tokens.ts';
 import { readSeparatedValues } from './separated-values.ts';
 
-/** Members that are shown at first, and so many more each time. */
+/** Members that each step of a list shows. */
 const batch = 100;
 
 /** Characters of a text that are shown. */
@@ -71,11 +71,7 @@ export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement
   return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes) }, signal);
 }
 
-/**
- * The text of the beginning of a file: in Unicode, else as Western European text of old (windows-1252, which Latin-1 is part of).
- *
- * @returns undefined for what is no text
- */
+/** Decodes Unicode, else windows-1252. @returns undefined for binary content */
 function decodeText(bytes: Uint8Array): string | undefined {
   const [first, second] = bytes;
   const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
@@ -96,12 +92,7 @@ const maxCells = 10_000;
 /** Characters of a value that are shown. */
 const maxCharacters = 500;
 
-/**
- * Shows separated values as a table: the first rows and columns.
- *
- * @param isWhole whether the text is the whole file
- * @returns undefined when there is nothing to show
- */
+/** Shows the first rows and columns of separated values; undefined when there are none. */
 async function showTable(source: string, isWhole: boolean, signal: AbortSignal): Promise<Node | undefined> {
   const { records, isCut } = readSeparatedValues(source, maxRows + 1, isWhole);
   const [names, ...rows] = records;
@@ -144,12 +135,7 @@ const longestColoured = 2000;
 /** Longer lines are laid out in pieces: the browser takes the square of the length to break one. */
 const longestPiece = 10_000;
 
-/**
- * Fills an element with a text, in turns with the page, so that neither many lines nor long ones hold it up.
- *
- * @param language undefined for a text without colours
- * @throws the reason of `signal`, once nobody wants the outcome any more
- */
+/** Fills an element with a text, yielding to the page. @throws the reason of `signal` once that aborts */
 async function fillCode(element: HTMLElement, text: string, language: Language | undefined, signal: AbortSignal): Promise<void> {
   const colours = language && new Colours(language);
   let group: Node[] = [];
@@ -205,11 +191,7 @@ interface TextContent {
   start(lengthBytes: number): Promise<Uint8Array>;
 }
 
-/**
- * Shows a text: Markdown laid out, separated values as a table, JSON folded, programs with colours. Of long ones the beginning is shown.
- *
- * @param signal ends all work on it
- */
+/** Shows a text: Markdown laid out, separated values as a table, JSON folded, programs in colours; of long ones the beginning. */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
   const form = formOf(content);
@@ -253,15 +235,15 @@ async function format(
   }
 }
 
-/** A text as it is, filled in turns with the page. */
+/** Shows a text as it is, filled step by step. */
 function program(source: string, name: string, signal: AbortSignal): HTMLElement {
   const element = make('pre');
-  // Whoever goes on to another file ends it.
+  // It ends when another file is shown.
   fillCode(element, source, languageOf(name), signal).catch(() => {});
   return element;
 }
 
-/** What is laid out, or the text behind it, as the reader likes. */
+/** The formatted text with a button that shows the source instead. */
 function either(formatted: Node, makeSource: () => HTMLElement): Node[] {
   let source: HTMLElement | undefined;
   const place = make('div.formatted', formatted);
