@@ -25,6 +25,7 @@ import {
   transferMember,
 } from '../rest/member-actions.ts';
 import { backendReplyHeaders } from '../rest/put-delete.ts';
+import { checkRequestBytes } from '../rest/upload-stream.ts';
 import { sendZip } from '../rest/zip-download.ts';
 import { type FlashCode, flashCookieLine } from './page-cookies.ts';
 import { messagePageReply, pageContextOf, pageReply } from './page-replies.ts';
@@ -250,9 +251,7 @@ class UploadReceiver {
     // What fails here must not destroy the stream: the parser waits until the rest of the file is read, and the form would never end.
     for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
-      if (limitBytes > 0 && this.#receivedBytes > limitBytes) {
-        throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
-      }
+      checkRequestBytes(this.#receivedBytes, limitBytes);
       await upload.write([chunk]);
     }
   }

@@ -6,10 +6,10 @@ import type { ErrorItem } from '../reply/error-reply.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { languageOf } from './page-cookies.ts';
 
-/** English is what the service says itself. */
+/** English messages come from the service itself. */
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
 
-/** Codes of many problems: what the service says itself, in English, follows their text. */
+/** Codes of various problems: the service's own English words follow their text. */
 const broadCodes: ReadonlySet<ErrorCode> = new Set([
   'bad-request',
   'metadata-invalid',
@@ -39,17 +39,19 @@ export function problemText(language: string, problem: Problem): string {
   return [problem.relativePath, translated, own].filter((part) => part !== undefined).join(': ');
 }
 
-/** What a client sends that shows messages to people (RFC 7240): the page's script does. */
-const preference = /(?:^|,)\s*translated-messages\s*(?:[;,]|$)/i;
-
 /** An item of an errors body for a problem; null for a success. */
 export function problemItem(exchange: Exchange, problem: Problem | undefined, target?: string): ErrorItem {
   const message = problem ? messageFor(exchange, problem) : null;
   return { target, message, durable: problem?.code === 'not-durable' ? false : undefined };
 }
 
+/** Whether `Prefer` has a preference (RFC 7240), as the page's script sends it. */
+export function prefers(exchange: Exchange, preference: 'translated-messages' | 'stop-when-gone'): boolean {
+  const items = (header(exchange, 'prefer') ?? '').split(',');
+  return items.some((item) => item.split(';', 1)[0]?.trim().toLowerCase() === preference);
+}
+
 /** The message of an item of an errors body: in English, or in the reader's language for a client that prefers so. */
 export function messageFor(exchange: Exchange, problem: Problem): string {
-  const isTranslated = preference.test(header(exchange, 'prefer') ?? '');
-  return problemText(isTranslated ? languageOf(exchange).tag : 'en', problem);
+  return problemText(prefers(exchange, 'translated-messages') ? languageOf(exchange).tag : 'en', problem);
 }

@@ -4,7 +4,7 @@ import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts'
 import { namesType } from '../../lib/headers/accept-header.ts';
 import { isObject } from '../../lib/json.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { problemItem } from '../html/problem-message.ts';
+import { prefers, problemItem } from '../html/problem-message.ts';
 import { BodyWriter } from '../reply/body-writer.ts';
 import { clientGone, isClientGone } from '../reply/outgoing.ts';
 import { jsonReply } from '../reply/reply.ts';
@@ -25,20 +25,20 @@ import {
   transferMember,
 } from './member-actions.ts';
 
-/** One command of a request, its target always as a list. */
+/** One command of a request, its target as a list. */
 export interface FolderCommand {
   command: string;
   targets: string[];
-  /** Of `move` and `copy`: where to, as the request writes it. */
+  /** Of `move` and `copy`, as the request writes it. */
   destination?: string;
   /** Of `move` and `copy`: whether files there are replaced. */
   overwrite?: boolean;
 }
 
-/** Type of a reply with a line for each target as soon as that is done. */
+/** Type of a reply with a line for each finished target. */
 const linesType = 'application/x-ndjson';
 
-/** Most commands and most targets in one request; more is refused as malformed. */
+/** Maximum of commands, and of targets, in one request; more is refused as malformed. */
 const maxTargets = 10_000;
 
 /** Commands of every folder; custom triggers add their own (docs/spec/files.md#folder-commands). */
@@ -64,20 +64,17 @@ export async function postFolderCommands(exchange: Exchange): Promise<Response> 
   return respond(exchange, jsonReply(200, { results: results.map(({ target }) => ({ target })) }));
 }
 
-/** What a client sends that ends the commands by going away (RFC 7240), as somebody who can press "Stop" does. */
-const stopPreference = /(?:^|,)\s*stop-when-gone\s*(?:[;,]|$)/i;
-
-/** Aborted once the client is gone that wants its commands to end with it. */
+/** Aborts once the client is gone, if it prefers its commands to end then (RFC 7240): its user can press "Stop". */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();
   const stop = () => gone.abort(clientGone());
-  if (!stopPreference.test(header(exchange, 'prefer') ?? '')) return gone.signal;
+  if (!prefers(exchange, 'stop-when-gone')) return gone.signal;
   if (isClientGone(exchange.outgoing)) stop();
   else exchange.outgoing.once('close', exchange.guarded(stop));
   return gone.signal;
 }
 
-/** Tells of each target as soon as it is done. Whoever goes away meanwhile ends nothing, unless that was asked for. */
+/** Sends a line for each finished target. A client that goes away interrupts nothing, unless it prefers that. */
 function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, stop: AbortSignal): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
   return stream(exchange, 200, headers, async () => {

@@ -19,7 +19,13 @@ import { conditionHeaders, isConditional, validatorsOf } from '../request/precon
 
 type FileHeaders = ReplyHeaders & { etag: string };
 
-/** Headers that describe a file, for GET, HEAD and the like. */
+interface PreparedBody {
+  reply: { status: number; headers: ReplyHeaders };
+  parts: BodyPart[];
+  epilogue?: Buffer;
+}
+
+/** Headers that describe a file. */
 function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   const { etag, lastModifiedMs } = validatorsOf(entry);
   const mediaType = mediaTypeByName(entry.name);
@@ -39,10 +45,7 @@ function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   };
 }
 
-/**
- * GET and HEAD of a file (RFC 9110 §9.3.1, §13, §14): conditions, single and multiple ranges, digest; or the redirect to the folder of that
- * name.
- */
+/** GET and HEAD of a file (RFC 9110 §9.3.1, §13, §14): conditions, ranges, digest; or the redirect to the folder of that name. */
 export function getFile(exchange: Exchange): Promise<Response> {
   return exchange.isHead ? describeFile(exchange) : sendContent(exchange);
 }
@@ -83,10 +86,10 @@ async function sendContent(exchange: Exchange): Promise<Response> {
   }
 }
 
-/** Whether a GET asks for the file as it is, whole, whatever the client has already. */
+/** Whether a GET asks for the whole file, without conditions. */
 function isPlain(exchange: Exchange): boolean {
   const { service, incoming, target } = exchange;
-  // Where pages of other origins may read, the reply names theirs.
+  // For pages of other origins the reply names their origin.
   if (target.query !== '' || service.options.cors_origins.length > 0) return false;
   const { range, 'want-repr-digest': wantedDigest } = incoming.headers;
   return range === undefined && wantedDigest === undefined && !isConditional(exchange);
@@ -101,13 +104,7 @@ function conditional(exchange: Exchange, { modifiedMs }: Entry, headers: FileHea
   return { status: 304, headers: { etag, 'last-modified': lastModified, 'cache-control': cacheControl } };
 }
 
-interface Prepared {
-  reply: { status: number; headers: ReplyHeaders };
-  parts: BodyPart[];
-  epilogue?: Buffer;
-}
-
-function fullOrRanges(exchange: Exchange, entry: Entry, headers: FileHeaders): Prepared {
+function fullOrRanges(exchange: Exchange, entry: Entry, headers: FileHeaders): PreparedBody {
   const ranges = requestedRanges(exchange, entry, headers);
   if (ranges === undefined) {
     headers['content-length'] = entry.sizeBytes;
@@ -134,7 +131,7 @@ function requestedRanges(exchange: Exchange, { sizeBytes, modifiedMs }: Entry, {
 }
 
 /** A `multipart/byteranges` body (RFC 9110 §14.6). */
-function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeBytes: number): Prepared {
+function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeBytes: number): PreparedBody {
   const boundary = `svc-${randomBytes(16).toString('hex')}`;
   const type = String(headers['content-type']);
   let lengthBytes = 0;

@@ -1,4 +1,5 @@
 import { eventAccount } from '../../auth/auth-chain.ts';
+import type { Session } from '../../auth/sessions.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
@@ -23,8 +24,9 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
     if (isServiceError(error, 'unauthorized')) Object.assign(error.details, { login_form: { next: form.next, userName: form.username } });
     throw error;
   });
-  // A session of before must not outlive the login that replaces it (session fixation).
-  await endPreviousSession(exchange);
+  // The previous session must not outlive the login that replaces it (session fixation).
+  const previous = await presentedSession(exchange, cookie(exchange, sessionCookie));
+  if (previous) await exchange.service.sessions.end(previous);
   const id = await exchange.service.sessions.create(identity, exchange.peer.address);
   if (asksForJson(exchange)) return respond(exchange, jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' }));
   return respond(exchange, {
@@ -35,8 +37,8 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
 
 /** GET and POST of a logout: ends the session (docs/spec/http.md#logout). */
 export async function logout(exchange: Exchange): Promise<Response> {
-  const id = presentedSessionId(exchange);
-  const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
+  const authorization = /^session (.*)$/i.exec(header(exchange, 'authorization') ?? '');
+  const session = await presentedSession(exchange, authorization ? authorization[1]?.trim() : cookie(exchange, sessionCookie));
   if (session) {
     await exchange.service.sessions.end(session);
     const account = exchange.inForce(session.identity);
@@ -53,16 +55,8 @@ export async function logout(exchange: Exchange): Promise<Response> {
   return respond(exchange, isPage ? { status: 302, headers: { ...headers, location: '/__svc__/login' } } : { status: 204, headers });
 }
 
-async function endPreviousSession(exchange: Exchange): Promise<void> {
-  const id = cookie(exchange, sessionCookie);
-  const session = id === undefined ? undefined : await exchange.service.sessions.find(id);
-  if (session) await exchange.service.sessions.end(session);
-}
-
-function presentedSessionId(exchange: Exchange): string | undefined {
-  const authorization = header(exchange, 'authorization');
-  if (authorization !== undefined && /^session /i.test(authorization)) return authorization.slice('session '.length).trim();
-  return cookie(exchange, sessionCookie);
+async function presentedSession({ service }: Exchange, id: string | undefined): Promise<Session | undefined> {
+  return id === undefined ? undefined : service.sessions.find(id);
 }
 
 /** The `Set-Cookie` line (docs/spec/http.md#cookie); an empty ID deletes the cookie. */
@@ -73,8 +67,8 @@ function sessionCookieLine(exchange: Exchange, id: string): string {
 }
 
 /**
- * Where a login leads: to a page below `/home/`, else to the home folder. What was asked for is read like the target of a request and
- * written anew, so that the browser can make nothing else of it: neither another host (`//evil`) nor another path (`/home/../__svc__/logout`).
+ * The page after a login: one below `/home/`, else the home folder. The requested page is parsed like the target of a request and written anew, so
+ * that a browser reads no other host (`//evil`) and no other path (`/home/../__svc__/logout`) in it.
  */
 export function safeNext(next: string | undefined): string {
   if (next === undefined || !/^\/home\/[\x21-\x7e]*$/.test(next)) return '/home/';
@@ -107,7 +101,7 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
   throw new ServiceError('media-type-unsupported', 'A login is sent as application/x-www-form-urlencoded or application/json.');
 }
 
-/** The page that the client wanted before it was asked to sign in. */
+/** The page that the client requested before the login. */
 export function nextOfQuery(exchange: Exchange): string | undefined {
   return new URLSearchParams(exchange.target.query).get('next') ?? undefined;
 }

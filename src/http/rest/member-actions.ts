@@ -9,15 +9,14 @@ import type { Reply } from '../reply/reply.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
 import { reservedName, targetPath } from '../request/request-target.ts';
 
-/** What takes members of a folder to another one, as folder command and as action of a form (docs/spec/files.md#folder-commands). */
+/** Folder commands and actions of a form that take members to another folder (docs/spec/files.md#folder-commands). */
 const transferKinds = ['move', 'copy'] as const;
 export type TransferKind = (typeof transferKinds)[number];
 
-/** Where members go. */
 interface Transfer {
   kind: TransferKind;
   destination: VirtualPath;
-  /** Whether a file may take the place of a file there. */
+  /** Whether a file may replace a file there. */
   overwrite: boolean;
 }
 
@@ -27,9 +26,7 @@ export function isTransfer(name: string): name is TransferKind {
 }
 
 /**
- * The folder that `destination` of a transfer names: `/home/…`, or a path relative to the folder of the request. It is a text like the names
- * of targets; nothing in it is percent-encoded.
- *
+ * The `destination` of a transfer: `/home/…`, or a path relative to the folder of the request. Like the names of targets it is not percent-encoded.
  * @throws ServiceError `bad-request`, or `name-invalid` for `.` and `..`
  */
 export function destinationFolder(folder: VirtualPath, text: string): VirtualPath {
@@ -50,7 +47,7 @@ export async function transferMember(files: AccountFiles, path: VirtualPath, { k
     await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, rules));
     return [];
   } catch (error) {
-    // There is no header `Overwrite` here that could speak of a condition.
+    // Without a header `Overwrite` this is no condition of the client's.
     if (isServiceError(error, 'destination-exists'))
       throw new ServiceError('exists', 'The name is taken at the destination.', { cause: error });
     throw error;
@@ -68,15 +65,15 @@ export function findTrigger(exchange: Exchange, name: string): CustomTrigger | u
   return triggersOf(exchange).find((trigger) => trigger.name === name);
 }
 
-/** What became of one member of a folder that a form or a folder command names. */
+/** The outcome of one member of a folder that a form or a folder command names. */
 export interface MemberResult {
   target: string;
-  /** What went wrong; undefined for a success. */
+  /** Undefined for a success. */
   problem: Problem | undefined;
   status: number;
 }
 
-/** The errors body that tells of all members, those without a problem included. */
+/** The errors body with all members, those without a problem included. */
 export function memberErrorsReply(exchange: Exchange, status: number, results: readonly MemberResult[]): Reply {
   return errorsReply(
     status,
@@ -84,13 +81,10 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
   );
 }
 
-/** @returns a problem for each thing that went wrong although the rest was done */
+/** @returns the problems of an action that did the rest */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 
-/**
- * Does something with each named member of a folder in turn, and tells of each when it is done; a fault of one does not keep the others from
- * their turn.
- */
+/** Does something with each named member of a folder, one after the other, and yields each outcome. A fault of one does not stop the others. */
 export async function* eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
   for await (const name of cooperatively(names)) {
     try {
@@ -103,25 +97,20 @@ export async function* eachMember(folder: VirtualPath, names: readonly string[],
   }
 }
 
-/** All results at once, for replies whose status depends on them. */
+/** All results, for replies whose status depends on them. */
 export async function allResults(results: AsyncIterable<MemberResult>): Promise<MemberResult[]> {
   const all: MemberResult[] = [];
   for await (const result of results) all.push(result);
   return all;
 }
 
-/** A fault as the result of a member. @throws the fault again where it is no refusal but something that broke */
+/** A refusal as the result of a member. @throws other faults again */
 export function memberFailure(target: string, error: unknown): MemberResult {
   if (!isServiceError(error) || error.code === 'internal') throw error;
   return { target, problem: error, status: statusOf[error.code] };
 }
 
-/**
- * Deletes a file, or a folder with all it holds.
- *
- * @param stop ends the work on a folder under way
- * @returns a problem for each path that was left
- */
+/** Deletes a file, or a folder with its content. @param stop interrupts the deletion of a folder @returns a problem for each path that was left */
 export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?: AbortSignal): Promise<readonly Problem[]> {
   const entry = files.inspect(path, 'deleteMember');
   if (!entry?.isFolder) {
@@ -131,7 +120,7 @@ export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?
   return files.deleteFolder(path, { stop });
 }
 
-/** Runs a trigger on those of the named members that are there. */
+/** Runs a trigger on the named members that exist. */
 export async function* runTrigger(
   exchange: Exchange,
   folder: VirtualPath,
@@ -139,11 +128,11 @@ export async function* runTrigger(
   names: readonly string[],
 ): AsyncGenerator<MemberResult> {
   const { files } = clientOf(exchange);
-  const looks = eachMember(folder, names, async (path) => {
+  const checks = eachMember(folder, names, async (path) => {
     if (!files.inspect(path, 'lookAtFile')) throw new ServiceError('not-found', 'Path not found.');
     return [];
   });
-  const results = await allResults(looks);
+  const results = await allResults(checks);
   const present = results.filter(({ problem }) => problem === undefined).map(({ target }) => target);
   if (present.length > 0) await files.runTrigger(folder, trigger.name, present);
   yield* results;

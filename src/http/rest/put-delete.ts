@@ -13,7 +13,7 @@ import { redirectFolder } from '../request/member-url.ts';
 import { isConditional, preconditions, validatorsOf } from '../request/preconditions.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
-import { checkReceivedLength, receiveBody } from './upload-stream.ts';
+import { checkDigest, checkReceivedLength, checkRequestBytes, receiveBody } from './upload-stream.ts';
 
 /** MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201; 405 when something is there, 409 when the parent is missing, 415 with a body. */
 export async function makeCollection(exchange: Exchange): Promise<Response> {
@@ -57,21 +57,18 @@ export async function deleteFolder(exchange: Exchange): Promise<Response> {
 }
 
 /**
- * The headers that an upload's reply takes over from the API back-end (docs/spec/delivery.md#upload-back-end): those of a valid reply, or
- * the configured ones with event `backendReplyInvalid`. The file is stored either way.
+ * The headers of an upload's reply that come from the API back-end (docs/spec/delivery.md#upload-back-end): those of a valid reply, or the
+ * configured ones with event `backendReplyInvalid`. The file is stored either way.
  */
 export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath, result: UploadResult): Promise<ReplyHeaders> {
   const { options } = exchange.service;
   if (!options.api_backend_uuid) return {};
   const headers: ReplyHeaders = {};
   if (result.delivery?.outcome === 'delivered') {
-    const replied = new Map<string, string[]>();
-    for (const [name, value] of result.delivery.headers ?? []) {
-      replied.set(name.toLowerCase(), [...(replied.get(name.toLowerCase()) ?? []), value]);
-    }
+    const replied = result.delivery.headers ?? [];
     for (const name of options.api_passthrough_headers) {
-      const values = replied.get(name.toLowerCase());
-      if (values) headers[name] = values;
+      const values = replied.flatMap(([other, value]) => (other.toLowerCase() === name.toLowerCase() ? [value] : []));
+      if (values.length > 0) headers[name] = values;
     }
     return headers;
   }
@@ -85,16 +82,15 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
 }
 
 /**
- * PUT of a file (docs/spec/files.md#uploads): 201 for a new and for an overwritten file. Everything that can be refused is
- * refused before the body is asked for; the old file stays until the new one is complete and verified.
+ * PUT of a file (docs/spec/files.md#uploads): 201 for a new and for an overwritten file. Refusals come before the body is read; the old file stays
+ * until the new one is complete and verified.
  */
 export async function putFile(exchange: Exchange): Promise<Response> {
   const { path, service, files } = exchange;
   refuseUnsupportedHeaders(exchange);
   const expectedSizeBytes = announcedLength(exchange);
   const limitBytes = service.options.maximum_request_size;
-  if (limitBytes > 0 && (expectedSizeBytes ?? 0) > limitBytes)
-    throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+  checkRequestBytes(expectedSizeBytes ?? 0, limitBytes);
   const metadata = uploadMetadata(exchange);
   const digests = parseExpectedDigests(integrityHeaders(exchange));
   const modifiedMs = requestedModificationTime(exchange);
@@ -105,8 +101,7 @@ export async function putFile(exchange: Exchange): Promise<Response> {
   try {
     const verifier = digests.length > 0 ? createDigestVerifier(digests) : undefined;
     checkReceivedLength(exchange, await receiveBody(exchange, upload, verifier, limitBytes));
-    const mismatch = verifier?.mismatch();
-    if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
+    checkDigest(verifier);
     result = await upload.commit();
   } catch (error) {
     await upload.abort(error);
@@ -123,10 +118,7 @@ export async function putFolder(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 201 });
 }
 
-/**
- * RFC 9110 §14.4: a partial PUT that a server takes for a whole one destroys the file. §8.4: stored as sent, a coded
- * body would come back as something else.
- */
+/** RFC 9110 §14.4: a partial PUT that is taken for a whole one destroys the file. §8.4: a coded body that is stored as sent is returned as plain. */
 export function refuseUnsupportedHeaders(exchange: Exchange): void {
   if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');
   const coding = header(exchange, 'content-encoding')?.trim().toLowerCase();

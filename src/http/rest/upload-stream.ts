@@ -5,39 +5,36 @@ import type { DigestVerifier } from '../../lib/headers/digest-fields.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { listenToBody } from '../request/request-body.ts';
 
-let nobody: MessagePort | undefined;
-
-/** A port that gives to nobody what is sent by it. */
-function portToNobody(): MessagePort {
-  const { port1 } = new MessageChannel();
-  port1.close();
-  return port1;
-}
+let closedPort: MessagePort | undefined;
 
 /**
- * Frees the memory of buffers at once, and leaves them empty. V8 lets the memory of many megabytes of them gather before it collects them.
- * What is sent along with a message is given away, also by a port that is closed (HTML, "transferable objects"); the message is dropped there.
+ * Frees the memory of buffers at once and leaves them empty; V8 would let many megabytes gather first. A transfer takes the memory away even if
+ * its port is closed (HTML, "transferable objects"), where the message is dropped.
  *
- * @param buffers nobody needs any more; those that have their memory in common with others stay as they are
+ * @param buffers those that share their memory with others stay as they are
  */
 export function freeBuffers(buffers: readonly Buffer[]): void {
-  nobody ??= portToNobody();
-  nobody.postMessage(
+  if (!closedPort) {
+    closedPort = new MessageChannel().port1;
+    closedPort.close();
+  }
+  const whole = buffers.filter(({ length, buffer }) => length === buffer.byteLength);
+  closedPort.postMessage(
     undefined,
-    buffers.filter(({ length, buffer }) => length === buffer.byteLength).map(({ buffer }) => buffer as ArrayBuffer),
+    whole.map(({ buffer }) => buffer as ArrayBuffer),
   );
 }
 
-/** So much of a body is held at most: what is written with one call, and what gathers meanwhile for the next. */
+/** Maximum held of one body: the data of a write and the data that gathers meanwhile for the next. */
 const heldBytes = 2 * 1024 * 1024;
 
-/** So much is held of all bodies together: where many come in at once, each has less. */
+/** Maximum held of all bodies together: each of many has less. */
 const heldInAllBytes = 4 * heldBytes;
 
-/** A body is held in so many pieces at most: a client may send single bytes, each of which takes some hundred. */
+/** Maximum of pieces held of a body: a client may send single bytes, each of which takes some hundred. */
 const heldPieces = 2048;
 
-/** Bodies that come in right now. */
+/** Bodies that are being received. */
 let streaming = 0;
 
 /**
@@ -56,8 +53,7 @@ export async function receiveBody(
   let receivedBytes = 0;
   const take = (chunk: Buffer) => {
     receivedBytes += chunk.length;
-    if (limitBytes > 0 && receivedBytes > limitBytes)
-      throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+    checkRequestBytes(receivedBytes, limitBytes);
     verifier?.update(chunk);
   };
   const whole = bodyAtHand(exchange);
@@ -68,7 +64,7 @@ export async function receiveBody(
   return receivedBytes;
 }
 
-/** A body that came with its headers, as small ones do: nobody need listen for it. */
+/** A body that came with its headers, as small ones do. */
 function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
   const { readableLength } = body;
   if (readableLength === 0 || readableLength !== Number(incoming.headers['content-length'])) return undefined;
@@ -80,10 +76,9 @@ function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
 }
 
 /**
- * Streams a request body into an upload: while one gathered write is on its way to the disk the next gathers, and
- * when the disk is slower than the client, the client waits.
+ * Streams a request body into an upload: data gathers during a write for the next one, and a client that is faster than the disk waits.
  *
- * @param take told of each chunk; may throw what refuses it
+ * @param take gets each chunk; may throw to refuse it
  */
 function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take: (chunk: Buffer) => void): Promise<void> {
   const { body } = exchange;
@@ -132,13 +127,25 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
       onFault(error) {
         waitingBytes = 0;
         fault = { error };
-        // Whoever hears of it closes the file, which a write that is under way must not find closed.
+        // The caller closes the file, so a write must have ended.
         if (!isWriting) reject(error);
       },
     });
   }).finally(() => {
     streaming--;
   });
+}
+
+/** @param limitBytes largest body that the service takes, 0 = no limit @throws ServiceError `too-large` */
+export function checkRequestBytes(sizeBytes: number, limitBytes: number): void {
+  if (limitBytes > 0 && sizeBytes > limitBytes)
+    throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
+}
+
+/** @throws ServiceError `digest-mismatch` for content with another digest than the announced one */
+export function checkDigest(verifier: DigestVerifier | undefined): void {
+  const mismatch = verifier?.mismatch();
+  if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
 }
 
 /** @throws ServiceError `length-mismatch` when fewer bytes came than the client announced */

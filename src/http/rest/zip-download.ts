@@ -25,7 +25,7 @@ import { PagedBody, takeSendBuffers } from '../reply/send-buffers.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { selectedPath } from '../request/request-target.ts';
 
-/** One member of the archive to be: its name there, and where it is. */
+/** One member of an archive. */
 interface ZipMember {
   entry: ZipEntry;
   folder: VirtualPath;
@@ -34,11 +34,11 @@ interface ZipMember {
 }
 
 /**
- * What an archive of a folder, or of some of its members, is to hold, without what may not be read and what is a link.
+ * The members of an archive, without links and unreadable members.
  *
- * @param names members, named relative to the folder; without it the whole folder, under full virtual paths
- * @param checkClient asked between members; throws when nobody waits for the archive any more
- * @throws ServiceError `not-found` for a name that is not there, `name-invalid` for one that is no member's
+ * @param names as of `sendZip`
+ * @param checkClient called between members; throws once the client is gone
+ * @throws ServiceError `not-found` for a name that does not exist, `name-invalid`
  */
 async function gatherMembers(
   files: AccountFiles,
@@ -102,14 +102,14 @@ function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, 
 /** Up to this size a synchronous read beats the thread pool (docs/design/costs.md). */
 const atOnceBytes = 128 * 1024;
 
-/** Less room than this is not worth a read. */
+/** Minimum of free space for a read. */
 const leastReadBytes = 64 * 1024;
 
 /**
- * Sends a folder, or some of its members, as a ZIP archive, stored and streamed, with its exact length known before
- * the first byte. What may not be read and what is reached through a link is left out (docs/spec/files.md#archives).
+ * Sends a folder, or some of its members, as a ZIP archive, stored and streamed, with its exact length known before the first byte. Unreadable
+ * members and links are omitted (docs/spec/files.md#archives).
  *
- * @param names members to send, named relative to the folder; without it the whole folder, under full virtual paths
+ * @param names relative to the folder; without them the whole folder, under full virtual paths
  */
 export async function sendZip(exchange: Exchange, names?: readonly string[]): Promise<Response> {
   const { path: folder, files } = exchange;
@@ -177,7 +177,7 @@ async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonl
           folder = { path: member.folder, ...files.openFolderQuietly(member.folder) };
         }
         const { opened, foreignNames } = folder;
-        const sent = opened?.readMembers((readInto) => putQuick(zip, members, at, { body, readInto, foreignNames })) ?? 0;
+        const sent = opened?.readMembers((readInto) => putQuick(zip, body, members, at, readInto, foreignNames)) ?? 0;
         at += sent;
         if (sent > 0) continue;
       }
@@ -189,27 +189,26 @@ async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonl
   }
 }
 
-/** Whether a member is read faster than anybody could wait for it. */
+/** Whether a synchronous read of a member is faster. */
 function isQuick(entry: ZipEntry): boolean {
   return entry.sizeBytes <= atOnceBytes && !entry.isFolder;
 }
 
 /**
- * Puts quick members of one folder on the present page, as many as there is room for.
+ * Puts quick members of one folder on the present page, as many as fit.
  *
- * @param start the first of them, for which there is room
- * @param folder how its members are read, and which names are not its own
- * @returns how many; none when the first has to be sent by itself
+ * @param start the first of them, which fits
+ * @param readInto reads a member of the folder
+ * @param foreignNames members that are mounted from elsewhere
+ * @returns their number; 0 if the first has to be sent by itself
  */
 function putQuick(
   zip: ZipWriter,
+  body: PagedBody,
   members: readonly ZipMember[],
   start: number,
-  {
-    body,
-    readInto,
-    foreignNames,
-  }: { body: PagedBody; readInto: (name: string, target: Buffer) => number; foreignNames: ReadonlySet<string> | undefined },
+  readInto: (name: string, target: Buffer) => number,
+  foreignNames: ReadonlySet<string> | undefined,
 ): number {
   const { folder } = members[start] as ZipMember;
   let at = start;
@@ -244,7 +243,7 @@ async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, 
   }
 }
 
-// The CRC stands before the content that it is made of: the content is read to its place, then the header is put before it.
+// The CRC stands before the content, so the content is read to its place before the header is written.
 async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
   const headerBytes = localHeaderLength(entry);
   const free = await body.free(headerBytes + entry.sizeBytes);

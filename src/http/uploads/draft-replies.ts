@@ -3,40 +3,30 @@ import type { FailedUpload, UploadRecord } from '../../files/uploads/upload-stor
 import { type ErrorCode, isServiceError, ServiceError } from '../../lib/errors.ts';
 import { messageFor } from '../html/problem-message.ts';
 import { errorsReply } from '../reply/error-reply.ts';
-import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
+import { isHttp2 } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { clientOf, type Exchange } from '../request/exchange.ts';
-import type { Incoming } from '../request/incoming.ts';
 import { completeField, interopVersion, limitField, uploadUrl } from './upload-request.ts';
 
-/** What `ServerResponse` writes its own interim replies (100, 102, 103) with: for others Node.js 20 has nothing. */
+/** `ServerResponse` writes its own interim replies (100, 102, 103) with it; Node.js 20 has nothing for others. */
 interface RawReply {
   _writeRaw(text: string, encoding: 'latin1'): void;
 }
 
-/**
- * Sends an interim reply before the final one (RFC 9110 §15.2). Does nothing once that has begun, or for a client of HTTP/1.0, which knows none.
- *
- * @param reason the reason phrase, for HTTP/1.1
- */
-function sendInterim(
-  incoming: Incoming,
-  outgoing: Outgoing,
-  status: number,
-  reason: string,
-  headers: Readonly<Record<string, string>>,
-): void {
+/** Sends an interim reply (RFC 9110 §15.2), unless the final one has begun or the client speaks HTTP/1.0, which has none. */
+function send104({ incoming, outgoing }: Exchange, version: number, state: Readonly<Record<string, string>>): void {
   if (outgoing.headersSent) return;
+  const headers = { 'upload-draft-interop-version': String(version), ...state };
   if (isHttp2(outgoing)) {
-    if (!outgoing.destroyed && !outgoing.closed) outgoing.additionalHeaders({ ':status': status, ...headers });
+    if (!outgoing.destroyed && !outgoing.closed) outgoing.additionalHeaders({ ':status': 104, ...headers });
     return;
   }
   if (incoming.httpVersionMinor === 0) return;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  (outgoing as unknown as RawReply)._writeRaw(`HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n`, 'latin1');
+  (outgoing as unknown as RawReply)._writeRaw(`HTTP/1.1 104 Upload Resumption Supported\r\n${lines.join('')}\r\n`, 'latin1');
 }
 
-/** Where the draft's problem types are described (IANA registry of RFC 9457). */
+/** Base of the draft's problem types (IANA registry of RFC 9457). */
 const problemTypes = 'https://iana.org/assignments/http-problem-types#';
 
 /** The headers that tell how far an upload is. */
@@ -52,9 +42,9 @@ export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplet
 export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   const { fileWriteSizeBytes } = clientOf(exchange).account;
   return limitField({
-    maxSize: fileWriteSizeBytes || undefined,
-    maxAppendSize: exchange.service.options.maximum_request_size || undefined,
-    maxAge: record && Math.max(0, Math.floor((record.expiresMs - exchange.service.clock.nowMs()) / 1000)),
+    'max-size': fileWriteSizeBytes,
+    'max-append-size': exchange.service.options.maximum_request_size,
+    'max-age': record && Math.max(0, Math.floor((record.expiresMs - exchange.service.clock.nowMs()) / 1000)),
   });
 }
 
@@ -73,14 +63,7 @@ export function announceProgress(exchange: Exchange, upload: ResumableUpload): v
   upload.onProgress = (offsetBytes) => send104(exchange, version, { 'upload-offset': String(offsetBytes) });
 }
 
-function send104({ incoming, outgoing }: Exchange, version: number, headers: Readonly<Record<string, string>>): void {
-  sendInterim(incoming, outgoing, 104, 'Upload Resumption Supported', {
-    'upload-draft-interop-version': String(version),
-    ...headers,
-  });
-}
-
-/** What is told of an upload that came to nothing, for as long as it is remembered. */
+/** The reply about an upload that failed, as long as its record is kept. */
 export function overReply(exchange: Exchange, { code, message }: FailedUpload): Reply {
   const item = { message: messageFor(exchange, { code: code as ErrorCode, message }) };
   return errorsReply(410, [item], { 'cache-control': 'no-store', 'upload-complete': completeField(true) });
@@ -99,13 +82,7 @@ export function lengthProblem(isOver: boolean): Reply {
   return problemReply(400, 'inconsistent-upload-length', 'inconsistent length values for upload', {}, headers);
 }
 
-function problemReply(
-  status: number,
-  type: string,
-  title: string,
-  members: Readonly<Record<string, number>>,
-  headers: ReplyHeaders,
-): Reply {
+function problemReply(status: number, type: string, title: string, members: object, headers: ReplyHeaders): Reply {
   return {
     status,
     headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
@@ -113,7 +90,7 @@ function problemReply(
   };
 }
 
-/** A fault, with what its reply tells: of an upload whether it is over, and of what is larger than allowed all limits. */
+/** A fault whose reply says whether the upload is over, and the limits if one was exceeded. */
 export function afterFault(exchange: Exchange, error: unknown, record?: UploadRecord): unknown {
   if (isServiceError(error, 'client-gone')) return error;
   return withHeaders(error, {

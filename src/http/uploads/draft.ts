@@ -5,7 +5,8 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { mergeHeaders, type Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { type Exchange, header } from '../request/exchange.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { refuseUnsupportedHeaders } from '../rest/put-delete.ts';
 import {
@@ -21,20 +22,16 @@ import {
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent, type WholeContent, wholeContent } from './upload-content.ts';
 import {
   contentDigests,
+  integerField,
   interopVersion,
   postTarget,
   uploadComplete,
   uploadIdOf,
-  uploadLength,
-  uploadOffset,
   uploadOrder,
   uploadUrl,
 } from './upload-request.ts';
 
-/**
- * Whether a PUT begins an upload that may take several requests. One that brings all of it needs no more than what it gets anyway, unless
- * its client understands where to go on.
- */
+/** Whether a PUT begins an upload that may take several requests. One with all the content does only if its client can go on elsewhere. */
 export function beginsUpload(exchange: Exchange): boolean {
   const isComplete = uploadComplete(exchange);
   return isComplete === false || (isComplete === true && interopVersion(exchange) !== undefined);
@@ -56,9 +53,11 @@ async function createUpload(exchange: Exchange, path: VirtualPath, metadataValue
   checkRequestSize(exchange);
   const isComplete = uploadComplete(exchange) ?? true;
   const contentBytes = announcedLength(exchange);
-  const lengthBytes = uploadLength(exchange) ?? (isComplete ? contentBytes : undefined);
-  if (isComplete && contentBytes !== undefined && lengthBytes !== contentBytes) return respond(exchange, lengthProblem(true));
-  if (!isComplete && (contentBytes ?? 0) > (lengthBytes ?? Number.POSITIVE_INFINITY)) return respond(exchange, lengthProblem(true));
+  const lengthBytes = integerField(exchange, 'upload-length') ?? (isComplete ? contentBytes : undefined);
+  const isContradiction = isComplete
+    ? contentBytes !== undefined && lengthBytes !== contentBytes
+    : (contentBytes ?? 0) > (lengthBytes ?? Number.POSITIVE_INFINITY);
+  if (isContradiction) return respond(exchange, lengthProblem(true));
   const digests = contentDigests(exchange);
   const order = await uploadOrder(exchange, path, lengthBytes, {}, metadataValue);
   const upload = await beginUpload(exchange, path, order);
@@ -100,12 +99,12 @@ async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<R
 
 const partialUpload = 'application/partial-upload';
 
-/** The upload that a request is about, for it alone: whoever had it is cut. @throws ServiceError `not-found` for others' too */
+/** The upload that a request is about, for it alone: a request that had it is cut. @throws ServiceError `not-found`, also for foreign uploads */
 export function uploadOf(exchange: Exchange): Promise<ResumableUpload> {
   return exchange.files.resumable(uploadIdOf(exchange), () => exchange.outgoing.destroy());
 }
 
-/** What a query tells of an upload: whoever brings content to it is cut, other queries are not. @throws ServiceError `not-found` for others' too */
+/** The record of an upload for a query, which cuts a request that brings content. @throws ServiceError `not-found`, also for foreign uploads */
 export function recordOf(exchange: Exchange): Promise<UploadRecord> {
   return exchange.files.inspectResumable(uploadIdOf(exchange));
 }
@@ -123,13 +122,13 @@ export async function showUpload(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204, headers });
 }
 
-/** DELETE of an upload: it is given up. Of one that is done, only what is known of it goes. */
+/** DELETE of an upload: cancels it, or removes the record of one that is over. */
 export async function cancelUpload(exchange: Exchange): Promise<Response> {
   await cancel(exchange);
   return respond(exchange, { status: 204 });
 }
 
-/** Gives up the upload that the URL names, or forgets what is known of one that is done. */
+/** Cancels the upload of the URL, or removes the record of one that is over. */
 export async function cancel(exchange: Exchange): Promise<void> {
   const upload = await uploadOf(exchange);
   if (upload.record.outcome) await upload.forget();
@@ -138,7 +137,7 @@ export async function cancel(exchange: Exchange): Promise<void> {
 
 /** PATCH of an upload: more content, or the end of it. */
 export async function appendToUpload(exchange: Exchange): Promise<Response> {
-  const offsetBytes = uploadOffset(exchange);
+  const offsetBytes = integerField(exchange, 'upload-offset');
   const isComplete = uploadComplete(exchange);
   checkType(exchange);
   checkRequestSize(exchange);
@@ -146,8 +145,8 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
     throw new ServiceError('bad-request', 'A PATCH of an upload has Upload-Offset and Upload-Complete.');
   const digests = contentDigests(exchange);
   const upload = await uploadOf(exchange);
-  const refusal = await refusalOf(exchange, upload, offsetBytes, isComplete);
-  if (refusal) return respond(exchange, refusal);
+  const refused = await refusal(exchange, upload, offsetBytes, isComplete);
+  if (refused) return respond(exchange, refused);
   if (digests.length === 0) announceProgress(exchange, upload);
   try {
     await receiveContent(exchange, upload, { digests, overrunEnds: true });
@@ -165,12 +164,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
 }
 
 /** Why a request does not go on with an upload; it is released, or over, then. */
-async function refusalOf(
-  exchange: Exchange,
-  upload: ResumableUpload,
-  offsetBytes: number,
-  isComplete: boolean,
-): Promise<Reply | undefined> {
+async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes: number, isComplete: boolean): Promise<Reply | undefined> {
   const { record } = upload;
   const released = (reply: Reply) => {
     upload.release();
@@ -185,7 +179,7 @@ async function refusalOf(
   }
   const contentBytes = announcedLength(exchange);
   const endBytes = contentBytes === undefined ? undefined : offsetBytes + contentBytes;
-  const announced = [uploadLength(exchange), isComplete ? endBytes : undefined].filter((length) => length !== undefined);
+  const announced = [integerField(exchange, 'upload-length'), isComplete ? endBytes : undefined].filter((length) => length !== undefined);
   const lengthBytes = record.lengthBytes ?? announced[0];
   if (lengthBytes !== undefined && (endBytes ?? offsetBytes) > lengthBytes) {
     await upload.end(new ServiceError('length-mismatch', 'More came than the upload was announced with.'));
@@ -208,7 +202,7 @@ async function keep(exchange: Exchange, upload: ResumableUpload): Promise<Respon
 
 // Interop version 5 had no type of its own.
 function checkType(exchange: Exchange): void {
-  const type = header(exchange, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+  const type = mediaTypeOfRequest(exchange);
   if (type === partialUpload || interopVersion(exchange) === 5) return;
   const fault = new ServiceError('media-type-unsupported', `The content of a PATCH is ${partialUpload}.`);
   throw withHeaders(fault, { 'accept-patch': partialUpload });

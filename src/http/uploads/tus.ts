@@ -7,6 +7,7 @@ import { errorsReply, faultHeaders, statusOf } from '../reply/error-reply.ts';
 import { mergeHeaders, type Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, type HttpHandler, type HttpMiddleware, header } from '../request/exchange.ts';
+import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { cancel, recordOf, uploadOf } from './draft.ts';
 import { withHeaders } from './draft-replies.ts';
@@ -15,7 +16,7 @@ import { limitField, postTarget, uploadOrder, uploadUrl } from './upload-request
 
 /** The reply to OPTIONS of what an upload can be begun at, with the limits that hold for everybody. */
 export function withUploadLimit({ service }: Exchange, reply: Reply): Reply {
-  const limit = limitField({ maxAppendSize: service.options.maximum_request_size || undefined });
+  const limit = limitField({ 'max-append-size': service.options.maximum_request_size });
   return { ...reply, headers: { ...reply.headers, 'upload-limit': limit } };
 }
 
@@ -62,7 +63,7 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
 /** tus 1.0.0, checksum: the digest of a request is not that of its content. */
 const checksumMismatch = 460;
 
-/** A fault that ended an upload, or had none begin: no request can mend it. Clients of tus repeat a 409 or 423 for ever, so it has another status. */
+/** A fault that ended an upload or prevented it, for good. Clients of tus repeat a 409 or 423 for ever, so it has another status. */
 class UploadOver extends Error {
   readonly fault: Pick<ServiceError, 'code' | 'message'>;
 
@@ -72,13 +73,13 @@ class UploadOver extends Error {
   }
 }
 
-/** What a fault is by which an upload may be over; of one that is not, its reply tells how far it is. */
+/** Marks a fault that ended the upload; the reply to another one has the upload's state. */
 function tusFault(error: unknown, { record }: ResumableUpload): unknown {
   if (!isServiceError(error) || error.code === 'client-gone') return error;
   return record.outcome?.kind === 'failed' ? new UploadOver(error) : withHeaders(error, tusState(record));
 }
 
-/** What a fault is by which an upload does not begin. */
+/** Marks a fault that prevented an upload. */
 export function tusRefusal(error: unknown): unknown {
   return isServiceError(error) && statusOf[error.code] === 409 ? new UploadOver(error) : error;
 }
@@ -88,7 +89,7 @@ function statusOfEnd(code: ErrorCode): number {
   return code === 'not-found' ? 410 : 422;
 }
 
-/** A handler of requests of tus: its version is checked first, and faults are answered as clients of tus understand them. */
+/** A handler of tus requests: checks the version, and answers faults as clients of tus understand them. */
 export function tus(handler: HttpHandler): HttpHandler {
   return async (exchange: Exchange) => {
     try {
@@ -122,13 +123,13 @@ export function speaksTus(exchange: Exchange): boolean {
 /** Headers of every reply to a request of tus, and to OPTIONS. */
 const tusHeaders = { 'tus-resumable': tusVersion } as const;
 
-/** Has every reply to a request of tus say so, whoever gives it. */
+/** Marks every reply to a request of tus, errors included. */
 export const answerAsTus: HttpMiddleware = ({ env: exchange }, next) => {
   if (speaksTus(exchange)) exchange.protocolHeaders = tusHeaders;
   return next();
 };
 
-/** What OPTIONS tells of tus. */
+/** Headers that describe tus in replies to OPTIONS. */
 export const tusDescription = {
   ...tusHeaders,
   'tus-version': tusVersion,
@@ -136,7 +137,7 @@ export const tusDescription = {
   'tus-checksum-algorithm': Object.keys(algorithms).join(','),
 } as const;
 
-/** Refuses versions of tus that are not spoken. @throws ServiceError `precondition-failed` with `Tus-Version` */
+/** Refuses other versions of tus. @throws ServiceError `precondition-failed` with `Tus-Version` */
 export function checkTusVersion(exchange: Exchange): void {
   if (header(exchange, 'tus-resumable')?.trim() === tusVersion) return;
   throw new ServiceError('precondition-failed', `This version of tus is not supported, ${tusVersion} is.`, {
@@ -160,11 +161,7 @@ export function defersLength(exchange: Exchange): boolean {
   return true;
 }
 
-/**
- * `Upload-Checksum`: the digest of what a request brings.
- *
- * @throws ServiceError `bad-request` for one that is malformed or not supported, or is announced as a trailer, which nobody would look at
- */
+/** `Upload-Checksum`: the digest of the content of a request. @throws ServiceError `bad-request` if it is malformed, not supported or a trailer */
 export function checksumOf(exchange: Exchange): ExpectedDigest[] {
   if (/(^|,)\s*upload-checksum\s*(,|$)/i.test(header(exchange, 'trailer') ?? ''))
     throw new ServiceError('bad-request', 'Upload-Checksum is not supported as a trailer.');
@@ -181,13 +178,13 @@ export function checksumOf(exchange: Exchange): ExpectedDigest[] {
   return [{ field: 'Upload-Checksum', algorithm, expected }];
 }
 
-/** How far an upload is, and until when it waits. */
+/** The offset of an upload, and when it expires. */
 export function tusState({ offsetBytes, outcome, expiresMs }: UploadRecord): Record<string, string> {
   const expires: Record<string, string> = outcome ? {} : { 'upload-expires': formatHttpDate(expiresMs) };
   return { 'upload-offset': String(offsetBytes), ...expires };
 }
 
-/** HEAD of tus: how far the upload is. */
+/** HEAD of tus: the state of the upload. */
 export const showTusUpload = tus(async (exchange: Exchange) => {
   const record = await recordOf(exchange);
   const { lengthBytes, outcome, notes } = record;
@@ -201,7 +198,7 @@ export const showTusUpload = tus(async (exchange: Exchange) => {
   return respond(exchange, { status: 200, headers });
 });
 
-/** DELETE of tus: the upload is given up, or what is known of one that is done. */
+/** DELETE of tus: cancels the upload, or removes the record of one that is over. */
 export const endTusUpload = tus(async (exchange: Exchange) => {
   await cancel(exchange);
   return respond(exchange, { status: 204 });
@@ -243,11 +240,11 @@ export const appendTusUpload = tus(async (exchange: Exchange) => {
 
 /** @throws ServiceError `media-type-unsupported` for content of another type than that of tus */
 export function checkTusContentType(exchange: Exchange): void {
-  if (header(exchange, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase() !== tusContentType)
+  if (mediaTypeOfRequest(exchange) !== tusContentType)
     throw new ServiceError('media-type-unsupported', `The content of a request is ${tusContentType}.`);
 }
 
-// An offset that is not the upload's is the one conflict that clients can mend: they ask for it, and go on.
+// A wrong offset is the one conflict that clients can solve: they ask for the offset and go on.
 function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes: number, saidBytes: number | undefined): void {
   const { outcome, lengthBytes } = record;
   if (outcome?.kind === 'failed') throw overOf(outcome);

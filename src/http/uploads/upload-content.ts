@@ -15,7 +15,7 @@ import { type Preconditions, validatorsOf } from '../request/preconditions.ts';
 import { announcedLength } from '../request/request-body.ts';
 import { serverPathOf } from '../request/request-target.ts';
 import { backendReplyHeaders } from '../rest/put-delete.ts';
-import { checkReceivedLength, receiveBody } from '../rest/upload-stream.ts';
+import { checkDigest, checkReceivedLength, receiveBody } from '../rest/upload-stream.ts';
 import { uploadLimit } from './draft-replies.ts';
 import { keptConditions, representationDigests } from './upload-request.ts';
 
@@ -30,8 +30,8 @@ interface ContentRequest {
 }
 
 /**
- * Takes the content of a request into an upload. What has come when the client goes away is kept for another request, unless a digest decides
- * about all of it. An upload whose client was not told of it ends with any fault.
+ * Appends the content of a request to an upload. Content that came before the client went away is kept for another request, unless a digest covers
+ * all of it. An upload that its client does not know ends with any fault.
  *
  * @throws ServiceError; the upload is over then, or released for another request
  */
@@ -42,8 +42,7 @@ export async function receiveContent(exchange: Exchange, upload: ResumableUpload
   await upload.open(verifier === undefined);
   try {
     checkReceivedLength(exchange, await receiveBody(exchange, upload, bothOf(verifier, observer), limitBytes));
-    const mismatch = verifier?.mismatch();
-    if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
+    checkDigest(verifier);
   } catch (error) {
     await settle(exchange, upload, error, request);
     throw error;
@@ -60,13 +59,13 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {
   if (isOverrun(error)) return overrunEnds;
-  // Of one request: a better one may go on.
+  // A fault of this request alone; a correct one may go on.
   if (isServiceError(error, 'digest-mismatch', 'length-mismatch', 'bad-request')) return false;
   if (isServiceError(error, 'too-large')) return error.details.of_file === true;
   return isFinal(error);
 }
 
-/** Refuses a request that announces more than the service takes, before any upload hears of it. @throws ServiceError `too-large` */
+/** Refuses a request with a larger announced body than the service takes. @throws ServiceError `too-large` */
 export function checkRequestSize(exchange: Exchange): void {
   const limitBytes = exchange.service.options.maximum_request_size;
   if (limitBytes > 0 && (announcedLength(exchange) ?? 0) > limitBytes)
@@ -86,13 +85,13 @@ function bothOf(first: DigestVerifier | undefined, second: DigestVerifier | unde
   };
 }
 
-/** Looks at the whole content of an upload: the digests that were announced, and the one that was asked for. */
+/** Reads the whole content of an upload for the announced digests and the requested one. */
 export interface WholeContent extends DigestVerifier {
-  /** Of what was looked at; undefined when nobody asked. */
+  /** Undefined if it was not requested. */
   sha256(): Buffer | undefined;
 }
 
-/** What is to be found out about the whole content; undefined for nothing. */
+/** Undefined if the request that began the upload announced and requested no digest. */
 export function wholeContent(notes: Readonly<Record<string, string>>): WholeContent | undefined {
   const digests = representationDigests(notes);
   const hash = wantsReprDigest(notes['want-repr-digest']) ? createHash('sha256') : undefined;
@@ -109,10 +108,10 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
 }
 
 /**
- * Completes an upload whose content is all there, through the same door as every upload.
+ * Completes an upload that has all its content, as every upload is committed.
  *
- * @param seen what the one request that brought all of it has found out; undefined has the content read again
- * @returns the headers of the reply that a PUT of the whole would have had
+ * @param seen digests of the request that brought all the content; without it the content is read again
+ * @returns the headers of the reply to a PUT of the whole
  * @throws ServiceError; the upload is over then, unless the fault may pass
  */
 export async function completeUpload(exchange: Exchange, upload: ResumableUpload, seen?: WholeContent): Promise<ReplyHeaders> {
@@ -121,9 +120,8 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
   let verify: Preconditions;
   try {
     verify = await keptConditions(exchange, upload.record);
-    whole = seen ?? (await lookAt(upload));
-    const mismatch = whole?.mismatch();
-    if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
+    whole = seen ?? (await readWhole(upload));
+    checkDigest(whole);
   } catch (error) {
     await upload.fail(error);
     throw error;
@@ -138,7 +136,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
       'server-path': serverPathOf(path),
     };
     const headers = mergeHeaders(own, await backendReplyHeaders(exchange, path, result));
-    // It is done, whether that can be noted or not: who looks after uploads finds out.
+    // The file is stored, even if the record of that fails: the cleaning of uploads finds out.
     await upload.conclude({ kind: 'stored', headers: linesOf(headers) }).catch(() => {});
     return headers;
   } finally {
@@ -146,7 +144,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
   }
 }
 
-async function lookAt(upload: ResumableUpload): Promise<WholeContent | undefined> {
+async function readWhole(upload: ResumableUpload): Promise<WholeContent | undefined> {
   const whole = wholeContent(upload.record.notes);
   if (whole) await upload.read((chunk) => whole.update(chunk));
   return whole;

@@ -9,12 +9,7 @@ import { type Preconditions, preconditions } from '../request/preconditions.ts';
 import { reservedName } from '../request/request-target.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
 
-/**
- * Reads `Upload-Metadata` of tus 1.0.0: pairs of a key and its value in Base64, by commas; a value may be left out.
- *
- * @returns values as UTF-8
- * @throws ServiceError `bad-request` for a value that is no Base64 or no UTF-8, a key that is empty or comes twice
- */
+/** Reads `Upload-Metadata` of tus 1.0.0: keys with UTF-8 values in Base64, by commas; a value may be missing. @throws ServiceError `bad-request` */
 function parseUploadMetadata(text: string): Map<string, string> {
   const metadata = new Map<string, string>();
   if (text.trim() === '') return metadata;
@@ -23,46 +18,34 @@ function parseUploadMetadata(text: string): Map<string, string> {
     if (!match) throw malformed('has an item that is not a key and a value in Base64');
     const [, key = '', value = ''] = match;
     if (metadata.has(key)) throw malformed(`has the key "${key}" twice`);
-    metadata.set(key, textOf(value));
+    const text = latin1ToUtf8(Buffer.from(value, 'base64').toString('latin1'));
+    if (text === undefined) throw malformed('has a value that is not UTF-8');
+    metadata.set(key, text);
   }
   return metadata;
-}
-
-function textOf(base64: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(base64, 'base64'));
-  } catch {
-    throw malformed('has a value that is not UTF-8');
-  }
 }
 
 function malformed(what: string): ServiceError {
   return new ServiceError('bad-request', `The Upload-Metadata header ${what}.`);
 }
 
-/** What a POST to the collection of uploads is about. */
-interface PostTarget {
-  path: VirtualPath;
-  /** Upload metadata, as the header of `metadata_fields` would have it. */
-  metadataValue: string | undefined;
-}
-
 /**
- * Reads where a file will be that is posted to the collection of uploads: `path` of `Upload-Metadata`, or its `filename`, or that of
- * `Content-Disposition`, in the `folder` that `Upload-Metadata` or the query names; without one in the home folder.
+ * Reads the target of a POST to the collection of uploads: `path` of `Upload-Metadata`, or its `filename`, or that of `Content-Disposition`, in the
+ * `folder` that `Upload-Metadata` or the query names, else in the home folder.
  *
+ * @returns the path, and upload metadata as the header of `metadata_fields` would have it
  * @throws ServiceError `bad-request`, `name-invalid`, `name-reserved`
  */
-export function postTarget(exchange: Exchange): PostTarget {
+export function postTarget(exchange: Exchange): { path: VirtualPath; metadataValue: string | undefined } {
   const metadata = parseUploadMetadata(header(exchange, 'upload-metadata') ?? '');
   const field = exchange.service.options.metadata_fields?.header.toLowerCase();
   const metadataValue = [...metadata].find(([key]) => key.toLowerCase() === field)?.[1];
-  const path = pathOf(exchange, metadata);
+  const path = targetPath(exchange, metadata);
   if (pathSegments(path)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
   return { path, metadataValue };
 }
 
-function pathOf(exchange: Exchange, metadata: ReadonlyMap<string, string>): VirtualPath {
+function targetPath(exchange: Exchange, metadata: ReadonlyMap<string, string>): VirtualPath {
   const path = metadata.get('path');
   if (path !== undefined) return checkedPath(path);
   const name = metadata.get('filename') ?? dispositionFileName(header(exchange, 'content-disposition') ?? '');
@@ -95,15 +78,13 @@ function decoded(text: string): string {
   }
 }
 
-/*
- * The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), which tus 1.0.0 shares in part. A value of another
- * form makes the field count for nothing, as the draft says.
- */
+// The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), which tus 1.0.0 shares in part. A malformed value counts
+// as absent, as the draft says.
 
-/** The iterations of the draft that are spoken: what tus-js-client has under two names, and those of July 2026. */
+/** The supported iterations of the draft: what tus-js-client has under two names, and those of July 2026. */
 const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
 
-/** The iteration of the draft that the client speaks; undefined for none that is known here. */
+/** The iteration of the draft that the client speaks, if it is supported. */
 export function interopVersion(exchange: Exchange): number | undefined {
   const version = integerField(exchange, 'upload-draft-interop-version');
   return version !== undefined && interopVersions.has(version) ? version : undefined;
@@ -115,17 +96,11 @@ export function uploadComplete(exchange: Exchange): boolean | undefined {
   return match ? match[1] === '1' : undefined;
 }
 
-/** `Upload-Offset`: where the content of the request belongs, in bytes. */
-export function uploadOffset(exchange: Exchange): number | undefined {
-  return integerField(exchange, 'upload-offset');
-}
-
-/** `Upload-Length`: size of the whole, in bytes. */
-export function uploadLength(exchange: Exchange): number | undefined {
-  return integerField(exchange, 'upload-length');
-}
-
-function integerField(exchange: Exchange, name: string): number | undefined {
+/** The value of an integer field: `Upload-Offset` and `Upload-Length` are in bytes. */
+export function integerField(
+  exchange: Exchange,
+  name: 'upload-draft-interop-version' | 'upload-offset' | 'upload-length',
+): number | undefined {
   // RFC 9651 §3.3.1: 15 digits at most.
   const match = /^ *(\d{1,15}) *(?:;.*)?$/.exec(header(exchange, name) ?? '');
   return match ? Number(match[1]) : undefined;
@@ -136,18 +111,10 @@ export function completeField(isComplete: boolean): string {
   return isComplete ? '?1' : '?0';
 }
 
-/** What limits an upload: bytes of the whole, bytes of one request, seconds that it is kept; undefined for no limit. */
-interface AnnouncedLimits {
-  maxSize?: number | undefined;
-  maxAppendSize?: number | undefined;
-  maxAge?: number | undefined;
-}
-
-/** The value of `Upload-Limit`; without any limit it says so. */
-export function limitField({ maxSize, maxAppendSize, maxAge }: AnnouncedLimits): string {
-  const members = Object.entries({ 'max-size': maxSize, 'max-append-size': maxAppendSize, 'max-age': maxAge });
-  const limits = members.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
-  return limits.length === 0 ? 'min-size=0' : limits.join(', ');
+/** The value of `Upload-Limit`: bytes of the whole, bytes of one request, seconds that it is kept; undefined or 0 bytes are no limit. */
+export function limitField(limits: { 'max-size'?: number; 'max-append-size'?: number; 'max-age'?: number | undefined }): string {
+  const members = Object.entries(limits).filter(([name, value]) => value !== undefined && (value > 0 || name === 'max-age'));
+  return members.length === 0 ? 'min-size=0' : members.map(([name, value]) => `${name}=${value}`).join(', ');
 }
 
 /** Name of the collection of uploads below `/home/__svc__/`. */

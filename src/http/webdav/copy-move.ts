@@ -6,11 +6,11 @@ import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { clientOf, type Exchange, header } from '../request/exchange.ts';
 import { type MemberUrl, memberOfUrl, redirectFolder } from '../request/member-url.ts';
-import { type Preconditions, preconditions } from '../request/preconditions.ts';
+import { preconditions } from '../request/preconditions.ts';
 import { urlPathOf } from '../request/request-target.ts';
 import { requestedModificationTime } from '../request/upload-metadata.ts';
 
-/** What the headers of COPY and MOVE ask for. */
+/** The headers of COPY and MOVE. */
 interface TransferRequest {
   destination: VirtualPath;
   /** Whether the destination's URL ends in `/`. */
@@ -21,10 +21,9 @@ interface TransferRequest {
 }
 
 /**
- * Reads and refuses all headers of COPY and MOVE (RFC 4918 §9.8, §9.9, §10.3, §10.6).
+ * Reads all headers of COPY and MOVE (RFC 4918 §9.8, §9.9, §10.3, §10.6).
  *
- * @throws ServiceError `bad-request` for headers that are missing or malformed, `other-host`, `never-allowed` or `name-reserved` for
- *   a destination that is no member of the account
+ * @throws ServiceError `bad-request`; `other-host`, `never-allowed` or `name-reserved` for a destination that is no member of the account
  */
 export function transferRequest(exchange: Exchange): TransferRequest {
   const { target, method } = exchange;
@@ -34,12 +33,12 @@ export function transferRequest(exchange: Exchange): TransferRequest {
   if (!isKnown.includes(depth)) throw new ServiceError('bad-request', `Depth must be ${isKnown.join(' or ')}.`);
   const overwrite = header(exchange, 'overwrite')?.trim();
   if (overwrite !== undefined && overwrite !== 'T' && overwrite !== 'F') throw new ServiceError('bad-request', 'Overwrite must be T or F.');
-  const { path, isFolder } = destinationOf(exchange);
+  const { path, isFolder } = readDestination(exchange);
   return {
     destination: path,
     namesFolder: isFolder,
     rules: {
-      // RFC 4918 §10.6 takes a missing header for T: no folder goes by that.
+      // RFC 4918 §10.6 takes a missing header for T; that replaces no folder here.
       mayReplace: overwrite === 'F' ? 'nothing' : overwrite === 'T' ? 'anything' : 'file',
       acrossKinds: exchange.service.options.webdav_compatibility,
     },
@@ -47,7 +46,7 @@ export function transferRequest(exchange: Exchange): TransferRequest {
   };
 }
 
-function destinationOf(exchange: Exchange): MemberUrl {
+function readDestination(exchange: Exchange): MemberUrl {
   const lines = exchange.incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'destination');
   const text = header(exchange, 'destination')?.trim() ?? '';
   if (text === '') throw new ServiceError('bad-request', 'The header Destination is missing.');
@@ -55,7 +54,7 @@ function destinationOf(exchange: Exchange): MemberUrl {
   return memberOfUrl(exchange, text);
 }
 
-/** COPY (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8): files only. 201 for a new destination, 204 for one that was replaced. */
+/** COPY (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8): files only. 201 for a new destination, 204 for a replaced one. */
 export async function copyMember(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   const request = transferRequest(exchange);
@@ -70,14 +69,12 @@ export async function copyMember(exchange: Exchange): Promise<Response> {
   return respond(exchange, replyTo(destination, created, false, modifiedMs !== undefined));
 }
 
-/**
- * MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9): 201 for a new destination, 204 for one that was replaced.
- */
+/** MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9): 201 for a new destination, 204 for a replaced one. */
 export async function moveMember(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   const request = transferRequest(exchange);
   const { destination, rules } = request;
-  const conditions: Preconditions = await preconditions(exchange, path);
+  const conditions = await preconditions(exchange, path);
   let isFolder = false;
   const verify = (source: Entry) => {
     checkForm(exchange, source, request);
@@ -92,8 +89,8 @@ export async function moveMember(exchange: Exchange): Promise<Response> {
 
 // Explorer and others name folders without the final slash and do not follow redirects.
 function checkForm(exchange: Exchange, source: Entry, request: TransferRequest): void {
-  const { target } = exchange;
-  const isCompatible = exchange.service.options.webdav_compatibility;
+  const { target, service } = exchange;
+  const isCompatible = service.options.webdav_compatibility;
   const namesFolder = target.kind === 'member' && target.isFolder;
   if (namesFolder && !source.isFolder) throw new ServiceError('not-found', 'Path not found.');
   if (!namesFolder && source.isFolder && !isCompatible) throw new ServiceError('is-folder', 'The path is a folder.');

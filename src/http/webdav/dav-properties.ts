@@ -7,13 +7,13 @@ import { xmlDeclaration } from '../../lib/xml/xml-writer.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { davNamespace } from './webdav-xml.ts';
 
-/** The extra namespace (docs/spec/webdav.md#properties): what `shared` makes exists in it and in that of RFC 4918. */
+/** The extra namespace (docs/spec/webdav.md#properties): `sharedProperties` exist in it and in that of RFC 4918. */
 export const extraNamespace = 'http://apache.org/dav/props/';
 
 /** The content type of every WebDAV body. */
 export const xmlContentType = 'application/xml; charset=utf-8';
 
-// Templates write a multistatus, not the XML writer of the rest: for a folder of 10,000 entries they are 13 times as fast.
+// For a folder of 10,000 entries templates are 13 times as fast as the XML writer.
 
 /** The beginning of a multistatus body (RFC 4918 §13); the prefixes hold for all that follows. */
 export const multistatusStart = `${xmlDeclaration}<D:multistatus xmlns:D="${davNamespace}" xmlns:A="${extraNamespace}">\n`;
@@ -30,9 +30,9 @@ export function responseXml(href: string, propstats: string): string {
   return `<D:response><D:href>${href}</D:href>${propstats}</D:response>\n`;
 }
 
-/** What property values are made of, beside the entry. */
+/** Sources of property values besides the entry. */
 export interface PropertySources {
-  /** Free and used bytes, where they were asked for. */
+  /** Undefined if it was not requested. */
   space?: { availableBytes: number; usedBytes: number } | undefined;
   /** The value of `lockdiscovery`; undefined for clients that do not see locks. */
   lockDiscovery?: ((entry: Entry) => string) | undefined;
@@ -42,7 +42,7 @@ export interface PropertySources {
 export interface Property {
   namespace: string;
   name: string;
-  /** Whether it is no part of `allprop` (RFC 4918 §9.1.2, RFC 4331 §2: quotas are none). */
+  /** Whether `allprop` lacks it (RFC 4918 §9.1.2; RFC 4331 §2: quotas). */
   isRare?: true;
   value: (entry: Entry, sources: PropertySources) => string | undefined;
 }
@@ -60,7 +60,7 @@ function formatCreation(timeMs: number): string {
   return lastText;
 }
 
-function shared(namespace: string, prefix: string): Property[] {
+function sharedProperties(namespace: string, prefix: string): Property[] {
   return [
     { namespace, name: 'displayname', value: (entry) => escapeXml(entry.name) },
     { namespace, name: 'getcontentlength', value: (entry) => (entry.isFolder ? undefined : String(entry.sizeBytes)) },
@@ -74,11 +74,11 @@ const supportedLock = '<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:
 
 /** All properties, in the order in which they are written. */
 export const properties: readonly Property[] = [
-  ...shared(davNamespace, 'D:'),
+  ...sharedProperties(davNamespace, 'D:'),
   { namespace: davNamespace, name: 'getetag', value: (entry) => (entry.isFolder ? undefined : fileEntityTag(entry)) },
   { namespace: davNamespace, name: 'getcontenttype', value: (entry) => (entry.isFolder ? undefined : mediaTypeByName(entry.name)) },
   { namespace: davNamespace, name: 'creationdate', value: (entry) => formatCreation(entry.createdMs) },
-  ...shared(extraNamespace, 'A:'),
+  ...sharedProperties(extraNamespace, 'A:'),
   { namespace: davNamespace, name: 'supportedlock', value: (_, { lockDiscovery }) => (lockDiscovery ? supportedLock : undefined) },
   { namespace: davNamespace, name: 'lockdiscovery', value: (entry, { lockDiscovery }) => lockDiscovery?.(entry) },
   {
@@ -102,7 +102,7 @@ export function propertyOf(namespace: string, name: string): Property | undefine
   return byName.get(`${namespace}\n${name}`);
 }
 
-/** A property written with a value; the prefixes are those that every multistatus declares. */
+/** A property with a value; the prefixes are those that every multistatus declares. */
 export function writeProperty({ namespace, name }: { namespace: string; name: string }, value: string): string {
   if (namespace === davNamespace) return value === '' ? `<D:${name}/>` : `<D:${name}>${value}</D:${name}>`;
   if (namespace === extraNamespace) return value === '' ? `<A:${name}/>` : `<A:${name}>${value}</A:${name}>`;

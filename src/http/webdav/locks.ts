@@ -32,7 +32,7 @@ interface LockDiscovery {
   ofMember: (entry: Entry) => string;
 }
 
-/** Looks up all locks that a PROPFIND will show, before it begins to write. */
+/** Reads all locks that a PROPFIND shows before it begins to write. */
 export async function lockDiscoveryOf(exchange: Exchange, path: VirtualPath, isFolder: boolean): Promise<LockDiscovery> {
   const nowMs = exchange.service.clock.nowMs();
   const locked = exchange.files.locksAt(path);
@@ -51,15 +51,12 @@ export async function lockDiscoveryOf(exchange: Exchange, path: VirtualPath, isF
   };
 }
 
-/** Longest life of a lock without a refresh, in seconds; what a client that went away leaves behind ends then. */
+/** Longest life of a lock without a refresh, in seconds; the locks of a client that went away end then. */
 const longestLockS = 3600;
 
 const usualLockS = 600;
 
-/**
- * LOCK (RFC 4918 §9.10): takes an exclusive write lock, or refreshes one when there is no body. A name that is free becomes an
- * empty file (§7.3). Only clients that need class 2 get here (`isClassTwo`).
- */
+/** LOCK (RFC 4918 §9.10) of clients of class 2: takes an exclusive write lock, or refreshes one without a body. A free name becomes an empty file (§7.3). */
 export async function lockMember(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
   const isDeep = lockDepth(exchange);
@@ -74,7 +71,7 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = ownerOf(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
-    // Whoever asks another node must not meet the lock that it took here without a word.
+    // A client that asks another node must not find an unannounced lock of its own.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });

@@ -25,8 +25,8 @@ import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-x
 const denial = 'Properties cannot be changed.';
 
 /**
- * PROPPATCH: always 403 (docs/spec/webdav.md#proppatch), event `propertiesDenied`. With `webdav_compatibility` the 403 stands in a multistatus, once for
- * each property (docs/spec/webdav.md#compatibility), since some clients take a bare 403 for a failed upload.
+ * PROPPATCH: always 403 (docs/spec/webdav.md#proppatch), event `propertiesDenied`. With `webdav_compatibility` a multistatus has the 403 of each
+ * property (docs/spec/webdav.md#compatibility), since some clients take a bare 403 for a failed upload.
  */
 export async function refuseProperties(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -57,20 +57,19 @@ interface PropertyName {
   name: string;
 }
 
-/** What a PROPFIND asks for. */
+/** The body of a PROPFIND. */
 type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { kind: 'propname' } | { kind: 'prop'; names: PropertyName[] };
 
-/** Most properties that one request may name: each is answered for every member of the folder. */
+/** Maximum of properties in one request: each is answered for every member of the folder. */
 const maxProperties = 250;
 
-/** Longest names of them with their namespaces together, in characters, for the same reason. */
+/** Maximum length of their names and namespaces together, in characters, for the same reason. */
 const longestNames = 32 * 1024;
 
 /**
- * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). No body asks for all properties. Elements that are not known are
- * ignored (§17).
+ * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). No body asks for all properties; unknown elements are ignored (§17).
  *
- * @throws ServiceError `bad-request` when it is no `propfind` with exactly one of `allprop`, `propname` and `prop`
+ * @throws ServiceError `bad-request` for anything but a `propfind` with one of `allprop`, `propname` and `prop`
  */
 export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
   if (!root) return { kind: 'allprop', include: [] };
@@ -83,13 +82,9 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
   return { kind: 'allprop', include: namesOf(davChild(root, 'include')?.children) };
 }
 
-/**
- * The names of the elements in a `prop` or `include`, each once.
- *
- * @throws ServiceError `bad-request` when they are too many, or too long with their namespaces
- */
+/** The names of the elements in a `prop` or `include`, each once. @throws ServiceError `bad-request` above the limits */
 export function namesOf(elements: readonly XmlElement[] = []): PropertyName[] {
-  // By namespace first: one of a megabyte is not joined with each of its names.
+  // By namespace first, as joining a namespace of a megabyte with each name would take long.
   const seen = new Map<string, Set<string>>();
   const names: PropertyName[] = [];
   let characters = 0;
@@ -110,7 +105,7 @@ function malformed(reason: string): ServiceError {
   return new ServiceError('bad-request', `The PROPFIND body is not understood: ${reason}`);
 }
 
-/** What PROPFIND lists: the resource itself, its members, or both. */
+/** Whether PROPFIND lists the resource itself, its members, or both. */
 interface ListingDepth {
   includesSelf: boolean;
   includesMembers: boolean;
@@ -131,8 +126,8 @@ export function listingDepth(exchange: Exchange): ListingDepth {
 type Writer = (entry: Entry, sources: PropertySources) => string;
 
 /**
- * PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind): 207, streamed, by name in blocks, so that memory does not grow with
- * the folder. A folder's URL without its final slash is answered directly, with `Content-Location`.
+ * PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind): 207, streamed by name in blocks, so that memory does not grow with the folder. The URL of a
+ * folder without its final slash is answered, with `Content-Location`.
  */
 export async function propfind(exchange: Exchange): Promise<Response> {
   const { path, target, files } = exchange;
@@ -163,7 +158,7 @@ export async function propfind(exchange: Exchange): Promise<Response> {
   );
 }
 
-// A virtual folder whose real one is missing is shown, but has no disk.
+// A virtual folder without its real one is listed, but has no disk.
 async function spaceOf(files: AccountFiles, path: VirtualPath): Promise<PropertySources['space']> {
   try {
     return await files.space(path);
@@ -217,7 +212,7 @@ function writerOf(request: PropfindRequest): Writer {
   }
 }
 
-// Many clients ignore namespaces and read the first propstat: they must not meet one name twice in it.
+// Many clients ignore namespaces and read the first propstat, so no name occurs twice in it.
 function byNamespace(wanted: readonly Property[], textOf: (property: Property) => string | undefined): string {
   let own = '';
   let extra = '';
@@ -230,7 +225,7 @@ function byNamespace(wanted: readonly Property[], textOf: (property: Property) =
   return propstat(own, 200) + propstat(extra, 200);
 }
 
-// Unknown properties, and known ones that an entry does not have, are told apart from those found (RFC 4918 §9.1.1).
+// Unknown properties, and known ones that an entry lacks, have a propstat of their own (RFC 4918 §9.1.1).
 function namedWriter(names: { namespace: string; name: string }[]): Writer {
   const wanted = names.flatMap(({ namespace, name }) => propertyOf(namespace, name) ?? []);
   const unknown = names

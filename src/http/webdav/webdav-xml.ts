@@ -3,31 +3,27 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { readSmallBody } from '../request/request-body.ts';
 
-/** Most that one document may hold. Elements and attributes of a WebDAV body are few; reading many takes its time. */
+/** Limits of one document. A WebDAV body has few elements and attributes; parsing many takes long. */
 const xmlLimits = {
   elements: 5000,
   attributes: 1000,
   attributesOfOne: 64,
   depth: 50,
   nameCharacters: 256,
-  /** Of all text, CDATA sections too, with what is between elements: the parser joins it character by character. */
+  /** Of all text, with CDATA sections and white space: the parser joins it character by character. */
   textCharacters: 256 * 1024,
   /** Comments, CDATA sections and processing instructions. */
   opaqueParts: 1000,
 } as const;
 
-/** What stands between a beginning and its end, and holds no elements. */
+/** Begin and end of parts without elements. */
 const opaque = [
   ['<!--', '-->'],
   ['<![CDATA[', ']]>'],
   ['<?', '?>'],
 ] as const;
 
-/**
- * Looks once over an XML document, before a parser that builds a tree of it gets it.
- *
- * @returns why it is refused: it holds too much, something in it has no end, or its root is not alone; undefined when it may be parsed
- */
+/** Scans an XML document once before it is parsed. @returns the reason of a refusal: a limit, a part without end, or text around the root */
 export function xmlRefusal(text: string): string | undefined {
   let elements = 0;
   let attributes = 0;
@@ -71,13 +67,13 @@ function hasText(text: string, start: number, end: number): boolean {
   return /[^ \t\r\n]/.test(text.slice(start, end));
 }
 
-/** The name of an element, short enough: the parser keeps the names of all elements around one, for each anew. */
+/** An element with a short name: the parser keeps the names of all ancestors for each element. */
 const shortName = new RegExp(`<[^\\s>]{0,${xmlLimits.nameCharacters}}[\\s>]`, 'y');
 
-/** What matters in a start tag: its end, values, and what makes an attribute although it has no value. */
+/** Marks in a start tag: its end, values, and attributes without a value. */
 const tagMark = /["'>=]|\s(?=[^\s"'>=/])/g;
 
-/** @returns where a start tag ends, and what it has; undefined when it has no end */
+/** @returns undefined for a start tag without end */
 function tagAt(text: string, start: number): { end: number; attributes: number; isEmpty: boolean } | undefined {
   let values = 0;
   let names = 0;
@@ -111,7 +107,7 @@ export interface XmlElement {
   text: string;
 }
 
-// Order kept, nothing interpreted: entities are refused before, text is only ever a name or an owner.
+// The order is kept and nothing interpreted: entities are refused before, and text is only a name or an owner.
 const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,
@@ -131,7 +127,7 @@ let parser: XMLParser | undefined;
 
 type Node = Record<string, unknown>;
 
-/** The namespaces of an element's own declarations by prefix, before those of the elements around it. */
+/** The namespaces that an element declares, by prefix, and those of its ancestors. */
 interface Scope {
   declared: ReadonlyMap<string, string>;
   outer: Scope | undefined;
@@ -142,9 +138,8 @@ const xmlScope: Scope = { declared: new Map([['xml', 'http://www.w3.org/XML/1998
 /**
  * Reads the XML body of a request.
  *
- * @returns the root element, or undefined when there is no body
- * @throws ServiceError `bad-request` for what is not well-formed, declares a document type, or uses an undeclared namespace
- *   prefix; `too-large` above 1 MiB
+ * @returns the root element; undefined without a body
+ * @throws ServiceError `bad-request` for a malformed document, a document type or an undeclared prefix; `too-large` above 1 MiB
  */
 export async function readXmlBody(exchange: Exchange): Promise<XmlElement | undefined> {
   const bytes = await readSmallBody(exchange);
@@ -235,7 +230,7 @@ function resolve(qualified: string, scope: Scope, isAttribute: boolean): { names
 
 const characterNames: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
 
-/** Replaces the five references of XML itself and character numbers; any other entity would need a document type. */
+/** Replaces XML's five predefined references and character numbers; other entities need a document type. */
 function unescaped(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|([^;&\s]*));?/g, (reference, decimal?: string, hex?: string, name?: string) => {
