@@ -1,36 +1,35 @@
-import { systemErrorCode } from '../lib/errors.ts';
+import { readFileSync, type WriteFileOptions, writeFileSync } from 'node:fs';
+import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 
-const readFaults: Record<string, string> = {
-  ENOENT: 'the file does not exist',
-  EISDIR: 'it is a folder',
-  EACCES: 'this account may not read it',
-};
-const folderFaults: Record<string, string> = {
-  EEXIST: 'it is a file, not a folder',
-  ENOTDIR: 'a part of the path is a file, not a folder',
-  EACCES: 'this account may not make it',
-};
-const writeFaults: Record<string, string> = {
-  ENOENT: 'its folder does not exist',
-  EISDIR: 'it is a folder',
-  EACCES: 'this account may not write it',
-};
+const reasons = {
+  read: { ENOENT: 'the file does not exist', EISDIR: 'it is a folder', EACCES: 'this account may not read it' },
+  write: { ENOENT: 'its folder does not exist', EISDIR: 'it is a folder', EACCES: 'this account may not write it' },
+  folder: {
+    EEXIST: 'it is a file, not a folder',
+    ENOTDIR: 'a part of the path is a file, not a folder',
+    EACCES: 'this account may not make it',
+  },
+} as const;
 
-/** Why a file that somebody named cannot be read, in words. */
-export function readFault(error: unknown): string {
-  return inWords(readFaults, error);
+/** Why a file that somebody named cannot be read or written, or a folder cannot be made, in words. */
+export function fileFault(kind: keyof typeof reasons, error: unknown): string {
+  return (reasons[kind] as Partial<Record<string, string>>)[systemErrorCode(error) ?? ''] ?? (error as Error).message;
 }
 
-/** Why a file that somebody named cannot be written, in words. */
-export function writeFault(error: unknown): string {
-  return inWords(writeFaults, error);
+/** Reads a text file that somebody named. @param subject beginning of the error @throws ServiceError `bad-request` */
+export function readNamedFile(subject: string, file: string | 0): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ServiceError('bad-request', `${subject}: ${fileFault('read', error)}.`, { cause: error });
+  }
 }
 
-/** Why a folder that somebody named cannot be made, in words. */
-export function folderFault(error: unknown): string {
-  return inWords(folderFaults, error);
-}
-
-function inWords(faults: Record<string, string>, error: unknown): string {
-  return faults[systemErrorCode(error) ?? ''] ?? (error as Error).message;
+/** Writes a file that somebody named. @param subject beginning of the error @throws ServiceError `bad-request` */
+export function writeNamedFile(subject: string, file: string, text: string, options?: WriteFileOptions): void {
+  try {
+    writeFileSync(file, text, options);
+  } catch (error) {
+    throw new ServiceError('bad-request', `${subject}: ${fileFault('write', error)}.`, { cause: error });
+  }
 }

@@ -18,7 +18,7 @@ export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text:
 }
 
 /** Longest line that is shown in part. */
-const longestShownLine = 1024 * 1024;
+const maxShownLine = 1024 * 1024;
 
 /** A text on one line, its control characters escaped, so that a terminal shows it and obeys none. */
 export function visible(text: string): string {
@@ -36,8 +36,8 @@ export function complain(text: string): void {
 }
 
 /**
- * Escapes what nothing of ours prints and a terminal would obey: DEL, C1 controls, and characters that turn the direction of what follows. In JSON
- * these stand in strings alone, where the escapes mean the same.
+ * Escapes characters that svc never prints and a terminal would obey: DEL, C1 controls, and changes of the text direction. JSON has these in
+ * strings alone, where the escapes mean the same.
  */
 function disarmed(text: string): string {
   return escaped(text, /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g);
@@ -48,41 +48,35 @@ function escaped(text: string, characters: RegExp): string {
 }
 
 /** Writes a finding the way compilers do: place, severity and code, path, message, then the line with a caret. */
-export function findingText(finding: Finding, source: Excerpts, stream: NodeJS.WriteStream): string {
+export function findingText(finding: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
   const place = finding.line > 0 ? `${finding.file}:${finding.line}:${finding.column}` : finding.file;
   const label = paint(stream, finding.severity === 'error' ? 'red' : 'yellow', `${finding.severity}[${finding.code}]`);
   const path = finding.path === '' ? '' : `${finding.path}: `;
   const hint = finding.hint ? ` (${finding.hint})` : '';
-  return `${place}: ${label}: ${path}${finding.message}${hint}${source.at(finding, stream)}`;
+  return `${place}: ${label}: ${path}${finding.message}${hint}${excerpt(finding, lines, stream)}`;
 }
 
-/** Lines of a configuration that are shown with findings, without their secrets. */
-export class Excerpts {
-  readonly #source: string;
-  #lines: readonly string[] | undefined;
+/** The lines of a configuration that are shown with findings, without their secrets. */
+export function excerptLines(source: string): string[] {
+  return maskedSource(source).split(/\r?\n/);
+}
 
-  constructor(source: string) {
-    this.#source = source;
-  }
-
-  /** The line at fault with a mark below. A long line is cut around its column, and control characters are not printed as they are. */
-  at(finding: Finding, stream: NodeJS.WriteStream): string {
-    this.#lines ??= maskedSource(this.#source).split(/\r?\n/);
-    const line = this.#lines[finding.line - 1];
-    if (line === undefined || line.trim() === '' || line.length > longestShownLine) return '';
-    const start = Math.max(0, finding.column - 60);
-    const shown = line.slice(start, start + 100).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
-    return `\n    ${shown}\n    ${' '.repeat(finding.column - 1 - start)}${paint(stream, 'cyan', '^')}`;
-  }
+/** The line at fault with a mark below. A long line is cut around its column, and control characters become blanks. */
+function excerpt({ line: number, column }: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
+  const line = lines[number - 1];
+  if (line === undefined || line.trim() === '' || line.length > maxShownLine) return '';
+  const start = Math.max(0, column - 60);
+  const shown = line.slice(start, start + 100).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
+  return `\n    ${shown}\n    ${' '.repeat(column - 1 - start)}${paint(stream, 'cyan', '^')}`;
 }
 
 /** Prints all findings on stderr, then their count. */
 export function complainFindings(findings: readonly Finding[], source: string): void {
-  const excerpts = new Excerpts(source);
-  for (const finding of findings) complain(findingText(finding, excerpts, process.stderr));
+  if (findings.length === 0) return;
+  const lines = excerptLines(source);
+  for (const finding of findings) complain(findingText(finding, lines, process.stderr));
   const errors = findings.filter((finding) => finding.severity === 'error').length;
-  const warnings = findings.length - errors;
-  if (findings.length > 0) complain(`${count(errors, 'error')}, ${count(warnings, 'warning')}`);
+  complain(`${count(errors, 'error')}, ${count(findings.length - errors, 'warning')}`);
 }
 
 /** `1 error`, `2 errors`. */

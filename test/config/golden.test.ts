@@ -1,4 +1,4 @@
-import { Excerpts, findingText } from '../../src/cli/output.ts';
+import { excerptLines, findingText } from '../../src/cli/output.ts';
 import { checkSource } from '../../src/config/check.ts';
 import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';
@@ -16,6 +16,6 @@ goldenTests('validate', (input) => {
       throw error;
     }
   };
-  const texts = findings().map((finding) => findingText(finding, new Excerpts(input), { isTTY: false } as NodeJS.WriteStream));
+  const texts = findings().map((finding) => findingText(finding, excerptLines(input), { isTTY: false } as NodeJS.WriteStream));
   return texts.length === 0 ? 'nothing found\n' : `${texts.join('\n')}\n`;
 });

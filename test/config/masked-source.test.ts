@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { sarifLog } from '../../src/cli/config/sarif.ts';
-import { Excerpts, findingText } from '../../src/cli/output.ts';
+import { excerptLines, findingText } from '../../src/cli/output.ts';
 import { checkSource } from '../../src/config/check.ts';
 import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';
@@ -23,7 +23,7 @@ function findingsOf(text: string, file = '/nowhere/svc.config.yaml'): readonly F
 /** All that `svc validate` says of a file, in each of its forms. */
 function allSaid(text: string, file?: string): string {
   const findings = findingsOf(text, file);
-  const excerpts = new Excerpts(text);
+  const excerpts = excerptLines(text);
   const texts = findings.map((finding) => findingText(finding, excerpts, { isTTY: false } as NodeJS.WriteStream));
   // Each line as it would be shown if a finding were there.
   return [...texts, JSON.stringify(findings), JSON.stringify(sarifLog(findings)), maskedSource(text)].join('\n');

@@ -1,4 +1,4 @@
-import { Excerpts, findingText } from '../../src/cli/output.ts';
+import { excerptLines, findingText } from '../../src/cli/output.ts';
 import { checkSource } from '../../src/config/check.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
@@ -12,6 +12,6 @@ export function checkedConfig(text: string): string {
     if (!(error instanceof ConfigError)) throw error;
     findings = error.findings;
   }
-  const excerpts = new Excerpts(text);
+  const excerpts = excerptLines(text);
   return findings.map((finding) => findingText(finding, excerpts, process.stderr)).join('\n');
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { type Credentials, parseKeyBlob } from '../../auth/credentials.ts';
 import { certificateCommonName } from '../../config/probe/probe-report.ts';
 import type { EventPeer } from '../../events/event.ts';
@@ -6,10 +5,10 @@ import { peerAt } from '../../events/event-factory.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
 import { keyLineFault } from '../../ssh/public-keys.ts';
-import { readFault } from '../file-fault.ts';
+import { readNamedFile } from '../file-fault.ts';
 import { readLine } from '../prompt.ts';
 
-/** Options that say who comes with what, from where. */
+/** Options that name a client and its credentials. */
 export interface CredentialOptions {
   username?: string;
   password?: string;
@@ -42,13 +41,13 @@ export async function readCredentials(options: CredentialOptions): Promise<Crede
     );
   const common = { peer: parsePeer(options.peer), creator: { uuid: 'svc-auth-test', type: creatorTypeOf(options) } };
   if (certificate !== undefined) {
-    const pem = readNamed('--certificate', certificate);
+    const pem = readNamedFile(`--certificate ${certificate}`, certificate);
     return [{ type: 'ssl-certificate', username: username ?? commonName(pem), content: pem, ...common }];
   }
   if (username === undefined) throw new ServiceError('bad-request', '--username is missing.');
   const presented: Credentials[] = [];
   if (sshKey !== undefined) {
-    const line = readNamed('--ssh-key', sshKey);
+    const line = readNamedFile(`--ssh-key ${sshKey}`, sshKey);
     const fault = common.creator.type === 'ssh' ? keyLineFault(line) : undefined;
     if (fault !== undefined) process.stderr.write(`svc: warning: --ssh-key ${fault}\n`);
     presented.push({ type: 'ssh-key', username, content: keyBlob(line), ...common });
@@ -58,14 +57,6 @@ export async function readCredentials(options: CredentialOptions): Promise<Crede
     presented.push({ type: 'password', username, content, ...common });
   }
   return presented;
-}
-
-function readNamed(option: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new ServiceError('bad-request', `${option} ${path}: ${readFault(error)}.`, { cause: error });
-  }
 }
 
 function keyBlob(line: string): string {

@@ -8,7 +8,7 @@ import { loginOutcome, methodReport } from '../../config/report-shapes.ts';
 import type { EventPeer } from '../../events/event.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
-import { readFault } from '../file-fault.ts';
+import { fileFault } from '../file-fault.ts';
 
 const caseOptions = z.strictObject({
   name: z.string().optional(),
@@ -46,7 +46,7 @@ export function readSuite(path: string): SuiteCase[] {
   try {
     value = readPlainYaml(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new ServiceError('bad-request', `--suite ${path}: ${readFault(error).split('\n', 1)[0]}`, { cause: error });
+    throw new ServiceError('bad-request', `--suite ${path}: ${fileFault('read', error).split('\n', 1)[0]}`, { cause: error });
   }
   const list = z.array(z.unknown()).safeParse(Array.isArray(value) ? value : (value as { cases?: unknown } | null)?.cases);
   if (!list.success) throw new ServiceError('bad-request', `--suite ${path}: must be a list of cases.`);

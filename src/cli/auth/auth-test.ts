@@ -1,14 +1,13 @@
-import { writeFileSync } from 'node:fs';
 import { loadConfig } from '../../config/check.ts';
 import { configTarget, type Target, urlTarget } from '../../config/probe/method-probe.ts';
 import { maskRequest, type ProbedLogin, probeLogin } from '../../config/probe/probe-report.ts';
 import type { AuthTestReport, LoginReport, MaskedRequest, MethodReport } from '../../config/report-shapes.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { reportCases, verdict } from '../case-report.ts';
 import { exitCode } from '../exit-codes.ts';
-import { count, paint, print, visible } from '../output.ts';
+import { paint, print, visible } from '../output.ts';
 import { type CredentialOptions, creatorTypeOf, parsePeer, readCredentials } from './auth-credentials.ts';
 import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
-import { junitXml } from './junit.ts';
 
 /** Options of `svc auth-test`. */
 export interface AuthTestOptions extends CredentialOptions {
@@ -35,8 +34,7 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
     throw new ServiceError('bad-request', 'Only an ssh service of a configuration takes a password and a key together.');
   const requests = options.showRequest ? presented.map((credentials) => maskRequest(target, credentials)) : [];
   if (!options.json) for (const request of requests) print(requestText(request));
-  const probed = await probeLogin(target, presented);
-  const { outcome, methods, login } = probed;
+  const { outcome, methods, login, last } = await probeLogin(target, presented);
   const met = options.expect === undefined ? undefined : options.expect === outcome;
   if (options.json) {
     const report: AuthTestReport = { outcome, expected: options.expect, met, request: requests[0], methods, login };
@@ -44,30 +42,12 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
   } else {
     for (const report of methods) print(reportText(report, presented.length > 1));
     if (login) print(loginText(login));
-    if (met !== undefined)
-      print(
-        met
-          ? paint(process.stdout, 'green', `as expected: ${outcome}`)
-          : paint(process.stdout, 'red', `expected ${options.expect}, got ${outcome}`),
-      );
+    if (met) print(paint(process.stdout, 'green', `as expected: ${outcome}`));
+    else if (met === false) print(paint(process.stdout, 'red', `expected ${options.expect}, got ${outcome}`));
   }
   if (met !== undefined) return met ? exitCode.done : exitCode.no;
-  return codeOf(probed);
-}
-
-function codeOf({ outcome, last }: ProbedLogin): number {
-  switch (outcome) {
-    case 'authenticated':
-      return exitCode.done;
-    case 'partial':
-      return exitCode.partial;
-    case 'next':
-      return exitCode.next;
-    case 'rejected':
-      return last.invalid ? exitCode.noReply : exitCode.rejected;
-    default:
-      return outcome satisfies never;
-  }
+  const codes = { authenticated: exitCode.done, partial: exitCode.partial, next: exitCode.next, rejected: exitCode.rejected } as const;
+  return outcome === 'rejected' && last.invalid ? exitCode.noReply : codes[outcome];
 }
 
 /** Reads what is to be asked. @returns the target for clients that reach a service of a type */
@@ -90,16 +70,10 @@ async function suite(targetOf: (creatorType: string) => Target, options: AuthTes
   const results: CaseResult[] = [];
   for await (const result of runSuite(targetOf, cases, parsePeer(options.peer), options.creatorType)) {
     results.push(result);
-    if (options.json) print(JSON.stringify(result));
-    else
-      print(
-        `${result.passed ? paint(process.stdout, 'green', 'ok  ') : paint(process.stdout, 'red', 'FAIL')} ${result.name}${result.passed ? '' : `: ${result.message}`}`,
-      );
+    const fault = result.passed ? '' : `: ${result.message}`;
+    print(options.json ? JSON.stringify(result) : `${verdict(result.passed)} ${result.name}${fault}`);
   }
-  const failed = results.filter((result) => !result.passed).length;
-  if (options.junit) writeFileSync(options.junit, junitXml('svc auth-test', results));
-  if (!options.json) print(`${count(results.length - failed, 'case')} passed, ${failed} failed`);
-  return failed === 0 ? exitCode.done : exitCode.no;
+  return reportCases('svc auth-test', results, options) ? exitCode.done : exitCode.no;
 }
 
 function requestText({ method, endpoints, body }: MaskedRequest): string {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import { type CaseFile, type ConfigCase, readCases } from '../../config/cases/case-file.ts';
@@ -10,10 +10,10 @@ import type { Config } from '../../config/schema/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { lineDiff } from '../../lib/line-diff.ts';
-import { junitXml } from '../auth/junit.ts';
+import { reportCases, verdict } from '../case-report.ts';
 import { exitCode } from '../exit-codes.ts';
-import { readFault, writeFault } from '../file-fault.ts';
-import { count, paint, print, visible } from '../output.ts';
+import { readNamedFile, writeNamedFile } from '../file-fault.ts';
+import { print, visible } from '../output.ts';
 
 /** Options of `svc test`. */
 export interface ConfigTestOptions {
@@ -23,7 +23,7 @@ export interface ConfigTestOptions {
   json?: boolean;
 }
 
-/** What came of a case; names are those of `--json`. */
+/** The result of a case; names are those of `--json`. */
 const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),
@@ -34,38 +34,33 @@ const caseResult = z.strictObject({
 
 type CaseResult = z.infer<typeof caseResult>;
 
-/** What came of all cases. */
+/** The results of all cases. */
 export const testReport = z.strictObject({ passed: z.int(), failed: z.int(), cases: z.array(caseResult) });
 
 /** Runs unit tests of a configuration. @returns 0 when all pass, 1 when not */
 export async function configTest(file: string, options: ConfigTestOptions): Promise<number> {
   const isStdin = file === '-';
   const folder = isStdin ? process.cwd() : dirname(resolve(file));
-  const cases = readCases(readNamed(isStdin ? 0 : file, isStdin ? 'stdin' : file), isStdin ? 'stdin' : file);
+  const name = isStdin ? 'stdin' : file;
+  const cases = readCases(readNamedFile(`Cannot read the cases ${name}`, isStdin ? 0 : file), name);
   if (cases.cases.length === 0) throw new ServiceError('bad-request', `${file} has no cases.`);
-  const config = await configOf(cases, folder, options);
-  const results = cases.cases.map((item) => resultOf(config, item, folder, options.update === true));
+  const config = await loadTested(cases, folder, options);
+  const results = cases.cases.map((item) => runTimed(config, item, folder, options.update === true));
   const failed = results.filter((result) => !result.passed).length;
-  if (options.junit) {
-    const junit = results.map((result) => ({ ...result, message: result.problems.join('\n') }));
-    writeReport(options.junit, junitXml('svc test', junit));
-  }
   const report: z.infer<typeof testReport> = { passed: results.length - failed, failed, cases: results };
   if (options.json) print(JSON.stringify(report, null, 2));
-  else {
-    for (const result of results) print(resultText(result));
-    print(`${count(results.length - failed, 'case')} passed, ${failed} failed`);
-  }
-  return failed === 0 ? exitCode.done : exitCode.no;
+  else for (const result of results) print(resultText(result));
+  const reported = results.map((result) => ({ ...result, message: result.problems.join('\n') }));
+  return reportCases('svc test', reported, options) ? exitCode.done : exitCode.no;
 }
 
-async function configOf(cases: CaseFile, folder: string, options: ConfigTestOptions): Promise<Config> {
+async function loadTested(cases: CaseFile, folder: string, options: ConfigTestOptions): Promise<Config> {
   const env = { ...process.env, ...cases.env };
   const named = options.config ?? (cases.config === undefined ? undefined : resolve(folder, cases.config));
   return parseConfig(readSource(await requireConfigFile({ file: named, cwd: process.cwd(), env })), env);
 }
 
-function resultOf(config: Config, item: ConfigCase, folder: string, isUpdate: boolean): CaseResult {
+function runTimed(config: Config, item: ConfigCase, folder: string, isUpdate: boolean): CaseResult {
   const startedMs = systemClock.monotonicMs();
   const { name, problems, actual } = runCase(config, item);
   if (item.golden !== undefined) problems.push(...compareGolden(resolve(folder, item.golden), actual, isUpdate));
@@ -78,7 +73,7 @@ function compareGolden(file: string, actual: unknown, isUpdate: boolean): string
   const text = `${JSON.stringify(actual, null, 2)}\n`;
   if (isUpdate) {
     mkdirSync(dirname(file), { recursive: true });
-    writeReport(file, text);
+    writeNamedFile(`Cannot write ${file}`, file, text);
     return [];
   }
   let expected: string;
@@ -92,22 +87,5 @@ function compareGolden(file: string, actual: unknown, isUpdate: boolean): string
 }
 
 function resultText({ name, passed, problems }: CaseResult): string {
-  const mark = passed ? paint(process.stdout, 'green', 'ok  ') : paint(process.stdout, 'red', 'FAIL');
-  return [`${mark} ${visible(name)}`, ...problems.map((problem) => `       ${visible(problem)}`)].join('\n');
-}
-
-function readNamed(file: string | 0, name: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ServiceError('bad-request', `Cannot read the cases ${name}: ${readFault(error)}.`, { cause: error });
-  }
-}
-
-function writeReport(file: string, text: string): void {
-  try {
-    writeFileSync(file, text);
-  } catch (error) {
-    throw new ServiceError('bad-request', `Cannot write ${file}: ${writeFault(error)}.`, { cause: error });
-  }
+  return [`${verdict(passed)} ${visible(name)}`, ...problems.map((problem) => `       ${visible(problem)}`)].join('\n');
 }

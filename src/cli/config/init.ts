@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { hashPassword } from '../../accounts/passwords.ts';
 import starter from '../../config/reading/starter.yaml';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
-import { writeFault } from '../file-fault.ts';
+import { writeNamedFile } from '../file-fault.ts';
 import { complain, print } from '../output.ts';
 
 /**
@@ -22,20 +22,16 @@ export async function init(file: string): Promise<number> {
     complain(`Account: admin   Password: ${password}`);
     return exitCode.done;
   }
-  try {
-    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if (systemErrorCode(error) === 'EEXIST')
-      throw new ServiceError('bad-request', `${file} exists and is not overwritten; name another file, or - for stdout.`);
-    throw new ServiceError('bad-request', `Cannot write ${file}: ${writeFault(error)}.`, { cause: error });
-  }
+  if (lstatSync(file, { throwIfNoEntry: false }))
+    throw new ServiceError('bad-request', `${file} exists and is not overwritten; name another file, or - for stdout.`);
+  writeNamedFile(`Cannot write ${file}`, file, text, { flag: 'wx', mode: 0o600 });
   writeSchema(join(dirname(file), 'svc.schema.json'));
   print(`${file} written. Next: svc validate ${file} && svc serve --config ${file}`);
   complain(`Account: admin   Password: ${password}`);
   return exitCode.done;
 }
 
-// For editors; what it says is the same for every configuration, so one of an older version is replaced.
+// For editors. The schema is the same for every configuration, so one of an older version is replaced.
 function writeSchema(path: string): void {
   const schema = configJsonSchema();
   try {

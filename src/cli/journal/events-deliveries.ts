@@ -4,7 +4,7 @@ import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import { exitCode } from '../exit-codes.ts';
 import { complain, paint, print, visible } from '../output.ts';
 import type { SelectionOptions } from './event-selection.ts';
-import type { Journal } from './journal-shape.ts';
+import type { Journal } from './journal.ts';
 
 /** Which records to print. */
 export interface DeliveriesOptions extends SelectionOptions {

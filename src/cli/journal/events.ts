@@ -8,8 +8,8 @@ import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
 import { complain, paint, print, visible } from '../output.ts';
 import { type DeliveriesOptions, printDeliveries } from './events-deliveries.ts';
+import type { Journal } from './journal.ts';
 import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
-import type { Journal } from './journal-shape.ts';
 
 /** Options of `svc events`. */
 export interface EventsOptions extends DeliveriesOptions, JournalOptions {

@@ -12,13 +12,34 @@ import { systemClock } from '../../lib/clock.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { silentLog } from '../../lib/log.ts';
+import { redisLinkOf } from '../../server/state-redis.ts';
 import { fileRecords } from '../../state/memory/delivery-records.ts';
 import { readPositions } from '../../state/memory/handler-positions.ts';
 import { readPauses } from '../../state/memory/pauses.ts';
+import { redisRecords, redisReplayLog } from '../../state/redis/delivery-records.ts';
+import { HandlerOrders } from '../../state/redis/handler-orders.ts';
+import { readLosses } from '../../state/redis/journal/losses.ts';
+import { StreamReader, streamSince } from '../../state/redis/journal/reader.ts';
+import { journalStream } from '../../state/redis/journal/redis-event-log.ts';
+import { readGroups } from '../../state/redis/journal/retention.ts';
 import { DeliveryLog, deliveriesFolder } from '../../webhooks/records/delivery-log.ts';
-import { stoppedHandlers } from '../../webhooks/replay/undelivered-events.ts';
+import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
+import { type ReplayedJournal, stoppedHandlers } from '../../webhooks/replay/undelivered-events.ts';
 import { defaultDataFolder } from '../control/service-folder.ts';
-import type { Journal } from './journal-shape.ts';
+import { complain, visible } from '../output.ts';
+
+/** The journal of a service, or of all nodes of one, and its configuration when there is one. */
+export interface Journal extends ReplayedJournal {
+  config: Config | undefined;
+  /** The file of the configuration, as it was written. */
+  source: Source | undefined;
+  /** Why there is no journal; undefined when there is one. */
+  missing: string | undefined;
+  serverUuid: string | undefined;
+  /** Begins the record of deliveries made by hand. */
+  openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
+  close(): Promise<void>;
+}
 
 /** Where a command finds journal and records. */
 export interface JournalOptions {
@@ -35,12 +56,8 @@ const recordFileBytes = 64 * 1024 * 1024;
  * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
  */
 export async function findJournal(options: JournalOptions): Promise<Journal> {
-  const { config, source } = (await configOf(options)) ?? {};
-  if (options.dataFolder === undefined && config?.server.state.type === 'redis') {
-    // Loaded only where it is wanted.
-    const { redisJournal } = await import('./journal-redis.ts');
-    return redisJournal(config, source);
-  }
+  const { config, source } = (await findConfig(options)) ?? {};
+  if (options.dataFolder === undefined && config?.server.state.type === 'redis') return redisJournal(config, source);
   return fileJournal(config, source, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
 }
 
@@ -77,8 +94,59 @@ function fileJournal(config: Config | undefined, source: Source | undefined, fol
   return journal;
 }
 
-async function configOf(options: JournalOptions): Promise<LoadedConfig | undefined> {
+async function findConfig(options: JournalOptions): Promise<LoadedConfig | undefined> {
   const where = { file: options.config, cwd: process.cwd(), env: process.env };
   if (!(await findConfigFile(where)) && options.config === undefined) return undefined;
   return loadConfig(where);
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * The journal of all nodes that share a Redis.
+ *
+ * @throws ServiceError `unavailable` when it cannot be reached
+ */
+async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
+  const link = redisLinkOf(config.server.state, systemClock, silentLog);
+  await link.start();
+  const state = link.check();
+  if (state !== true) {
+    await link.close();
+    throw new ServiceError('unavailable', `${state}. What this node has not forwarded yet stands in its files: --data-folder.`);
+  }
+  const losses = await readLosses(link);
+  for (const { at, host, data_folder } of losses)
+    complain(
+      visible(
+        `svc: the journal in Redis was emptied before ${at}; the files of ${host} have what it had of its own: svc events --data-folder ${data_folder}`,
+      ),
+    );
+  const stream = journalStream(link);
+  const retentionDays = config.server.state.retention_days || config.server.events.retention_days;
+  const journal: Journal = {
+    config,
+    source,
+    missing: undefined,
+    serverUuid: config.server.uuid,
+    openReader: (onBadLine) => new StreamReader(link, stream, onBadLine),
+    since: streamSince,
+    records: redisRecords(link),
+    openReplayLog: () => redisReplayLog(link, systemClock.nowMs() - retentionDays * dayMs),
+    async waitingPositions() {
+      const positions = await readGroups(link, stream);
+      if (positions.size === 0) return positions;
+      const orders = new HandlerOrders(link, systemClock);
+      await orders.refresh();
+      const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
+      // A handler that no node has the lease of is not going to deliver.
+      const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
+      const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
+      if (running.length === 0) return new Map();
+      const stopped = await stoppedHandlers(journal);
+      return new Map(running.filter(([uuid]) => !stopped.has(uuid) || isPaused(uuid)));
+    },
+    close: () => link.close(),
+  };
+  return journal;
 }

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
-import { readFault } from '../file-fault.ts';
+import { fileFault } from '../file-fault.ts';
 import { print } from '../output.ts';
 import { readBody, serveMock } from './mock-server.ts';
 
@@ -81,7 +81,7 @@ function readAccount(path: string): string {
     const value = parseJson(readFileSync(path, 'utf8')) as Record<string, unknown>;
     return JSON.stringify('account' in value ? value : { account: value });
   } catch (error) {
-    throw new ServiceError('bad-request', `--accept: ${path}: ${readFault(error)}`, { cause: error });
+    throw new ServiceError('bad-request', `--accept: ${path}: ${fileFault('read', error)}`, { cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import * as z from 'zod';
 import { eventProblem } from '../../events/journal/reader.ts';
@@ -8,7 +8,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { isHeaderName, isHeaderValue } from '../../lib/headers/header-fields.ts';
 import { parseJson } from '../../lib/json.ts';
 import { signingKey } from '../../webhooks/signing.ts';
-import { writeFault } from '../file-fault.ts';
+import { writeNamedFile } from '../file-fault.ts';
 import { complain, print, visible } from '../output.ts';
 import { readBody, serveMock } from './mock-server.ts';
 
@@ -45,7 +45,7 @@ const requestLimitBytes = 64 * 1024 * 1024;
 /** Runs a webhook receiver until it is told to stop. */
 export async function mockWebhook(options: MockWebhookOptions): Promise<number> {
   const extraHeaders = options.header.map(parseHeader);
-  if (options.record !== undefined) beginRecord(options.record);
+  if (options.record !== undefined) writeNamedFile(`--record ${options.record}`, options.record, '', { flag: 'a' });
   let requests = 0;
   const server = createServer(async (incoming, response) => {
     const request = await readRequest(incoming).catch(() => undefined);
@@ -68,14 +68,6 @@ function parseHeader(line: string): [string, string] {
   const value = line.slice(colon + 1).trim();
   if (!isHeaderName(name) || !isHeaderValue(value)) throw new ServiceError('bad-request', `--header takes "Name: value", not "${line}".`);
   return [name, value];
-}
-
-function beginRecord(path: string): void {
-  try {
-    writeFileSync(path, '', { flag: 'a' });
-  } catch (error) {
-    throw new ServiceError('bad-request', `--record ${path}: ${writeFault(error)}.`, { cause: error });
-  }
 }
 
 function statusOf(options: MockWebhookOptions, index: number, request: Request): number {

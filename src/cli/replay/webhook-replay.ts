@@ -12,8 +12,8 @@ import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
 import { BadLines, type MalformedOptions } from '../journal/bad-lines.ts';
 import type { SelectionOptions } from '../journal/event-selection.ts';
+import type { Journal } from '../journal/journal.ts';
 import { assertJournal, findJournal, type JournalOptions } from '../journal/journal.ts';
-import type { Journal } from '../journal/journal-shape.ts';
 import { complain, count, paint, print } from '../output.ts';
 import { ReplayReport } from './replay-report.ts';
 

@@ -14,8 +14,8 @@ import { createLog, type Log, type LogFormat, type LogLevel } from '../../lib/lo
 import { Server } from '../../server/server.ts';
 import type { Supervisor, SupervisorOptions } from '../../server/supervisor/supervisor.ts';
 import { exitCode } from '../exit-codes.ts';
-import { folderFault } from '../file-fault.ts';
-import { complain, complainFindings, Excerpts, findingText, hasColour, paint, print } from '../output.ts';
+import { fileFault } from '../file-fault.ts';
+import { complain, complainFindings, findingText, hasColour, paint, print } from '../output.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges, giveFolder, prepareProcess } from './privileges.ts';
 
@@ -46,8 +46,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   if (warnings.length > 0) complainFindings(warnings, text);
   const log = logOf(options, loaded);
   prepareProcess(loaded, process.env, log);
-  const noExcerpts = new Excerpts('');
-  const configFile = { path: file, env: process.env, textOf: (finding: Finding) => findingText(finding, noExcerpts, process.stderr) };
+  const configFile = { path: file, env: process.env, textOf: (finding: Finding) => findingText(finding, [], process.stderr) };
   const dataFolderPath = loaded.config.server.data_folder_path;
   onOldFile((path) => log.warn('a file that only root may read is taken as it was at the start', { path }));
   const service =
@@ -94,7 +93,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
   try {
     isNew = makeFolders(root);
   } catch (error) {
-    throw new ServiceError('unavailable', `--root ${root}: ${folderFault(error)}.`, { cause: error });
+    throw new ServiceError('unavailable', `--root ${root}: ${fileFault('folder', error)}.`, { cause: error });
   }
   const { name, password, isGenerated } = accountOf(options.user);
   const passwordHash = await hashPassword(password);

@@ -5,13 +5,13 @@ import type { Config } from '../../config/schema/schema.ts';
 import { eventCatalogue } from '../../events/catalogue.ts';
 import { explainable } from '../config/register-config.ts';
 
-/** A word that may stand where the cursor is, and what it means. */
+/** A word that fits at the cursor, and its meaning. */
 export interface Candidate {
   word: string;
   meaning: string;
 }
 
-/** What may be completed: words, and whether names of files fit, too. */
+/** The words that fit, and whether file names fit, too. */
 export interface Completions {
   candidates: Candidate[];
   files: boolean;
@@ -35,13 +35,13 @@ export async function completionsFor(program: Command, words: readonly string[])
   const equals = /^(--[a-z-]+)=(.*)$/s.exec(typed);
   const option = optionNamed(command, program, equals?.[1] ?? last);
   if (option && takesValue(option)) {
-    const found = await valuesOf(option, before);
+    const found = await optionValues(option, before);
     if (!equals) return starting(found, typed);
     const prefixed = found.candidates.map(({ word, meaning }) => ({ word: `${equals[1]}=${word}`, meaning }));
     return starting({ ...found, candidates: prefixed }, typed);
   }
-  if (typed.startsWith('-')) return starting({ candidates: optionsOf(command, program), files: false }, typed);
-  if (command.commands.length > 0 && positional.length === 0) return starting({ candidates: commandsOf(command), files: false }, typed);
+  if (typed.startsWith('-')) return starting({ candidates: optionNames(command, program), files: false }, typed);
+  if (command.commands.length > 0 && positional.length === 0) return starting({ candidates: commandNames(command), files: false }, typed);
   return starting(argumentValues(command, command.registeredArguments[positional.length]), typed);
 }
 
@@ -76,7 +76,7 @@ function optionNamed(command: Command, program: Command, flag: string): Option |
   return [...command.options, ...program.options].find((option) => option.long === flag || option.short === flag);
 }
 
-function optionsOf(command: Command, program: Command): Candidate[] {
+function optionNames(command: Command, program: Command): Candidate[] {
   const all = [...command.options, ...(command === program ? [] : program.options)];
   return [
     ...all.map((option) => ({ word: option.long ?? option.short ?? '', meaning: option.description })),
@@ -84,28 +84,32 @@ function optionsOf(command: Command, program: Command): Candidate[] {
   ];
 }
 
-function commandsOf(command: Command): Candidate[] {
+function commandNames(command: Command): Candidate[] {
   const visible = command.createHelp().visibleCommands(command);
   return visible.map((candidate) => ({ word: candidate.name(), meaning: candidate.description() }));
 }
 
 function argumentValues(command: Command, argument: Argument | undefined): Completions {
   if (!argument) return nothing;
-  if (argument.argChoices) return { candidates: argument.argChoices.map((word) => ({ word, meaning: '' })), files: false };
-  if (argument.name() === 'method') return { candidates: explainable.map((word) => ({ word, meaning: '' })), files: false };
+  if (argument.argChoices) return plain(argument.argChoices);
+  if (argument.name() === 'method') return plain(explainable);
   if (command.name() === 'explain' || argument.name() === 'id') return nothing;
   return files;
 }
 
-/** Values that come from the configuration or the catalogue, by option. */
-async function valuesOf(option: Option, words: readonly string[]): Promise<Completions> {
-  if (option.argChoices) return { candidates: option.argChoices.map((word) => ({ word, meaning: '' })), files: false };
+function plain(words: readonly string[]): Completions {
+  return { candidates: words.map((word) => ({ word, meaning: '' })), files: false };
+}
+
+/** Values of an option, from the configuration or the catalogue. */
+async function optionValues(option: Option, words: readonly string[]): Promise<Completions> {
+  if (option.argChoices) return plain(option.argChoices);
   const name = option.long ?? '';
   if (name === '--id') {
     return { candidates: eventCatalogue.map(({ id, meaning }) => ({ word: String(id), meaning })), files: false };
   }
-  const entries = entriesOf[name];
-  if (entries) return { candidates: entries(await configOf(words)), files: false };
+  const entries = entriesByOption[name];
+  if (entries) return { candidates: entries(await findConfig(words)), files: false };
   return /<(file|folder)>/.test(option.flags) ? files : nothing;
 }
 
@@ -115,17 +119,21 @@ function named(section: Named | undefined): Candidate[] {
   return Object.entries(section ?? {}).map(([word, { name, description }]) => ({ word, meaning: name || description || '' }));
 }
 
-const entriesOf: Readonly<Record<string, (config: Config | undefined) => Candidate[]>> = {
+function accountNames(config: Config | undefined): Candidate[] {
+  return Object.keys(config?.accounts ?? {}).map((word) => ({ word, meaning: 'account' }));
+}
+
+const entriesByOption: Readonly<Record<string, (config: Config | undefined) => Candidate[]>> = {
   '--method': (config) => named(config?.authentications),
   '--handler': (config) => named(config?.event_handlers),
   '--group': (config) => named(config?.groups),
-  '--account': (config) => Object.keys(config?.accounts ?? {}).map((word) => ({ word, meaning: 'account' })),
-  '--user': (config) => Object.keys(config?.accounts ?? {}).map((word) => ({ word, meaning: 'account' })),
-  '--username': (config) => Object.keys(config?.accounts ?? {}).map((word) => ({ word, meaning: 'account' })),
+  '--account': accountNames,
+  '--user': accountNames,
+  '--username': accountNames,
 };
 
 /** The configuration that the command line means, as far as it can be read; a completion never complains. */
-async function configOf(words: readonly string[]): Promise<Config | undefined> {
+async function findConfig(words: readonly string[]): Promise<Config | undefined> {
   const at = words.findIndex((word) => word === '--config' || word === '-c');
   const inline = words.find((word) => word.startsWith('--config='))?.slice('--config='.length);
   try {
