@@ -44,9 +44,8 @@ const fips: AlgorithmSet = {
 
 const sets: Readonly<Record<string, AlgorithmSet>> = { secure, all, fips };
 
-/** RSA keys of fewer bits are refused, of servers and of clients. */
+/** Limits of RSA keys: the first for servers and clients, the second for clients. */
 export const minRsaBits = 2048;
-/** RSA keys of more bits are refused, of clients. */
 export const maxRsaBits = 16_384;
 
 /** Types of host keys that can be offered. */
@@ -61,21 +60,19 @@ export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean
 export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
 
 /**
- * The algorithms that `ssh_cipher_list` stands for: those of a set (`secure`, `all`, `fips`), or of single names, where a kind of which
- * nothing is named is that of `secure`.
+ * Resolves `ssh_cipher_list`: sets (`secure`, `all`, `fips`) and single names; a kind without a name is that of `secure`.
  *
- * @param names as `algorithmFaults` found nothing wrong with
+ * @param names without `algorithmFaults`
  */
 export function resolveAlgorithms(names: readonly string[]): AlgorithmSet {
-  const chosen = names.map((name) => sets[name] ?? single(name));
-  const of = (kind: Kind) => {
-    const found = [...new Set(chosen.flatMap((set) => set[kind]))];
-    return found.length > 0 ? found : secure[kind];
+  const chosen = (kind: Kind) => {
+    const found = new Set(names.flatMap((name) => sets[name]?.[kind] ?? all[kind].filter((candidate) => candidate === name)));
+    return found.size > 0 ? [...found] : secure[kind];
   };
-  return { kex: of('kex'), hostKey: of('hostKey'), cipher: of('cipher'), mac: of('mac') };
+  return { kex: chosen('kex'), hostKey: chosen('hostKey'), cipher: chosen('cipher'), mac: chosen('mac') };
 }
 
-/** What is wrong with the names of `ssh_cipher_list`, in sentences. */
+/** The faults of the names of `ssh_cipher_list`, in sentences. */
 export function algorithmFaults(names: readonly string[]): string[] {
   const known = [...Object.keys(sets), ...kinds.flatMap((kind) => all[kind])];
   return names
@@ -87,15 +84,10 @@ export function algorithmFaults(names: readonly string[]): string[] {
     });
 }
 
-/** Names of `ssh_cipher_list` that `secure` has not. */
+/** Algorithms of `ssh_cipher_list` that `secure` lacks. */
 export function algorithmsBeyondSecure(names: readonly string[]): string[] {
   const chosen = resolveAlgorithms(names);
   return kinds.flatMap((kind) => chosen[kind].filter((name) => !secure[kind].includes(name)));
-}
-
-function single(name: string): AlgorithmSet {
-  const of = (kind: Kind) => all[kind].filter((candidate) => candidate === name);
-  return { kex: of('kex'), hostKey: of('hostKey'), cipher: of('cipher'), mac: of('mac') };
 }
 
 function isRefused(name: string): boolean {

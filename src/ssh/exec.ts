@@ -7,13 +7,13 @@ import type { SshChannel, SshClient } from './ssh-client.ts';
 
 const hashes: Readonly<Record<string, string>> = { md5sum: 'md5', sha1sum: 'sha1', sha256sum: 'sha256' };
 
-/** By which rclone finds out what shell there is; the answer is that of one of Unix. */
+/** The question by which rclone finds out the shell; the answer is that of a Unix shell. */
 const shellQuestion = ['echo', '${ShellId}%ComSpec%'];
 const shellAnswer = '%ComSpec%\n';
 
 /**
- * Answers a command: with one line that says why not, exit 1, or, where `checksum_commands` is on, with the checksum of one file in the
- * form of coreutils. Never rejects.
+ * Answers a command: with a refusal and exit 1 or, with `checksum_commands`, with the checksum of one file in the form of coreutils. Never
+ * rejects.
  *
  * @param command undefined for a shell
  */
@@ -42,7 +42,7 @@ function refusal({ options }: SshClient): string {
   return `This service takes no commands, only SFTP (with OpenSSH 9 or newer \`scp\` uses it too, with older ones \`scp -s\`)${others}.\r\n`;
 }
 
-/** @param path without one it is the checksum of nothing, by which rclone finds out that the command is there */
+/** @param path without one it is the checksum of nothing, by which rclone detects the command */
 async function checksumLine(client: SshClient, algorithm: string, path: string | undefined): Promise<string> {
   const hash = createHash(algorithm);
   if (path === undefined) return `${hash.digest('hex')}  -\n`;
@@ -55,13 +55,13 @@ async function checksumLine(client: SshClient, algorithm: string, path: string |
   } finally {
     await (client.ended.aborted ? file.lose() : file.close());
   }
-  // coreutils marks a name that it had to write otherwise with a backslash in front of the line.
+  // coreutils puts a backslash in front of a line whose name it escaped.
   const name = path.replace(/[\\\n\r]/g, (character) => ({ '\\': '\\\\', '\n': '\\n' })[character] ?? '\\r');
   return `${name === path ? '' : '\\'}${hash.digest('hex')}  ${name}\n`;
 }
 
 /**
- * The words of a command as a shell of Unix reads them: quoted with `'`, `"` or backslashes. Nothing is expanded.
+ * Splits a command into words as a Unix shell does: quoted with `'`, `"` or backslashes, without expansion.
  *
  * @returns undefined when a quotation does not end, or where a shell would do more than run one command
  */

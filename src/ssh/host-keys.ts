@@ -24,26 +24,26 @@ const makeKeyPair = promisify(generateKeyPair);
 const opensshBegin = 'BEGIN OPENSSH PRIVATE KEY';
 const opensshMark = Buffer.from('openssh-key-v1\0');
 
-/** Names of the keys that are made at the first start. */
+/** Names of the keys that the first start makes. */
 const defaultKeyNames = { ed25519: 'ssh_host_ed25519_key', rsa: 'ssh_host_rsa_key' };
 
-/** Where the keys are that a service without `host_key_paths` uses, made or not. */
+/** Paths of the keys of a service without `host_key_paths`, made or not. */
 export function defaultKeyPaths(dataFolderPath: string): string[] {
   return Object.values(defaultKeyNames).map((name) => join(dataFolderPath, name));
 }
 
 /**
- * The host keys of a service: those of `host_key_paths` or, without any, an Ed25519 and an RSA key in the data folder, made when missing.
+ * Loads the host keys of a service: those of `host_key_paths`, or an Ed25519 and an RSA key in the data folder, which it makes when missing.
  *
  * @throws ServiceError `unavailable` naming the file that cannot be used
  */
 export async function loadHostKeys(paths: readonly string[], dataFolderPath: string): Promise<HostKey[]> {
   if (paths.length > 0) return paths.map(readHostKey);
   const [ed25519 = '', rsa = ''] = defaultKeyPaths(dataFolderPath);
-  if (!existsSync(ed25519)) await write(ed25519, ed25519Text((await makeKeyPair('ed25519')).privateKey));
+  if (!existsSync(ed25519)) await writeFileAtomically(ed25519, ed25519Text((await makeKeyPair('ed25519')).privateKey), { mode: 0o600 });
   if (!existsSync(rsa)) {
     const { privateKey } = await makeKeyPair('rsa', { modulusLength: 3072 });
-    await write(rsa, privateKey.export({ type: 'pkcs1', format: 'pem' }) as string);
+    await writeFileAtomically(rsa, privateKey.export({ type: 'pkcs1', format: 'pem' }), { mode: 0o600 });
   }
   return [readHostKey(ed25519), readHostKey(rsa)];
 }
@@ -51,7 +51,7 @@ export async function loadHostKeys(paths: readonly string[], dataFolderPath: str
 /**
  * Reads a private key without a passphrase, in OpenSSH's form or as PEM.
  *
- * @throws ServiceError `unavailable` naming the file and what is wrong with it
+ * @throws ServiceError `unavailable` naming the file and its fault
  */
 export function readHostKey(path: string): HostKey {
   let text: string;
@@ -88,7 +88,7 @@ function readPublicPart(text: string): Buffer {
   return blob;
 }
 
-/** The public key of a key, and the private one in a form that the library reads. */
+/** The public key, and the private one in a form that ssh2 reads. */
 function readPem(key: KeyObject): { blob: Buffer; text: string } {
   const { n = '', e = '', x = '', y = '', crv = '' } = key.export({ format: 'jwk' });
   const bytes = (value: string) => Buffer.from(value, 'base64url');
@@ -117,11 +117,7 @@ function unusable(path: string, reason: string, cause?: unknown): ServiceError {
   return new ServiceError('unavailable', `The host key ${path} cannot be used: ${reason}.`, { cause });
 }
 
-function write(path: string, text: string): Promise<void> {
-  return writeFileAtomically(path, text, { mode: 0o600 });
-}
-
-/** A private Ed25519 key in OpenSSH's own form, PROTOCOL.key of its sources: there is no other that its programs read. */
+/** A private Ed25519 key in OpenSSH's form (PROTOCOL.key of its sources), the only one that its programs read. */
 function ed25519Text(key: KeyObject): string {
   const { d = '', x = '' } = key.export({ format: 'jwk' });
   const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')];

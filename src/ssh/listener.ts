@@ -10,13 +10,13 @@ import { fitsAlgorithms, resolveAlgorithms } from './algorithms.ts';
 import { SshConnection } from './connection/connection.ts';
 import type { SshService } from './ssh-service.ts';
 
-/** Keep-alives that may stay without an answer. */
+/** Keep-alives in a row that a client may leave unanswered. */
 const maxSilentKeepAlives = 3;
 
-/** How often connections are looked at: grace time, idleness, new keys, sessions that ended. */
+/** How often connections are checked: grace time, idleness, new keys, sessions that ended. */
 const checkEveryMs = 1000;
 
-/** Refusals of what is too much are told at most so often: they would fill the journal. */
+/** Events about refused connections come at most this often: they would fill the journal. */
 const refusalsEveryMs = 1000;
 
 /** The listening side of one SSH service; outlives reloads that keep its address. */
@@ -25,9 +25,9 @@ export class SshServer {
   #protocol: Server;
   readonly #server: NetServer;
   readonly #connections = new Map<Socket, SshConnection>();
-  /** What connections that are gone still have to tell. */
+  /** Ends of gone connections that are still to be reported. */
   readonly #settling = new PendingWork();
-  /** Of connections that ended. */
+  /** Totals of connections that ended. */
   readonly #ended = { receivedBytes: 0, sentBytes: 0, requests: 0 };
   readonly #looker: Timer;
   readonly #refusals: ThrottledCount;
@@ -79,7 +79,7 @@ export class SshServer {
     return this.#service;
   }
 
-  /** Goes on serving: a connection has no replies that could end it. */
+  /** Does nothing: SSH has no replies that could end a connection. */
   leave(): void {}
 
   /** @throws ServiceError `unavailable` when `replace` could not take over such a service */
@@ -87,25 +87,24 @@ export class SshServer {
     this.#makeProtocol(service);
   }
 
-  /** Takes over new options; of the connections that are there each keeps those of its transport. */
+  /** Takes over new options; present connections keep those of their transport. */
   replace(service: SshService): void {
     this.#service = service;
     this.#protocol = this.#makeProtocol(service);
   }
 
-  /** Goes on until it is drained, with who may be in by another configuration. */
+  /** Continues until it is drained, with the accounts of another configuration. */
   follow(chain: SshService['chain']): void {
     this.#service = { ...this.#service, chain };
   }
 
-  /** Cuts the connections of those who may be in no more (`AuthChain.inForce`). @returns what they are named by */
+  /** Cuts the connections of accounts that may be in no more (`AuthChain.inForce`). @returns their names */
   cutOthers(): RequestTrace[] {
     return [...this.#connections.values()].filter((connection) => connection.cutUnlessInForce()).map(({ trace }) => trace);
   }
 
   /**
-   * Stops accepting, lets transfers finish, and cuts what is left after `timeoutMs`, or when `hurry` is aborted. All have told of their ends
-   * then.
+   * Stops accepting, lets transfers finish, and cuts the rest after `timeoutMs`, or when `hurry` is aborted. Resolves when all ends are reported.
    *
    * @returns whether all finished
    */

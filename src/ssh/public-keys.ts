@@ -8,10 +8,10 @@ export function sshString(content: string | Buffer): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** The `string`s at the beginning of some bytes, at most so many. @throws Error when one is cut off */
-export function readStrings(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] {
+/** Reads the `string`s at the beginning of some bytes, `max` of them. @throws Error when one is cut off */
+export function readStrings(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buffer[] {
   const found: Buffer[] = [];
-  for (let at = 0; at < bytes.length && found.length < most; ) {
+  for (let at = 0; at < bytes.length && found.length < max; ) {
     const end = bytes.length - at < 4 ? Number.POSITIVE_INFINITY : at + 4 + bytes.readUInt32BE(at);
     if (end > bytes.length) throw new Error('it is damaged');
     found.push(bytes.subarray(at + 4, end));
@@ -20,7 +20,7 @@ export function readStrings(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buf
   return found;
 }
 
-/** A number as an `mpint`: with a zero in front where the first bit would make it negative. */
+/** A number as an `mpint`: a leading zero keeps it positive. */
 export function toMpint(bytes: Buffer): Buffer {
   return (bytes[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
 }
@@ -41,15 +41,15 @@ function isAccepted(type: string): boolean {
 }
 
 /**
- * Looks at a public key: whether its type is taken, and whether it is written in the one way that there is (RFC 4253 §6.6, 5656 §3.1,
- * 8709 §4). In another way a key that is known would not be recognised.
+ * Checks a public key: its type, and its one canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). In another form a known key would not be
+ * recognised.
  *
  * @returns why nobody can log in with it; undefined when all is well
  */
 export function publicKeyFault(blob: Buffer): string | undefined {
   let fields: Buffer[];
   try {
-    // One more than any key has: what follows belongs to none.
+    // One field more than any key has shows surplus ones.
     fields = readStrings(blob, 5);
   } catch {
     return 'The key cannot be read.';
@@ -67,7 +67,7 @@ function rsaFault(values: readonly Buffer[]): string | undefined {
   if (!exponent || !modulus || values.length !== 2 || !isPositive(exponent) || !isPositive(modulus)) return 'The key cannot be read.';
   if (bitLength(modulus) < minRsaBits) return `RSA keys need at least ${minRsaBits} bits.`;
   if (bitLength(modulus) > maxRsaBits) return `RSA keys have at most ${maxRsaBits} bits.`;
-  // With an exponent of 1 everything is a signature.
+  // With an exponent of 1 any bytes are a signature.
   return isOdd(modulus) && isOdd(exponent) && bitLength(exponent) > 1 ? undefined : 'The key is no key of RSA.';
 }
 
@@ -87,11 +87,7 @@ function isOdd(mpint: Buffer): boolean {
   return ((mpint.at(-1) ?? 0) & 1) === 1;
 }
 
-/**
- * Looks at a line of `ssh_keys`.
- *
- * @returns why nobody can log in with it over SSH; undefined when all is well
- */
+/** Checks a line of `ssh_keys`. @returns why nobody can log in with it over SSH; undefined when all is well */
 export function keyLineFault(line: string): string | undefined {
   const [, type = '', blob = ''] = /^((?:ssh-|ecdsa-|sk-)\S+) +([A-Za-z0-9+/]+={0,2})( .*)?$/.exec(line.trim()) ?? [];
   if (type === '') return 'is no OpenSSH public key ("ssh-ed25519 AAAA…")';

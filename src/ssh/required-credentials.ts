@@ -21,13 +21,13 @@ export function methodsOffered(required: ReadonlySet<RequiredCredentials>, first
   return credentialKinds.filter((kind) => isOffered(required, kind, first)).flatMap((kind) => sshMethods[kind]);
 }
 
-/** What the groups of a configuration require, each once. */
+/** The requirements of the groups of a configuration, each once. */
 export function requiredByGroups(groups: Iterable<Pick<GroupConfiguration, 'required_credentials'>>): ReadonlySet<RequiredCredentials> {
   return new Set([...groups].map((group) => group.required_credentials ?? 'any'));
 }
 
 /**
- * What credentials come to that were accepted.
+ * Whether accepted credentials complete a login.
  *
  * @param required what the account's group requires
  * @param first kind of the first of two credentials, once it was accepted
@@ -41,7 +41,7 @@ export function sufficiency(
   return required === 'both' && first === undefined ? 'first-of-two' : 'enough';
 }
 
-/** Whether all credentials that somebody has presented are as many and of the kinds that the account's group requires. */
+/** Whether the presented credentials are all that the account's group requires. */
 export function isEnough(required: RequiredCredentials, kinds: readonly CredentialKind[]): boolean {
   return required === 'both' ? kinds.length === credentialKinds.length : required === 'any' || kinds.includes(required);
 }

@@ -15,7 +15,7 @@ import type { Log } from '../lib/log.ts';
 import type { HostKey } from './host-keys.ts';
 import type { SshServiceOptions } from './options.ts';
 
-/** What says of a connection where its events come from. */
+/** The origin of a connection's events. */
 export interface ConnectionOrigin {
   readonly service: SshService;
   readonly peer: EventPeer;
@@ -23,13 +23,13 @@ export interface ConnectionOrigin {
   readonly trace: RequestTrace;
 }
 
-/** Where an event of a connection comes from. @param account whose event it is; undefined as long as nobody has logged in */
+/** The context of a connection's event. @param account undefined until the login */
 export function eventContext({ service, peer, trace }: ConnectionOrigin, account?: Account): EventContext {
   const from = { component: service.component, request: trace };
   return account ? { account: eventAccount(account, peer), ...from, group: account.groupUuid } : { account: peerAccount(peer), ...from };
 }
 
-/** What an SSH service tells of what it does; the services know nothing of metrics. */
+/** Observes an SSH service for the metrics. */
 export interface SshObserver {
   /** Keys were exchanged for the first time on a connection, or could not be. */
   handshake(outcome: 'done' | 'failed'): void;
@@ -39,14 +39,14 @@ export interface SshObserver {
    * A request of SFTP was answered.
    *
    * @param request its name as in the protocol, or that of the extension
-   * @param status of the reply; 0 for replies that are no status
+   * @param status of the reply; 0 for replies of other types
    */
   request(request: string, status: number): void;
 }
 
 /**
- * One SSH service: what all its connections share. Replaced as a whole at a reload; connections keep the one that they began with, but for who
- * may be in and what may be done by then.
+ * One SSH service, shared by its connections. A reload replaces it as a whole; connections keep theirs, apart from accounts, rights and
+ * options.
  */
 export interface SshService {
   readonly uuid: string;
@@ -56,10 +56,9 @@ export interface SshService {
   readonly sessions: SessionStore;
   readonly bans: AddressBans;
   readonly attempts: LoginAttempts;
-  /** What the groups ask of their accounts. */
   readonly requiredCredentials: ReadonlySet<RequiredCredentials>;
   readonly hostKeys: readonly HostKey[];
-  /** Whether an address is that of a proxy that is believed. */
+  /** Whether an address is that of a trusted proxy. */
   readonly isProxy: (address: string) => boolean;
   readonly files: FilesEnvironment;
   /** Those of the whole process. */

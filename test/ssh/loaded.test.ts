@@ -30,15 +30,9 @@ test('without an SSH service nothing of it is evaluated but what a configuration
   if (program.length === 1) return t.skip('the coverage of a binary names no modules');
   const [without, beside] = await Promise.all([modulesOf(t, []), modulesOf(t, ['--ssh', '0'])]);
   assert.ok(without.includes('src/http/routes.ts'));
-  const ofChecks = [
-    'algorithms',
-    'host-keys',
-    'key-fields',
-    'options',
-    'public-key-fault',
-    'required-credentials',
-    'sftp/request-operations',
-  ].map((name) => `src/ssh/${name}.ts`);
+  const ofChecks = ['algorithms', 'host-keys', 'options', 'public-keys', 'required-credentials', 'sftp/request-operations'].map(
+    (name) => `src/ssh/${name}.ts`,
+  );
   assert.deepEqual(without.filter(isOfSsh).sort(), ofChecks);
   for (const name of ['src/ssh/listener.ts', 'node_modules/ssh2/lib/server.js', 'node_modules/@noble/post-quantum/ml-kem.js'])
     assert.ok(beside.includes(name), name);

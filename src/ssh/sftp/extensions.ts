@@ -5,7 +5,7 @@ import { packetTypes } from './packets/packets.ts';
 import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
-/** The extensions that are announced: name and version. Hard links and users-groups are not there. */
+/** The announced extensions, by name and version; without hard links and users-groups. */
 export const announcedExtensions = [
   ['posix-rename@openssh.com', '1'],
   ['statvfs@openssh.com', '2'],
@@ -27,17 +27,17 @@ const aboutPaths = new Set([
 ]);
 const known = new Set<string>([...announcedExtensions.map(([name]) => name), 'check-file-name', 'check-file-handle']);
 
-/** Whether an extension begins with a path; others with a handle, or nothing. */
+/** Whether the fields of an extension begin with a path; others begin with a handle, or have none. */
 export function isAboutPath(extension: string): boolean {
   return aboutPaths.has(extension);
 }
 
-/** Whether an extension is there: a client may ask for any. */
+/** Whether an extension is offered: a client may ask for any. */
 export function isKnown(extension: string): boolean {
   return known.has(extension);
 }
 
-/** Most bytes of one READ and of one WRITE; the packet may have some more. */
+/** Maximum of bytes of one READ and of one WRITE; the packet may have some more. */
 export const maxTransferBytes = 255 * 1024;
 
 /** The reply to `limits@openssh.com` (OpenSSH PROTOCOL §4.8). */
@@ -54,7 +54,7 @@ export function limitsReply(id: number, maxHandles: number): Buffer {
 const blockBytes = 4096;
 const longestName = 255;
 
-/** The reply to `statvfs@openssh.com` (OpenSSH PROTOCOL §4.4). Numbers of files are not told. */
+/** The reply to `statvfs@openssh.com` (OpenSSH PROTOCOL §4.4), without numbers of files. */
 export function spaceReply(id: number, { availableBytes, usedBytes }: { availableBytes: number; usedBytes: number }): Buffer {
   const available = Math.floor(availableBytes / blockBytes);
   const values = [blockBytes, blockBytes, available + Math.ceil(usedBytes / blockBytes), available, available, 0, 0, 0, 0, 0, longestName];
@@ -65,7 +65,7 @@ export function spaceReply(id: number, { availableBytes, usedBytes }: { availabl
 
 const pieceBytes = 1024 * 1024;
 
-/** What `copy-data` asks for (draft-ietf-secsh-filexfer-extensions-00 §7). */
+/** The fields of `copy-data` (draft-ietf-secsh-filexfer-extensions-00 §7). */
 export interface CopyRequest {
   from: number;
   offset: number;
@@ -75,15 +75,14 @@ export interface CopyRequest {
   toOffset: number;
 }
 
-/** Reads the fields of `copy-data`. */
 export function readCopyRequest(fields: FieldReader): CopyRequest {
   return { from: fields.handle(), offset: fields.uint64(), lengthBytes: fields.uint64(), to: fields.handle(), toOffset: fields.uint64() };
 }
 
 /**
- * Copies from one open file to another what the first one has now: the second may be the same by another handle, and grow by it.
+ * Copies the present content of one open file to another: both may be one file, which grows by it.
  *
- * @returns whether it had as much as was asked for
+ * @returns whether the first had as much as was asked for
  * @throws ServiceError `destination-overlaps` for one handle twice, `is-folder`
  */
 export async function copyData(
@@ -104,7 +103,7 @@ export async function copyData(
   return at - toOffset >= lengthBytes;
 }
 
-/** What `check-file` asks for (draft-ietf-secsh-filexfer-extensions-00 §3), after the handle or the name. */
+/** The fields of `check-file` (draft-ietf-secsh-filexfer-extensions-00 §3), after the handle or the name. */
 export interface CheckRequest {
   algorithms: string[];
   offset: number;
@@ -114,7 +113,6 @@ export interface CheckRequest {
   blockBytes: number;
 }
 
-/** Reads the fields of `check-file` behind the handle or the name. */
 export function readCheckRequest(fields: FieldReader): CheckRequest {
   return { algorithms: fields.text().split(','), offset: fields.uint64(), lengthBytes: fields.uint64(), blockBytes: fields.uint32() };
 }
@@ -124,7 +122,7 @@ const smallestBlockBytes = 256;
 const maxHashBytes = 128 * 1024;
 
 /**
- * The reply to `check-file`: its name, as paramiko expects it, the algorithm, and the hashes one after the other.
+ * The reply to `check-file`: its name, as paramiko expects it, the algorithm, and the hashes.
  *
  * @throws ServiceError `bad-request` for algorithms that are not there, and blocks that are too small or too many
  */
@@ -168,8 +166,7 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
  * The content of an open file in pieces, each in a buffer of its own.
  *
  * @param lengthBytes 0 = up to the end
- * @param ended aborted when nobody waits for it any more
- * @throws ServiceError `client-gone` then
+ * @throws ServiceError `client-gone` once `ended` is aborted
  */
 export async function* readContent(handle: OpenHandle, offset: number, lengthBytes: number, ended: AbortSignal): AsyncGenerator<Buffer> {
   let left = lengthBytes || Number.POSITIVE_INFINITY;

@@ -1,19 +1,20 @@
 import { fstatSync, readSync } from 'node:fs';
+import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import { asServiceError } from '../../files/disk/system-errors.ts';
 import { type Entry, toEntry } from '../../files/entry.ts';
 import type { OpenDownload } from '../../files/operations/file-download.ts';
-import type { AttributeChange } from '../../files/operations/set-attributes.ts';
-import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { readvAsync } from '../../lib/disk/descriptors.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import type { OpenHandle } from './open-handles.ts';
+import { listingLine, toAttributes } from './attributes.ts';
+import { type OpenHandle, ReadHandle } from './open-handles.ts';
+import type { NameItem } from './packets/replies.ts';
 
-/** So much is read at once: more would only let the first of a group wait. */
+/** Bytes of one group: more would only let its first read wait. */
 const maxBytesAtOnce = 256 * 1024;
 
-/** Fills the targets, one after the other, from a place of a file. @returns bytes read; fewer than they have room for, at its end at the latest */
+/** Fills the targets in order. @returns bytes read; fewer than they have room for at the end of the file, or earlier */
 type ReadInto = (targets: readonly Buffer[], position: number) => Promise<number>;
 
 interface Read {
@@ -24,8 +25,8 @@ interface Read {
 }
 
 /**
- * Reads of a file that come in one turn of the event loop and go on where the one before ends are done as one: some clients ask for a large
- * file in pieces of 32 KiB, and the way through the thread pool takes longer than reading such a piece.
+ * Joins adjoining reads of a file that come in one turn of the event loop: some clients ask for a large file in pieces of 32 KiB, and the
+ * thread pool takes longer than reading such a piece.
  */
 export class ReadGroup {
   readonly #readInto: ReadInto;
@@ -59,7 +60,7 @@ export class ReadGroup {
       for (const read of reads) {
         const bytes = Math.min(left, read.target.length);
         left -= bytes;
-        // A file system may give less than there is: whether this is the end, its own read tells.
+        // A file system may give less than there is: only a read of its own shows the end.
         if (bytes === 0 && read !== reads[0]) void this.#readTogether([read]);
         else read.resolve(bytes);
       }
@@ -69,7 +70,7 @@ export class ReadGroup {
   }
 }
 
-/** How many of the first reads go on where the one before ends, and are not too much at once. */
+/** The number of first reads that adjoin, within the limit. */
 function groupLength(reads: readonly Read[]): number {
   let end = (reads[0] as Read).offset;
   let length = 0;
@@ -85,11 +86,8 @@ function groupLength(reads: readonly Read[]): number {
 const smallFileBytes = 128 * 1024;
 
 /** A file that is open for reading. */
-export class OpenFile implements OpenHandle {
+export class OpenFile extends ReadHandle implements OpenHandle {
   readonly kind = 'file';
-  readonly path: VirtualPath;
-  readonly turns = new ReadWriteLock();
-  readonly #files: AccountFiles;
   readonly #download: OpenDownload;
   readonly #isSmall: boolean;
   readonly #reads = new ReadGroup(async (targets, position) => (await readvAsync(this.#download.fd, targets, position)).bytesRead);
@@ -97,8 +95,7 @@ export class OpenFile implements OpenHandle {
 
   /** Opens a file; event `sftpFileOpened`, or `sftpOpenFailed`. */
   constructor(files: AccountFiles, path: VirtualPath) {
-    this.#files = files;
-    this.path = path;
+    super(files, path);
     this.#download = files.openDownload(path);
     this.#isSmall = this.#download.entry.sizeBytes <= smallFileBytes;
   }
@@ -133,16 +130,8 @@ export class OpenFile implements OpenHandle {
     return toEntry(this.#download.entry.name, fstatSync(this.#download.fd));
   }
 
-  async write(): Promise<void> {
-    throw notWritable();
-  }
-
-  async truncate(): Promise<void> {
-    throw notWritable();
-  }
-
-  async setAttributes(change: AttributeChange): Promise<void> {
-    await this.#files.setAttributes(this.path, change);
+  protected refusal(): ServiceError {
+    return new ServiceError('forbidden', 'The file is not open for writing.');
   }
 
   async sync(): Promise<void> {}
@@ -156,6 +145,90 @@ export class OpenFile implements OpenHandle {
   }
 }
 
-function notWritable(): ServiceError {
-  return new ServiceError('forbidden', 'The file is not open for writing.');
+/** Clients must accept packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3); some accept no larger ones. */
+const maxReplyBytes = 32_000;
+
+/** A folder that a client reads. */
+export class Listing extends ReadHandle implements OpenHandle {
+  readonly kind = 'folder';
+  readonly #batches: AsyncIterator<Entry[]>;
+  #entries: Entry[] = [];
+  #next = 0;
+  #members = 0;
+  #isDone = false;
+
+  /** Opens a folder; event `sftpFolderOpened`, or `sftpListingFailed`. */
+  constructor(files: AccountFiles, path: VirtualPath) {
+    super(files, path);
+    this.#batches = files.openListing(path)[Symbol.asyncIterator]();
+  }
+
+  /**
+   * The next names, empty at the end of the folder; event `sftpFolderListed` with them, or `sftpListingFailed`.
+   *
+   * @param nowMs Unix time in milliseconds
+   */
+  async names(nowMs: number): Promise<NameItem[]> {
+    const items: NameItem[] = [];
+    const owner = this.files.account.name;
+    try {
+      for (let bytes = 0; ; this.#next++) {
+        if (this.#next >= this.#entries.length && !(await this.#nextBatch(items.length > 0))) break;
+        const entry = this.#entries[this.#next] as Entry;
+        const longName = listingLine(entry, owner, nowMs);
+        bytes += 48 + 3 * (entry.name.length + longName.length);
+        if (bytes > maxReplyBytes && items.length > 0) break;
+        items.push({ name: entry.name, longName, attributes: toAttributes(entry) });
+      }
+    } catch (error) {
+      this.#isDone = true;
+      throw this.files.reported(eventIds.listingFailed, this.path, error);
+    }
+    this.#members += items.length;
+    if (items.length === 0 && !this.#isDone) {
+      this.#isDone = true;
+      this.files.emit(eventIds.sftpFolderListed, this.path, { members: this.#members });
+    }
+    return items;
+  }
+
+  // Names that are there are sent before the disk is read again.
+  async #nextBatch(isEnough: boolean): Promise<boolean> {
+    if (isEnough || this.#isDone) return false;
+    do {
+      const { value, done } = await this.#batches.next();
+      if (done) return false;
+      this.#entries = value;
+      this.#next = 0;
+    } while (this.#entries.length === 0);
+    return true;
+  }
+
+  protected refusal(): ServiceError {
+    return new ServiceError('is-folder', 'The handle is that of a folder.');
+  }
+
+  async entry(): Promise<Entry> {
+    const entry = this.files.inspect(this.path);
+    if (!entry) throw new ServiceError('not-found', 'Path not found.');
+    return entry;
+  }
+
+  async read(): Promise<number> {
+    throw this.refusal();
+  }
+
+  async sync(): Promise<void> {
+    throw this.refusal();
+  }
+
+  async close(): Promise<void> {
+    await this.#batches.return?.();
+  }
+
+  async lose(): Promise<void> {
+    await this.close().catch((error) => {
+      if (!isServiceError(error)) throw error;
+    });
+  }
 }

@@ -1,29 +1,30 @@
+import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import type { AttributeChange } from '../../files/operations/set-attributes.ts';
-import { type ReadWriteLock, withExclusiveLocks } from '../../lib/concurrency/read-write-lock.ts';
+import { ReadWriteLock, withExclusiveLocks } from '../../lib/concurrency/read-write-lock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshClient } from '../ssh-client.ts';
 import type { Handle } from './packets/packets.ts';
 
-/** The paths of a request; with `isDeep` it is about what lies below them, too. */
+/** The paths of a request; with `isDeep` everything below them, too. */
 export interface RequestPaths {
   paths: readonly VirtualPath[];
   isDeep: boolean;
 }
 
 interface PathRequest extends RequestPaths {
-  turns: ReadonlySet<ReadWriteLock>;
+  locks: ReadonlySet<ReadWriteLock>;
 }
 
-/** Whether a request about paths is about this one. */
+/** Whether a request about paths concerns this one. */
 function concerns({ paths, isDeep }: RequestPaths, path: VirtualPath): boolean {
   return paths.some((one) => one === path || (isDeep && isWithin(path, one)));
 }
 
 /**
- * Has the requests of one session take effect as if each came after the reply to the one before (draft-ietf-secsh-filexfer-02 §6.1): those
- * about one open file by its turns, those about paths one after the other, and both where they meet.
+ * Makes the requests of one session take effect as if each came after the reply to the one before (draft-ietf-secsh-filexfer-02 §6.1): those
+ * about one open file by its lock, those about paths one after the other, and both where they meet.
  */
 export class RequestOrder {
   readonly #onPaths = new Set<PathRequest>();
@@ -33,17 +34,17 @@ export class RequestOrder {
   /**
    * Runs what a request about paths does, after those before it, and in the order of the requests about files that are open there.
    *
-   * @param own turns of what the request opens, if it does: later requests for its path wait there
-   * @param open turns at the open files that the request is about
+   * @param own lock of what the request may open: later requests for its path wait there
+   * @param open locks of the open files that the request is about
    */
   onPath<T>(request: RequestPaths, own: ReadWriteLock, open: readonly ReadWriteLock[], action: () => Promise<T>): Promise<T> {
-    const turns = new Set([own, ...open]);
-    // One that waits may open a file at this path, or move it there.
-    for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const each of before.turns) turns.add(each);
-    const current = { ...request, turns };
+    const locks = new Set([own, ...open]);
+    // A waiting request may open a file at this path, or move it there.
+    for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const lock of before.locks) locks.add(lock);
+    const current = { ...request, locks };
     this.#onPaths.add(current);
     const before = this.#lastOnPath;
-    const result = withExclusiveLocks(turns, async () => {
+    const result = withExclusiveLocks(locks, async () => {
       await before;
       return action();
     }).finally(() => this.#onPaths.delete(current));
@@ -51,7 +52,7 @@ export class RequestOrder {
     return result;
   }
 
-  /** Runs what reads a whole file, one after the other: all at once would keep everybody else waiting. */
+  /** Runs actions that read a whole file one after the other: all at once would keep everybody else waiting. */
   long<T>(action: () => Promise<T>): Promise<T> {
     const result = this.#lastLong.then(action);
     this.#lastLong = result.catch(() => {});
@@ -63,32 +64,55 @@ function isAboutSame(one: RequestPaths, other: RequestPaths): boolean {
   return one.paths.some((path) => concerns(other, path)) || other.paths.some((path) => concerns(one, path));
 }
 
-/** What a client has open. Methods reject with `ServiceError`. */
+/** A file or folder that a client has open. Methods reject with `ServiceError`. */
 export interface OpenHandle {
   readonly kind: 'file' | 'folder';
   /** Where it was opened; of an upload, where it will be. */
   readonly path: VirtualPath;
-  /** Those of the requests about it; the handles of one upload share them. */
-  readonly turns: ReadWriteLock;
-  /**
-   * Reads at a place.
-   *
-   * @returns bytes read into the target from its beginning; 0 at the end of the file
-   */
+  /** Orders the requests about it; the handles of one upload share it. */
+  readonly lock: ReadWriteLock;
+  /** @returns bytes read into the target from its beginning; 0 at the end of the file */
   read(offset: number, target: Buffer): Promise<number> | number;
-  /** Writes at a place; the chunks are not changed until the promise resolves. */
+  /** Writes the chunks, which are not changed until the promise resolves. */
   write(offset: number, chunks: readonly Buffer[]): Promise<void>;
   entry(): Promise<Entry>;
   truncate(sizeBytes: number): Promise<void>;
   setAttributes(change: AttributeChange): Promise<void>;
   sync(): Promise<void>;
-  /** The client closed it. Resolves when all that it did is on disk and told. */
+  /** The client closed it. Resolves when its changes are on disk and reported. */
   close(): Promise<void>;
   /** The connection is gone. Never rejects. */
   lose(): Promise<void>;
 }
 
-/** What one session has open, by the numbers that its client knows it by. */
+/** The common part of handles that write nothing. */
+export abstract class ReadHandle {
+  readonly path: VirtualPath;
+  readonly lock = new ReadWriteLock();
+  protected readonly files: AccountFiles;
+
+  constructor(files: AccountFiles, path: VirtualPath) {
+    this.files = files;
+    this.path = path;
+  }
+
+  /** Why nothing can be written. */
+  protected abstract refusal(): ServiceError;
+
+  async write(): Promise<void> {
+    throw this.refusal();
+  }
+
+  async truncate(): Promise<void> {
+    throw this.refusal();
+  }
+
+  async setAttributes(change: AttributeChange): Promise<void> {
+    await this.files.setAttributes(this.path, change);
+  }
+}
+
+/** The files and folders that one session has open, by the numbers that its client knows them by. */
 export class OpenHandles {
   readonly #client: SshClient;
   readonly #kept = new Map<Handle, { opened: OpenHandle; free: () => void }>();
@@ -102,7 +126,7 @@ export class OpenHandles {
     return this.#kept.size;
   }
 
-  /** Opens something, as long as there is a place for it. @throws ServiceError `too-many-requests` */
+  /** Opens a file or folder, within the limits. @throws ServiceError `too-many-requests` */
   async open(open: () => OpenHandle | Promise<OpenHandle>): Promise<Handle> {
     const { options, handles, account } = this.#client;
     if (this.#kept.size >= options.maximum_handles) throw new ServiceError('too-many-requests', 'Too many files and folders are open.');
@@ -121,29 +145,29 @@ export class OpenHandles {
   }
 
   /**
-   * Runs what a request does with a handle, beside others that share it, in the order in which they were asked for.
+   * Runs an action with a handle beside others that share it, in the order of their requests.
    *
-   * @throws ServiceError `precondition-failed` when it is not open, or was closed by a request before
+   * @throws ServiceError `precondition-failed` when it is not open, or an earlier request closed it
    */
   async shared<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
-    return this.#find(handle).opened.turns.shared(() => action(this.#find(handle).opened));
+    return this.#find(handle).opened.lock.shared(() => action(this.#find(handle).opened));
   }
 
-  /** The same for a request that takes several steps: those behind it wait until it is done. */
+  /** The same for an action of several steps: those behind it wait until it is done. */
   async alone<Handles extends readonly Handle[], T>(
     handles: readonly [...Handles],
     action: (...opened: { [Index in keyof Handles]: OpenHandle }) => T | Promise<T>,
   ): Promise<T> {
     const found = () => handles.map((handle) => this.#find(handle).opened) as { [Index in keyof Handles]: OpenHandle };
-    return withExclusiveLocks(new Set(found().map(({ turns }) => turns)), async () => action(...found()));
+    return withExclusiveLocks(new Set(found().map(({ lock }) => lock)), async () => action(...found()));
   }
 
-  /** The turns at all that a request about paths concerns. */
-  turnsOf(request: RequestPaths): ReadWriteLock[] {
-    return [...this.#kept.values()].filter(({ opened }) => concerns(request, opened.path)).map(({ opened }) => opened.turns);
+  /** The locks of all that a request about paths concerns. */
+  locksFor(request: RequestPaths): ReadWriteLock[] {
+    return [...this.#kept.values()].filter(({ opened }) => concerns(request, opened.path)).map(({ opened }) => opened.lock);
   }
 
-  /** The client closes it. @throws ServiceError `precondition-failed` when it is not open, and whatever its end brings */
+  /** @throws ServiceError `precondition-failed` when it is not open, and the faults of its end */
   close(handle: Handle): Promise<void> {
     return this.alone([handle], () => {
       const { opened, free } = this.#find(handle);

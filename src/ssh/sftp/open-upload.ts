@@ -9,9 +9,9 @@ import type { OpenHandle } from './open-handles.ts';
 
 interface SharedUpload {
   upload: RandomUpload;
-  /** Those of the requests about it, by whichever handle or path. */
-  turns: ReadWriteLock;
-  /** Handles that it has. */
+  /** Orders the requests about it, by any handle or path. */
+  lock: ReadWriteLock;
+  /** Its open handles. */
   handles: number;
 }
 
@@ -19,13 +19,13 @@ interface OpenOptions extends RandomUploadOptions {
   isAppending: boolean;
 }
 
-/** What becomes of uploads whose connection is lost. */
+/** Which uploads are kept when their connection is lost. */
 export interface LostUploads {
   keepPartial: boolean;
   isTemporaryName: (name: string) => boolean;
 }
 
-/** The uploads of one session: whoever opens a file twice opens one upload. */
+/** The uploads of one session: a file that is opened twice is one upload. */
 export class Uploads {
   readonly #lost: LostUploads;
   readonly #shared = new Set<SharedUpload>();
@@ -42,25 +42,25 @@ export class Uploads {
   /**
    * Opens a file to write it, or one more handle of an upload under way. Events `sftpFileOpened`, `sftpOpenFailed`.
    *
-   * @param turns of the upload, when it is a new one
+   * @param lock of the upload, when it is a new one
    */
-  async open(files: AccountFiles, path: VirtualPath, options: OpenOptions, turns: ReadWriteLock): Promise<UploadHandle> {
+  async open(files: AccountFiles, path: VirtualPath, options: OpenOptions, lock: ReadWriteLock): Promise<UploadHandle> {
     let shared = this.#sharedAt(path);
     if (!shared) {
-      shared = { upload: await files.openRandomUpload(path, options), turns, handles: 0 };
+      shared = { upload: await files.openRandomUpload(path, options), lock, handles: 0 };
       this.#shared.add(shared);
     } else if (options.exclusive) {
       throw new ServiceError('exists', 'The file already exists.');
     } else if (options.truncate) {
       await shared.upload.truncate(0);
     }
-    return this.#handle(shared, files, options.isAppending);
+    return new UploadHandle(this, shared, files, options.isAppending);
   }
 
   /** One more handle of an upload under way, to read what it has. */
   join(files: AccountFiles, path: VirtualPath): UploadHandle | undefined {
     const shared = this.#sharedAt(path);
-    return shared && this.#handle(shared, files, false);
+    return shared && new UploadHandle(this, shared, files, false);
   }
 
   #sharedAt(path: VirtualPath): SharedUpload | undefined {
@@ -68,20 +68,14 @@ export class Uploads {
     return undefined;
   }
 
-  #handle(shared: SharedUpload, files: AccountFiles, isAppending: boolean): UploadHandle {
-    shared.handles++;
-    const mayRead = files.may(shared.upload.path, 'readFile');
-    const leave = (end: () => Promise<void>) => this.#leave(shared, end);
-    return new UploadHandle(shared.upload, shared.turns, { isAppending, mayRead, leave, lose: () => this.#drop(files, shared.upload) });
-  }
-
-  // The last one who leaves ends it; whoever left before has nothing to wait for.
-  async #leave(shared: SharedUpload, end: () => Promise<void>): Promise<void> {
+  /** Gives a handle back; `end` ends the upload when it was the last. */
+  async leave(shared: SharedUpload, end: () => Promise<void>): Promise<void> {
     if (--shared.handles > 0) return;
     await end().finally(() => this.#shared.delete(shared));
   }
 
-  async #drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
+  /** Ends an upload whose connection is gone. */
+  async drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
     const keepAs = this.#keptPath(upload.path);
     const keep = keepAs && files.may(keepAs, 'writeFile') ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;
     await upload.abort(new ServiceError('client-gone', 'The client went away.'), keep);
@@ -93,26 +87,26 @@ export class Uploads {
   }
 }
 
-interface HandleOptions {
-  isAppending: boolean;
-  mayRead: boolean;
-  /** Gives the handle back; `end` ends the upload when it was the last. */
-  leave: (end: () => Promise<void>) => Promise<void>;
-  /** Ends an upload whose connection is gone. */
-  lose: () => Promise<void>;
-}
-
 /** One handle of an upload. */
 export class UploadHandle implements OpenHandle {
   readonly kind = 'file';
   readonly upload: RandomUpload;
-  readonly turns: ReadWriteLock;
-  readonly #options: HandleOptions;
+  readonly lock: ReadWriteLock;
+  readonly #uploads: Uploads;
+  readonly #shared: SharedUpload;
+  readonly #files: AccountFiles;
+  readonly #isAppending: boolean;
+  readonly #mayRead: boolean;
 
-  constructor(upload: RandomUpload, turns: ReadWriteLock, options: HandleOptions) {
-    this.upload = upload;
-    this.turns = turns;
-    this.#options = options;
+  constructor(uploads: Uploads, shared: SharedUpload, files: AccountFiles, isAppending: boolean) {
+    shared.handles++;
+    this.upload = shared.upload;
+    this.lock = shared.lock;
+    this.#uploads = uploads;
+    this.#shared = shared;
+    this.#files = files;
+    this.#isAppending = isAppending;
+    this.#mayRead = files.may(shared.upload.path, 'readFile');
   }
 
   get path(): VirtualPath {
@@ -120,12 +114,12 @@ export class UploadHandle implements OpenHandle {
   }
 
   async read(offset: number, target: Buffer): Promise<number> {
-    if (!this.#options.mayRead) throw new ServiceError('forbidden', 'Permission denied.');
+    if (!this.#mayRead) throw new ServiceError('forbidden', 'Permission denied.');
     return this.upload.read(offset, target);
   }
 
   write(offset: number, chunks: readonly Buffer[]): Promise<void> {
-    return this.upload.write(this.#options.isAppending ? 'end' : offset, chunks);
+    return this.upload.write(this.#isAppending ? 'end' : offset, chunks);
   }
 
   entry(): Promise<Entry> {
@@ -145,10 +139,10 @@ export class UploadHandle implements OpenHandle {
   }
 
   close(): Promise<void> {
-    return this.#options.leave(() => this.upload.commit());
+    return this.#uploads.leave(this.#shared, () => this.upload.commit());
   }
 
   async lose(): Promise<void> {
-    await this.#options.leave(this.#options.lose).catch(() => {});
+    await this.#uploads.leave(this.#shared, () => this.#uploads.drop(this.#files, this.upload)).catch(() => {});
   }
 }

@@ -2,7 +2,7 @@ import { neededRights, type RequestOperations } from '../../files/needed-rights.
 import { pathFromSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 
 /**
- * The path that a client means: relative ones begin at the root, which is where a client is; `..` stops there.
+ * Resolves the path of a request: relative ones begin at the root, the client's folder; `..` stops there.
  *
  * @throws ServiceError `name-invalid` for a name that is too long
  */
@@ -17,7 +17,7 @@ export function requestedPath(text: string): VirtualPath {
 
 const rename = { source: 'rename', destination: 'rename' } as const;
 
-/** What can be explained of requests of SFTP about a file, by name; OPEN by what it is for. In the order in which they are listed. */
+/** SFTP requests about a file that `svc explain` knows, in the order of its list; OPEN has one for each purpose. */
 export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'OPEN-READ': { source: 'readFile' },
   'OPEN-WRITE': { source: 'writeFile' },
@@ -31,7 +31,7 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'POSIX-RENAME': { ...rename, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };
 
-/** What `svc explain` is asked about a login, in place of the name of a request. */
+/** In place of the name of a request: `svc explain` is asked about a login. */
 export const loginMethod = 'LOGIN';
 
 const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'look' } };

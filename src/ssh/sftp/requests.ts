@@ -1,48 +1,48 @@
+import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
+import type { Entry } from '../../files/entry.ts';
 import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshClient } from '../ssh-client.ts';
-import { AttributeRequests } from './attributes.ts';
+import { hasChange, toAttributes, toChange } from './attributes.ts';
 import { checkFileReply, copyData, isAboutPath, limitsReply, readCheckRequest, readCopyRequest, spaceReply } from './extensions.ts';
-import { Listing } from './listing.ts';
-import { OpenFile } from './open-file.ts';
+import { Listing, OpenFile } from './open-file.ts';
 import type { OpenHandle } from './open-handles.ts';
 import { OpenHandles, RequestOrder, type RequestPaths } from './open-handles.ts';
 import { Uploads } from './open-upload.ts';
+import type { Attributes } from './packets/packets.ts';
 import { type Handle, openFlags, statusCodes } from './packets/packets.ts';
 import type { SftpRequest } from './packets/read-request.ts';
-import { handleReply, namesReply, statusReply } from './packets/replies.ts';
+import { attributesReply, handleReply, namesReply, statusReply } from './packets/replies.ts';
 import { requestedPath } from './request-operations.ts';
 
 type RequestOf<Kind extends SftpRequest['kind']> = Extract<SftpRequest, { kind: Kind }>;
 
-/** Requests that are about open files and folders, and those that are about paths; data is read and written by the session itself. */
+/** Requests about open files and folders, and about paths; the session itself reads and writes data. */
 export type HandleRequest = RequestOf<'close' | 'fstat' | 'readdir' | 'fsetstat'>;
 export type PathRequest = RequestOf<
   'open' | 'stat' | 'lstat' | 'opendir' | 'remove' | 'rmdir' | 'realpath' | 'readlink' | 'setstat' | 'mkdir' | 'rename' | 'symlink'
 >;
 type ExtendedRequest = RequestOf<'extended'>;
 
-/** What the requests of one session do. All methods resolve to the reply, or reject with a fault. */
+/** Executes the requests of one session. All methods resolve to the reply, or reject with a fault. */
 export class SftpRequests {
   readonly #client: SshClient;
   readonly #uploads: Uploads;
-  readonly #attributes: AttributeRequests;
   readonly #isTemporaryName: (name: string) => boolean;
   readonly #order = new RequestOrder();
   readonly #handles: OpenHandles;
 
-  /** @param isTemporaryName which names files have only until they are whole */
+  /** @param isTemporaryName tells the names that files have only until they are whole */
   constructor(client: SshClient, isTemporaryName: (name: string) => boolean) {
     this.#client = client;
     this.#handles = new OpenHandles(client);
     this.#isTemporaryName = isTemporaryName;
     this.#uploads = new Uploads({ keepPartial: client.options.partial_uploads === 'keep', isTemporaryName });
-    this.#attributes = new AttributeRequests(client, this.#uploads, isTemporaryName);
   }
 
-  /** As the account is now: each request has the rights of the configuration in force. */
+  /** With the rights of the configuration in force. */
   get #files(): AccountFiles {
     return this.#client.files;
   }
@@ -69,11 +69,11 @@ export class SftpRequests {
         await this.#handles.close(handle);
         return ok(id);
       case 'fstat':
-        return this.#handles.shared(handle, (opened) => this.#attributes.reply(id, this.#files, opened.path, opened.entry()));
+        return this.#handles.shared(handle, (opened) => this.#attributesReply(id, this.#files, opened.path, opened.entry()));
       case 'readdir':
         return this.#handles.alone([handle], (opened) => this.#readdir(id, opened));
       case 'fsetstat':
-        await this.#handles.alone([handle], (opened) => this.#attributes.setOpened(opened, request.attributes));
+        await this.#handles.alone([handle], (opened) => this.#setOpened(opened, request.attributes));
         return ok(id);
       default:
         return request satisfies never;
@@ -90,7 +90,7 @@ export class SftpRequests {
 
   #inOrder<T>(request: RequestPaths, action: (own: ReadWriteLock) => Promise<T>): Promise<T> {
     const own = new ReadWriteLock();
-    return this.#order.onPath(request, own, this.#handles.turnsOf(request), () => action(own));
+    return this.#order.onPath(request, own, this.#handles.locksFor(request), () => action(own));
   }
 
   async #onPath(request: Exclude<PathRequest, { kind: 'readlink' | 'symlink' }>, path: VirtualPath, own: ReadWriteLock): Promise<Buffer> {
@@ -101,7 +101,7 @@ export class SftpRequests {
         return handleReply(id, await this.#open(path, request, own));
       case 'stat':
       case 'lstat':
-        return this.#attributes.reply(id, files, path, this.#attributes.entry(path));
+        return this.#attributesReply(id, files, path, this.#entry(path));
       case 'opendir':
         return handleReply(id, await this.#handles.open(() => new Listing(files, path)));
       case 'remove': {
@@ -115,10 +115,10 @@ export class SftpRequests {
       case 'realpath':
         return namesReply(id, [{ name: path, longName: path, attributes: {} }]);
       case 'setstat':
-        await this.#attributes.setPath(files, path, request.attributes);
+        await this.#setPath(files, path, request.attributes);
         return ok(id);
       case 'mkdir':
-        await files.createFolder(path, this.#attributes.newMode(request.attributes));
+        await files.createFolder(path, this.#newMode(request.attributes));
         return ok(id);
       case 'rename':
         await this.#rename(files, path, requestedPath(request.otherPath), 'nothing');
@@ -144,7 +144,7 @@ export class SftpRequests {
       }
       case 'lsetstat@openssh.com': {
         const attributes = fields.attributes();
-        await this.#inOrder({ paths: [path], isDeep: true }, () => this.#attributes.setPath(files, path, attributes));
+        await this.#inOrder({ paths: [path], isDeep: true }, () => this.#setPath(files, path, attributes));
         return ok(id);
       }
       case 'statvfs@openssh.com':
@@ -162,7 +162,7 @@ export class SftpRequests {
     }
   }
 
-  /** Extensions that are about handles, or about nothing. */
+  /** Executes extensions about handles, or about nothing. */
   async #onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
     const { ended } = this.#client;
     switch (name) {
@@ -204,7 +204,7 @@ export class SftpRequests {
       create: (flags & create) !== 0,
       exclusive: (flags & create) !== 0 && (flags & exclusive) !== 0,
       truncate: (flags & truncate) !== 0,
-      mode: this.#attributes.newMode(attributes),
+      mode: this.#newMode(attributes),
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
       isTemporaryName: this.#isTemporaryName,
       isAppending: (flags & append) !== 0,
@@ -218,7 +218,7 @@ export class SftpRequests {
     return names.length > 0 ? namesReply(id, names) : statusReply(id, statusCodes.eof, 'End of folder.');
   }
 
-  // What is being uploaded is not there yet, but its folder is.
+  // An upload under way has no file yet, but a folder.
   async #space(id: number, path: VirtualPath): Promise<Buffer> {
     return spaceReply(id, await this.#files.space(this.#uploads.at(path) ? parentPath(path) : path));
   }
@@ -230,6 +230,60 @@ export class SftpRequests {
     const upload = this.#uploads.at(path);
     if (upload) await files.renameUpload(upload, to, options);
     else await files.move(path, to, options);
+  }
+
+  /** The entry at a path, which may be an upload under way. */
+  async #entry(path: VirtualPath): Promise<Entry> {
+    const upload = this.#uploads.at(path);
+    const entry = this.#client.files.inspect(path);
+    if (upload) return upload.entry();
+    if (!entry) throw new ServiceError('not-found', 'Path not found.');
+    return entry;
+  }
+
+  /** The reply to a request for attributes; events `sftpAttributesRead`, `sftpAttributesReadFailed` where they are wanted. */
+  async #attributesReply(id: number, files: AccountFiles, path: VirtualPath, entry: Promise<Entry>): Promise<Buffer> {
+    const isReported = this.#client.options.attribute_events;
+    try {
+      const reply = attributesReply(id, toAttributes(await entry));
+      if (isReported) files.emit(eventIds.sftpAttributesRead, path);
+      return reply;
+    } catch (error) {
+      throw isReported ? files.reported(eventIds.sftpAttributesReadFailed, path, error) : error;
+    }
+  }
+
+  async #setPath(files: AccountFiles, path: VirtualPath, attributes: Attributes): Promise<void> {
+    const upload = this.#uploads.at(path);
+    const change = toChange(attributes);
+    if (attributes.sizeBytes !== undefined)
+      await (upload ? upload.truncate(attributes.sizeBytes) : this.#resize(files, path, attributes.sizeBytes));
+    if (hasChange(change)) await (upload ? upload.setAttributes(change) : files.setAttributes(path, change));
+  }
+
+  async #setOpened(opened: OpenHandle, attributes: Attributes): Promise<void> {
+    const { mode, ...others } = toChange(attributes);
+    const change = this.#client.options.ignore_create_permissions ? others : { mode, ...others };
+    if (attributes.sizeBytes !== undefined) await opened.truncate(attributes.sizeBytes);
+    if (hasChange(change)) await opened.setAttributes(change);
+  }
+
+  /** The mode of a new file or folder; undefined where the client's is ignored. */
+  #newMode({ mode }: Attributes): number | undefined {
+    return mode === undefined || this.#client.options.ignore_create_permissions ? undefined : mode & 0o777;
+  }
+
+  async #resize(files: AccountFiles, path: VirtualPath, sizeBytes: number): Promise<void> {
+    const upload = await files.openRandomUpload(path, {
+      create: false,
+      exclusive: false,
+      truncate: sizeBytes === 0,
+      copyLimitBytes: this.#client.options.copy_on_resume_limit,
+      isTemporaryName: this.#isTemporaryName,
+    });
+    // A failure fails the commit as well.
+    await upload.truncate(sizeBytes).catch(() => {});
+    await upload.commit();
   }
 }
 

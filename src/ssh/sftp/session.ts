@@ -10,23 +10,23 @@ import { dataHeadBytes, giveBuffer, putDataHead, statusIn, statusReply, takeBuff
 import { SftpRequests } from './requests.ts';
 import { toStatus } from './status.ts';
 
-/** Requests that are worked on at once, and bytes of their writes. */
+/** Limits of the requests under way, and of the bytes of their writes. */
 const maxRequests = 64;
 const maxWriteBytes = 8 * 1024 * 1024;
 
-/** Bytes of replies that wait to be sent or are being made: above the first mark no request is begun until it is below the second. */
+/** Bytes of unsent replies: above the first mark no request begins until they are below the second. */
 const highMarkBytes = 4 * 1024 * 1024;
 const lowMarkBytes = 2 * 1024 * 1024;
 
-/** What one session works on, and whether it may begin more. */
+/** The requests under way in one session, and whether more may begin. */
 class Workload {
   requests = 0;
   writeBytes = 0;
-  /** Bytes that READs under way were promised. */
+  /** Bytes that READs under way may return. */
   readBytes = 0;
   #isHeld = false;
 
-  /** Whether one more request may be begun. @param unsentBytes replies that wait to be sent */
+  /** Whether one more request may begin. @param unsentBytes of replies */
   hasRoom(unsentBytes: number): boolean {
     if (this.requests >= maxRequests || this.writeBytes >= maxWriteBytes) return false;
     const waitingBytes = unsentBytes + this.readBytes;
@@ -36,13 +36,13 @@ class Workload {
   }
 }
 
-/** Tells that a request of a client cannot be read; event `sshRequestUnreadable`, not for each when there are many. */
+/** Reports a request that cannot be read: event `sshRequestUnreadable`, one for many. */
 function reportBadRequest({ events, context, badRequests }: SshClient, details: string): void {
   const requests = badRequests.record();
   if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
 }
 
-/** The reply to a request that cannot be read, which is told of. */
+/** The reply to a request that cannot be read, which is reported. */
 function malformedReply(client: SshClient, id: number, reason: string): Buffer {
   reportBadRequest(client, reason);
   return statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`);
@@ -55,16 +55,15 @@ function faultReply(client: SshClient, id: number, error: unknown): Buffer {
   return statusReply(id, code, message);
 }
 
-/** A request that takes some time, and gets one reply. */
+/** A request that takes time and gets one reply. */
 type AnsweredRequest = Exclude<SftpRequest, { kind: 'init' | 'malformed' | 'unknown' }>;
 
 /**
- * Serves the `sftp` subsystem on a channel. Resolves when the channel has ended and nothing of it is under way any more; the channel ends
- * early when `client.ended` is aborted. Never throws.
+ * Serves the `sftp` subsystem on a channel. Resolves when the channel and all its requests have ended; the channel ends early when
+ * `client.ended` is aborted. Never throws.
  */
-export async function serveSftp(channel: SshChannel, client: SshClient): Promise<void> {
-  const session = new SftpSession(channel, client);
-  await session.run();
+export function serveSftp(channel: SshChannel, client: SshClient): Promise<void> {
+  return new SftpSession(channel, client).run();
 }
 
 class SftpSession {
@@ -74,10 +73,10 @@ class SftpSession {
   readonly #splitter = new PacketSplitter();
   readonly #workload = new Workload();
   readonly #underWay = new Set<Promise<void>>();
-  /** Replies to READs are sent in order: scp of OpenSSH cuts a file where it gets a later part first, and tells nobody. */
+  /** Replies to READs are sent in order: scp of OpenSSH silently cuts a file when it gets a later part first. */
   #lastRead: Promise<void> | undefined;
   #hasFailed = false;
-  /** Goes on with what the client has sent; called when there may be room again. */
+  /** Continues with the bytes that the client has sent; called when there may be room again. */
   #goOn: () => void = () => {};
 
   constructor(channel: SshChannel, client: SshClient) {
@@ -96,7 +95,7 @@ class SftpSession {
     };
     const stopListening = this.#client.onDrain(goOn);
     channel.on('drain', goOn);
-    // What went wrong is told by the reading below; a failure to write ends that as well.
+    // The reading below rejects with the error; a failure to write ends it as well.
     channel.on('error', goOn);
     channel.on('close', goOn);
     const leave = () => this.#leaveIfIdle();
@@ -124,7 +123,7 @@ class SftpSession {
     return this.#hasFailed || this.#client.ended.aborted || this.#channel.destroyed;
   }
 
-  /** Takes in what the client sends, in the pieces that it comes in; a stream's iterator would copy them together. */
+  /** Reads the client's bytes in the pieces that they come in; a stream's iterator would join them by a copy. */
   #read(): Promise<void> {
     return new Promise((resolve, reject) => {
       const goOn = () => {
@@ -143,12 +142,12 @@ class SftpSession {
         this.#splitter.push(chunk);
         this.#goOn();
       });
-      // The end of what the client sends is not the end of what it is sent.
+      // A client that sends no more may still receive.
       finished(this.#channel, { writable: false }, (error) => (error ? reject(error) : resolve()));
     });
   }
 
-  /** Begins requests while there is room, in the middle of a chunk too: one chunk may hold a thousand READs. */
+  /** Begins requests while there is room, also within a chunk: one may hold a thousand READs. */
   #takeUp(): void {
     while (!this.#isGone) {
       if (!this.#workload.hasRoom(this.#channel.writableLength + this.#client.heldBytes())) {
@@ -164,7 +163,7 @@ class SftpSession {
     }
   }
 
-  // The service stops: a client that has nothing open has nothing to lose. Its channel ends here, not all answer CHANNEL_CLOSE.
+  // When the service stops, a client without open files loses nothing. Its channel ends here: not all clients answer CHANNEL_CLOSE.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }
@@ -175,7 +174,7 @@ class SftpSession {
         this.#send(versionReply(announcedExtensions));
         break;
       case 'malformed':
-        // Without an ID there is no reply that the client would understand.
+        // Without an ID the client would not understand a reply.
         if (request.id === undefined) throw new BrokenFraming(request.reason);
         this.#send(malformedReply(this.#client, request.id, request.reason));
         break;
@@ -203,7 +202,7 @@ class SftpSession {
     }
   }
 
-  // What a reply tells of is in the journal before.
+  // The journal has the events before the client gets the reply.
   async #recorded(replying: Promise<Buffer>): Promise<Buffer> {
     const reply = await replying;
     await this.#client.events.grouped();
@@ -240,7 +239,7 @@ class SftpSession {
     }
   }
 
-  /** Answers a request with what an action gives, or with the status of its fault. */
+  /** Answers a request with the result of an action, or with the status of its fault. */
   #work(request: AnsweredRequest, action: () => Promise<Buffer>, whenSent?: () => void): Promise<void> {
     this.#workload.requests++;
     const working = this.#replyTo(request.id, action)
@@ -268,7 +267,7 @@ class SftpSession {
     }
   }
 
-  // A reply that cannot be sent, or an event that cannot be written.
+  // A reply cannot be sent, or an event cannot be written.
   #fail(reason: unknown): void {
     const { log, connectionId } = this.#client;
     log.warn('an SFTP channel ended early', { connection: connectionId, reason });
@@ -284,6 +283,6 @@ class SftpSession {
 }
 
 function requestName(request: AnsweredRequest): string {
-  // A client may ask for any extension: those that are not there are one.
+  // A client may ask for any extension: the unknown ones count as one.
   return request.kind === 'extended' ? (isKnown(request.name) ? request.name : 'unknown extension') : request.kind;
 }

@@ -1,22 +1,21 @@
-/** Largest packet that is taken, without its length: as much as OpenSSH takes (256 KiB) and a little more for its head. */
+/** Largest accepted packet without its length: that of OpenSSH (256 KiB) and some more for the head. */
 export const maxPacketBytes = 257 * 1024;
 
-/** The frames of the stream do not make sense: nothing after this can be read. */
+/** The framing of the stream is broken: nothing after this can be read. */
 export class BrokenFraming extends Error {}
 
-/** A packet in more pieces than this is put together: a client may send single bytes. */
+/** A packet in more pieces than this is joined: a client may send single bytes. */
 const maxChunks = 64;
 
-/** A packet without its length: the type, then the fields. In the pieces that it came in. */
+/** A packet without its length (the type, then the fields), in the pieces that it came in. */
 export type Packet = readonly [Buffer, ...Buffer[]];
 
 /**
- * Cuts the stream of a channel into packets (§3). The bytes are not copied: what is pushed must not be changed as long as a packet made of
- * it is in use.
+ * Splits the stream of a channel into packets (§3) without a copy: pushed bytes must not change while a packet of them is in use.
  */
 export class PacketSplitter {
   #chunks: Buffer[] = [];
-  /** Of the first chunk, what was used up. */
+  /** Used bytes of the first chunk. */
   #start = 0;
   #heldBytes = 0;
 
@@ -27,7 +26,7 @@ export class PacketSplitter {
     if (this.#chunks.length > maxChunks && this.#heldBytes < maxPacketBytes) this.#join();
   }
 
-  /** Bytes that are in no packet yet. */
+  /** Bytes of no complete packet yet. */
   get heldBytes(): number {
     return this.#heldBytes;
   }

@@ -45,10 +45,10 @@ export type StatusCode = (typeof statusCodes)[keyof typeof statusCodes];
 /** `pflags` of SSH_FXP_OPEN (§6.3). */
 export const openFlags = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
 
-/** Which attributes a packet has (§5). */
+/** Flags of the attributes in a packet (§5). */
 export const attributeFlags = { size: 1, owner: 2, mode: 4, times: 8, extended: 0x8000_0000 } as const;
 
-/** File attributes (§5). Only what was sent, or is known. */
+/** File attributes (§5), those that were sent or are known. */
 export interface Attributes {
   sizeBytes?: number;
   owner?: { uid: number; gid: number };
@@ -58,5 +58,5 @@ export interface Attributes {
   times?: { accessedS: number; modifiedS: number };
 }
 
-/** A handle as this service numbers them; what it did not give out is -1. */
+/** A handle: a number of this service; -1 for others. */
 export type Handle = number;

@@ -141,44 +141,37 @@ function readWrite(id: number, fields: FieldReader, packet: Packet): SftpRequest
   return { kind: 'write', id, handle, offset, data, lengthBytes };
 }
 
+const kinds = new Map(Object.entries(packetTypes).map(([kind, type]) => [type as number, kind as keyof typeof packetTypes]));
+
 function readOther(type: number, id: number, fields: FieldReader): SftpRequest {
-  switch (type) {
-    case packetTypes.open:
-      return { kind: 'open', id, path: fields.text(), flags: fields.uint32(), attributes: fields.attributes() };
-    case packetTypes.close:
-      return { kind: 'close', id, handle: fields.handle() };
-    case packetTypes.read:
-      return { kind: 'read', id, handle: fields.handle(), offset: fields.uint64(), length: fields.uint32() };
-    case packetTypes.lstat:
-      return { kind: 'lstat', id, path: fields.text() };
-    case packetTypes.fstat:
-      return { kind: 'fstat', id, handle: fields.handle() };
-    case packetTypes.setstat:
-      return { kind: 'setstat', id, path: fields.text(), attributes: fields.attributes() };
-    case packetTypes.fsetstat:
-      return { kind: 'fsetstat', id, handle: fields.handle(), attributes: fields.attributes() };
-    case packetTypes.opendir:
-      return { kind: 'opendir', id, path: fields.text() };
-    case packetTypes.readdir:
-      return { kind: 'readdir', id, handle: fields.handle() };
-    case packetTypes.remove:
-      return { kind: 'remove', id, path: fields.text() };
-    case packetTypes.mkdir:
-      return { kind: 'mkdir', id, path: fields.text(), attributes: fields.attributes() };
-    case packetTypes.rmdir:
-      return { kind: 'rmdir', id, path: fields.text() };
-    case packetTypes.realpath:
-      return { kind: 'realpath', id, path: fields.text() };
-    case packetTypes.stat:
-      return { kind: 'stat', id, path: fields.text() };
-    case packetTypes.rename:
-      return { kind: 'rename', id, path: fields.text(), otherPath: fields.text() };
-    case packetTypes.readlink:
-      return { kind: 'readlink', id, path: fields.text() };
-    case packetTypes.symlink:
-      return { kind: 'symlink', id, path: fields.text(), otherPath: fields.text() };
-    case packetTypes.extended:
-      return { kind: 'extended', id, name: fields.text(), fields };
+  const kind = kinds.get(type);
+  switch (kind) {
+    case 'open':
+      return { kind, id, path: fields.text(), flags: fields.uint32(), attributes: fields.attributes() };
+    case 'close':
+    case 'fstat':
+    case 'readdir':
+      return { kind, id, handle: fields.handle() };
+    case 'read':
+      return { kind, id, handle: fields.handle(), offset: fields.uint64(), length: fields.uint32() };
+    case 'fsetstat':
+      return { kind, id, handle: fields.handle(), attributes: fields.attributes() };
+    case 'setstat':
+    case 'mkdir':
+      return { kind, id, path: fields.text(), attributes: fields.attributes() };
+    case 'stat':
+    case 'lstat':
+    case 'opendir':
+    case 'remove':
+    case 'rmdir':
+    case 'realpath':
+    case 'readlink':
+      return { kind, id, path: fields.text() };
+    case 'rename':
+    case 'symlink':
+      return { kind, id, path: fields.text(), otherPath: fields.text() };
+    case 'extended':
+      return { kind, id, name: fields.text(), fields };
     default:
       return { kind: 'unknown', id, type };
   }

@@ -1,16 +1,16 @@
 import { type Attributes, attributeFlags, type Handle, packetTypes, type StatusCode } from './packets.ts';
 
-/** Of each of these sizes some buffers are kept; what is larger than all or much smaller is made anew. */
+/** Sizes of the pooled buffers; larger and much smaller ones are allocated each time. */
 const sizesBytes = [64 * 1024, 257 * 1024];
 const leastBytes = 8 * 1024;
 
-/** What is kept for all sessions together. */
+/** Size of the pool of all sessions together. */
 const maxKeptBytes = 8 * 1024 * 1024;
 
 const kept = new Map<number, Buffer[]>(sizesBytes.map((bytes) => [bytes, []]));
 let keptBytes = 0;
 
-/** Takes a buffer of at least so many bytes, with any content. */
+/** Takes a buffer of at least `bytes`, with any content. */
 export function takeBuffer(bytes: number): Buffer {
   const size = bytes < leastBytes ? undefined : sizesBytes.find((one) => bytes <= one);
   if (size === undefined) return Buffer.allocUnsafe(bytes);
@@ -20,7 +20,7 @@ export function takeBuffer(bytes: number): Buffer {
   return buffer;
 }
 
-/** Gives back what `takeBuffer` gave, once: its content was sent, and nobody looks at it any more. */
+/** Gives a buffer of `takeBuffer` back, once, after its content was sent. */
 export function giveBuffer(buffer: Buffer): void {
   const others = kept.get(buffer.length);
   if (!others || keptBytes + buffer.length > maxKeptBytes) return;
@@ -121,7 +121,7 @@ export function statusReply(id: number, code: StatusCode, message: string): Buff
   return new FieldWriter(packetTypes.status, 32 + 3 * message.length).uint32(id).uint32(code).text(message).text('en').end();
 }
 
-/** The status that a reply tells: 0, OK, for those that bring what was asked for. */
+/** The status in a reply; 0 (OK) for replies of other types. */
 export function statusIn(reply: Buffer): number {
   return reply[4] === packetTypes.status ? reply.readUInt32BE(9) : 0;
 }
@@ -139,11 +139,7 @@ export function attributesReply(id: number, attributes: Attributes): Buffer {
 /** Bytes of a DATA reply before the data. */
 export const dataHeadBytes = 4 + 1 + 4 + 4;
 
-/**
- * Makes a DATA reply in place.
- *
- * @param packet `dataHeadBytes` of room, then the data
- */
+/** Makes a DATA reply in place. @param packet `dataHeadBytes` of room, then the data */
 export function putDataHead(packet: Buffer, id: number, dataBytes: number): void {
   packet.writeUInt32BE(dataHeadBytes - 4 + dataBytes, 0);
   packet[4] = packetTypes.data;
