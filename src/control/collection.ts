@@ -2,34 +2,26 @@ import * as z from 'zod';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { ServiceError } from '../lib/errors.ts';
 
-/** What a request is about; without any member everything. */
+/** The items that a request means; without any member all. */
 export interface Selection {
   ids?: readonly string[] | undefined;
   account?: string | undefined;
   /** An address, or a CIDR range. */
   address?: string | undefined;
-  /** Says that no other member means everything; to remove, that has to be said. */
+  /** Confirms that all are meant; a removal without another member needs it. */
   all?: boolean | undefined;
-}
-
-/** What things of all kinds are selected by. */
-interface Selectable {
-  readonly id: string;
-  readonly account?: string;
-  readonly address?: string;
 }
 
 /** A selection as the query of a request. */
 export function selectionQuery({ ids = [], account, address, all }: Selection): URLSearchParams {
-  return new URLSearchParams([
-    ...ids.map((id): [string, string] => ['id', id]),
-    ...(account === undefined ? [] : [['account', account] as [string, string]]),
-    ...(address === undefined ? [] : [['address', address] as [string, string]]),
-    ...(all ? [['all', '1'] as [string, string]] : []),
-  ]);
+  const query = new URLSearchParams(ids.map((id): [string, string] => ['id', id]));
+  if (account !== undefined) query.set('account', account);
+  if (address !== undefined) query.set('address', address);
+  if (all) query.set('all', '1');
+  return query;
 }
 
-/** Reads `selectionQuery`. @throws ServiceError `bad-request` for anything else in it */
+/** Reads the query that `selectionQuery` makes. @throws ServiceError `bad-request` for unknown parameters */
 export function parseSelection(query: URLSearchParams): Selection {
   for (const name of query.keys())
     if (!['id', 'account', 'address', 'all'].includes(name)) throw new ServiceError('bad-request', `There is no parameter "${name}".`);
@@ -41,33 +33,14 @@ export function parseSelection(query: URLSearchParams): Selection {
   };
 }
 
-/** Whether something narrows it down. */
-function isNarrowed({ ids, account, address }: Selection): boolean {
-  return ids !== undefined || account !== undefined || address !== undefined;
-}
-
-/**
- * Which things a selection means; all of its members must hold.
- *
- * @throws ServiceError `bad-request` for an address that is none
- */
-function selects({ ids, account, address }: Selection): (item: Selectable) => boolean {
-  const wanted = ids && new Set(ids);
-  const isNear = address === undefined ? () => true : meets(address);
-  return (item) => (wanted?.has(item.id) ?? true) && (account === undefined || item.account === account) && isNear(item.address ?? '');
-}
-
-/** Whether an address or range lies in another, or the other in it. */
-function meets(wanted: string): (address: string) => boolean {
+/** Makes a check whether an address or range lies in `wanted`, or the other way round. @throws ServiceError `bad-request` for a bad address */
+function overlaps(wanted: string): (address: string) => boolean {
+  const first = (range: string) => range.split('/', 1)[0] ?? '';
   const isWithin = compileAddressRanges([wanted]);
   return (address) => isWithin(first(address)) || (address.includes('/') && compileAddressRanges([address])(first(wanted)));
 }
 
-function first(range: string): string {
-  return range.split('/', 1)[0] ?? '';
-}
-
-/** Things as they are shown, by kind: names in the form of `--json`, times in ISO 8601. */
+/** Items as they are shown, by kind: names in the form of `--json`, times in ISO 8601. */
 export const shownItems = {
   sessions: z.strictObject({
     id: z.string().describe('Names the session in remove; nobody can sign in with it.'),
@@ -108,52 +81,59 @@ export const shownItems = {
   }),
 } as const satisfies Record<string, z.ZodObject>;
 
-/** Kinds of things that a running service lists and removes on demand. */
+/** Kinds of items that a running service lists and removes on demand. */
 export type CollectionName = keyof typeof shownItems;
 
-/** Those that commands ask for by the control socket. */
+/** Kinds that commands ask for by the control socket. */
 export const controlledNames = ['sessions', 'locks', 'bans'] as const satisfies CollectionName[];
 export type ControlledName = (typeof controlledNames)[number];
 
 export type Shown<Name extends CollectionName> = z.infer<(typeof shownItems)[Name]>;
 
-/** A thing of any kind. */
-export interface ShownItem extends Selectable {
+/** An item of any kind. */
+export interface ShownItem {
+  readonly id: string;
+  readonly account?: string;
+  readonly address?: string;
   readonly [name: string]: string | number | null | undefined;
 }
 
-/** A thing with what its store knows it by, which is not shown. */
+/** An item with the key of its store, which is not shown. */
 export interface Item<Form extends ShownItem = ShownItem> {
   readonly handle: string;
   readonly shown: Form;
 }
 
-/** Things of one kind. */
+/** The items of one kind. */
 export interface Collection {
-  /** How things of an account are named in it; as the account itself where this is left out. */
+  /** The name of an account in these items, where it differs. */
   readonly nameOf?: (account: string) => string;
   list(): Promise<Item[]>;
-  /** When it resolves they are gone for all requests to come, whichever process answers them. */
+  /** When it resolves, the items are gone for later requests to any process. */
   remove(items: readonly Item[]): Promise<void>;
 }
 
 export type Collections = Readonly<Record<CollectionName, Collection>>;
 
-/** Things that a selection means. */
-export async function selectedItems(collection: Collection, selection: Selection): Promise<Item[]> {
-  const account = selection.account === undefined ? undefined : (collection.nameOf?.(selection.account) ?? selection.account);
-  const isSelected = selects({ ...selection, account });
-  return (await collection.list()).filter(({ shown }) => isSelected(shown));
+/** The items for which all members of a selection hold. @throws ServiceError `bad-request` for a bad address */
+export async function selectedItems(collection: Collection, { ids, account, address }: Selection): Promise<Item[]> {
+  const name = account === undefined ? undefined : (collection.nameOf?.(account) ?? account);
+  const wanted = ids && new Set(ids);
+  const isNear = address === undefined ? () => true : overlaps(address);
+  return (await collection.list()).filter(
+    ({ shown }) => (wanted?.has(shown.id) ?? true) && (name === undefined || shown.account === name) && isNear(shown.address ?? ''),
+  );
 }
 
 /**
- * Removes the things that a selection means.
+ * Removes the items of a selection.
  *
- * @returns what was removed
- * @throws ServiceError `bad-request` for a selection that names nothing and does not say `all`, or says both
+ * @returns the removed items
+ * @throws ServiceError `bad-request` for a selection that has neither another member nor `all`, or has both
  */
 export async function removeSelected(collection: Collection, selection: Selection): Promise<Item[]> {
-  if (isNarrowed(selection) === (selection.all ?? false))
+  const { ids, account, address, all = false } = selection;
+  if (((ids ?? account ?? address) !== undefined) === all)
     throw new ServiceError('bad-request', 'Name what to remove by id, account or address, or say all.');
   const items = await selectedItems(collection, selection);
   await collection.remove(items);

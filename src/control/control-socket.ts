@@ -8,13 +8,13 @@ import { type ControlledName, type Selection, type ShownItem, selectionQuery } f
 /** Longest wait for the service in milliseconds; to end sessions it may have to wait for a worker that hangs. */
 const answerWithinMs = 60_000;
 
-/** IDs that one request names at most, so that its head stays small. */
-const idsOfRequest = 200;
+/** IDs of one request, so that its head stays small. */
+const maxIdsOfRequest = 200;
 
 /**
- * Asks the service that owns a data folder for things, and removes them there on demand.
+ * Asks the service that owns a data folder for items, or to remove them.
  *
- * @returns the things that were selected
+ * @returns the items that were selected
  * @throws ServiceError `unavailable` when no service answers, or it cannot; `bad-request` when it refuses the request
  */
 export async function askService(
@@ -23,21 +23,21 @@ export async function askService(
   name: ControlledName,
   selection: Selection,
 ): Promise<ShownItem[]> {
-  const { ids } = selection;
-  if (!ids || ids.length <= idsOfRequest) return ask(dataFolderPath, method, `/${name}?${selectionQuery(selection)}`);
   const items: ShownItem[] = [];
-  for (let index = 0; index < ids.length; index += idsOfRequest) {
-    const part = { ...selection, ids: ids.slice(index, index + idsOfRequest) };
-    items.push(...(await ask(dataFolderPath, method, `/${name}?${selectionQuery(part)}`)));
-  }
+  let rest = selection.ids;
+  do {
+    const query = selectionQuery({ ...selection, ids: rest?.slice(0, maxIdsOfRequest) });
+    items.push(...(await ask(dataFolderPath, method, `/${name}?${query}`)));
+    rest = rest?.slice(maxIdsOfRequest);
+  } while (rest && rest.length > 0);
   return items;
 }
 
 async function ask(dataFolderPath: string, method: string, target: string): Promise<ShownItem[]> {
-  let place: SocketPath | undefined;
+  let socket: SocketPath | undefined;
   try {
-    place = openSocketPath(dataFolderPath);
-    const { status, text } = await send(place.path, method, target);
+    socket = openSocketPath(dataFolderPath);
+    const { status, text } = await send(socket.path, method, target);
     const lines = text.split('\n').filter((line) => line !== '');
     if (status === 200) return lines.map((line) => JSON.parse(line) as ShownItem);
     const { error } = JSON.parse(text) as { error: string };
@@ -46,7 +46,7 @@ async function ask(dataFolderPath: string, method: string, target: string): Prom
     if (error instanceof ServiceError) throw error;
     throw new ServiceError('unavailable', `No service answers in ${dataFolderPath}: ${(error as Error).message}.`, { cause: error });
   } finally {
-    place?.close();
+    socket?.close();
   }
 }
 

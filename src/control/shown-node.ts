@@ -1,16 +1,13 @@
 import * as z from 'zod';
 
-/*
- * How a node is: the shapes that nodes tell each other and that consoles show, written once. Not strict: members that a newer node adds are
- * left out.
- */
+// The shapes that nodes tell each other and that consoles show. Not strict: members of newer nodes are left out.
 
 export const text = z.string();
 export const count = z.int().nonnegative();
 /** ISO 8601, UTC. */
 export const time = z.string().meta({ format: 'date-time' });
 
-/** What a node counted since its start; in a sample since the sample before. */
+/** Counts of a node since its start; in a sample since the sample before. */
 export const counts = z.object({
   requests: count.describe('Of HTTP and SFTP; of the latter each block of a file is one.'),
   failures: count,

@@ -1,68 +1,20 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, type PrometheusContentType, Registry } from 'prom-client';
 import { eventIds } from '../events/event-ids.ts';
-import type { MetricFigures, MonitorSources, ServiceFigures } from './sources.ts';
+import type { MetricFigures, MonitorSources } from './sources.ts';
 
 /** Joins the figures of several processes: each metric says by its `aggregator` how. */
-function joinedFigures(processes: readonly MetricFigures[]): Registry<PrometheusContentType> {
-  // Those that tell of a process itself have its label: each stands for itself.
+function joinFigures(processes: readonly MetricFigures[]): Registry<PrometheusContentType> {
+  // Metrics of a process itself have a label for it, and are not added up.
   const isOfProcess = (name: string) => /^(process|nodejs)_/.test(name);
   return AggregatorRegistry.aggregate(
     processes.map((figures) => figures.map((metric) => (isOfProcess(metric.name) ? { ...metric, aggregator: 'first' } : metric))),
   );
 }
 
-/** What stays of the figures of processes that are gone: what was counted. */
+/** The figures of ended processes that still count: counters and histograms. */
 export async function countedFigures(processes: readonly MetricFigures[]): Promise<MetricFigures> {
   const isCounted = ({ name, type }: MetricFigures[number]) => name.startsWith('svc_') && /^(counter|histogram)$/.test(String(type));
-  return joinedFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
-}
-
-/** Events of transfers that ended, with their direction and outcome (docs/spec/events.md#catalogue). */
-const transfers: Readonly<Record<string, { direction: 'download' | 'upload'; outcome: 'done' | 'failed'; bytes: string }>> = {
-  [eventIds.sftpFileDownloaded]: { direction: 'download', outcome: 'done', bytes: 'total_read' },
-  [eventIds.sftpDownloadFailed]: { direction: 'download', outcome: 'failed', bytes: 'total_read' },
-  [eventIds.sftpFileUploaded]: { direction: 'upload', outcome: 'done', bytes: 'total_write' },
-  [eventIds.sftpTemporaryFileUploaded]: { direction: 'upload', outcome: 'done', bytes: 'total_write' },
-  [eventIds.sftpUploadFailed]: { direction: 'upload', outcome: 'failed', bytes: 'total_write' },
-};
-
-/** Figures of SSH services. */
-class SshMetrics {
-  readonly #handshakes: Counter;
-  readonly #logins: Counter;
-  readonly #requests: Counter;
-  readonly #transfers: Counter;
-  readonly #bytes: Counter;
-
-  constructor(counter: (name: string, help: string, labelNames: string[]) => Counter) {
-    this.#handshakes = counter('svc_ssh_handshakes_total', 'Connections that exchanged keys, or failed to.', ['service', 'outcome']);
-    this.#logins = counter('svc_ssh_logins_total', 'Connections that logged in.', ['service']);
-    this.#requests = counter('svc_sftp_requests_total', 'Requests of SFTP answered.', ['service', 'request', 'status']);
-    this.#transfers = counter('svc_sftp_transfers_total', 'Transfers over SFTP that ended.', ['service', 'direction', 'outcome']);
-    this.#bytes = counter('svc_sftp_transferred_bytes_total', 'Content of files in transfers that ended.', ['service', 'direction']);
-  }
-
-  handshake(service: string, outcome: 'done' | 'failed'): void {
-    this.#handshakes.inc({ service, outcome });
-  }
-
-  login(service: string): void {
-    this.#logins.inc({ service });
-  }
-
-  /** @param status of the reply; 0 for replies that are no status */
-  request(service: string, request: string, status: number): void {
-    this.#requests.inc({ service, request, status });
-  }
-
-  event(id: string, service: string, data: Readonly<Record<string, unknown>>): void {
-    const transfer = transfers[id];
-    // The second event of an upload under a temporary name: it was counted when it was whole.
-    if (!transfer || (id === String(eventIds.sftpFileUploaded) && data.uploaded_as !== undefined)) return;
-    const { direction, outcome, bytes } = transfer;
-    this.#transfers.inc({ service, direction, outcome });
-    this.#bytes.inc({ service, direction }, Number(data[bytes]) || 0);
-  }
+  return joinFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
 }
 
 /** Upper bounds of request durations in seconds: from a small file to a large one. */
@@ -71,7 +23,7 @@ const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** Upper bounds of the durations of calls to other servers, in seconds. */
 const remoteBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** The outcome that an event tells of an authentication (docs/spec/events.md#catalogue). */
+/** Outcomes of authentications by the event that tells of them (docs/spec/events.md#catalogue). */
 const authenticationOutcomes: Record<string, string> = {
   [eventIds.authenticationAccepted]: 'accepted',
   [eventIds.authenticationForbidden]: 'forbidden',
@@ -80,111 +32,101 @@ const authenticationOutcomes: Record<string, string> = {
   [eventIds.addressRefused]: 'banned',
 };
 
-/** The event of a fault of the program (docs/spec/events.md#catalogue). */
-const internalError = String(eventIds.internalError);
+/** Events of SFTP transfers that ended, each with the member that has the bytes (docs/spec/events.md#catalogue). */
+const sftpTransfers: Readonly<Record<string, { direction: 'download' | 'upload'; outcome: 'done' | 'failed'; bytes: string }>> = {
+  [eventIds.sftpFileDownloaded]: { direction: 'download', outcome: 'done', bytes: 'total_read' },
+  [eventIds.sftpDownloadFailed]: { direction: 'download', outcome: 'failed', bytes: 'total_read' },
+  [eventIds.sftpFileUploaded]: { direction: 'upload', outcome: 'done', bytes: 'total_write' },
+  [eventIds.sftpTemporaryFileUploaded]: { direction: 'upload', outcome: 'done', bytes: 'total_write' },
+  [eventIds.sftpUploadFailed]: { direction: 'upload', outcome: 'failed', bytes: 'total_write' },
+};
 
-/** The figures of one process in the Prometheus text format. */
-export class Metrics {
-  readonly #registry = new Registry();
-  readonly #sources: MonitorSources;
-  readonly #requests: Counter;
-  readonly #durations: Histogram;
-  readonly #authentications: Counter;
-  readonly #callouts: Histogram;
-  readonly #events: Counter;
-  readonly #internalErrors: Counter;
-  readonly #deliveries: Counter;
-  readonly #deliveredEvents: Counter;
-  readonly #attempts: Histogram;
-  readonly #gauges: Record<
-    | 'sessions'
-    | 'running'
-    | 'paused'
-    | 'leases'
-    | 'waiting'
-    | 'oldest'
-    | 'known'
-    | 'suspended'
-    | 'journal'
-    | 'config'
-    | 'redis'
-    | 'notForwarded'
-    | 'stream'
-    | 'unreadable',
-    Gauge
-  >;
-  readonly #traffic: Record<ServiceFigures['protocol'], { connections: Gauge; received: Counter; sent: Counter }>;
-  readonly ssh: SshMetrics;
-  readonly #nodes: { running: Gauge; restarts: Gauge } | undefined;
-
-  /**
-   * @param sources asked at each scrape
-   * @param version of the server, for `svc_info`
-   * @param process names this process where there are several
-   */
-  constructor(sources: MonitorSources, version: string, process?: string) {
-    this.#sources = sources;
-    const registers = [this.#registry];
-    collectDefaultMetrics({ register: this.#registry, ...(process === undefined ? {} : { labels: { process } }) });
-    const counter = (name: string, help: string, labelNames: string[]) => new Counter({ name, help, labelNames, registers });
-    // Of what all nodes see alike, the greatest of their figures is shown; of what each has for itself, the sum.
-    const gauge = (name: string, help: string, labelNames: string[] = [], aggregator: 'max' | 'sum' = 'max') =>
-      new Gauge({ name, help, labelNames, registers, aggregator });
-    const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
-      new Histogram({ name, help, labelNames, buckets, registers });
-    gauge('svc_info', 'Always 1; the label is the version.', ['version']).set({ version }, 1);
-    this.#requests = counter('svc_http_requests_total', 'Requests answered.', ['service', 'method', 'style', 'status']);
-    this.#durations = histogram(
+function createMetrics(registry: Registry, version: string) {
+  const registers = [registry];
+  const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
+  // Nodes see the same value of most gauges, so the greatest is shown; where each has its own, the sum.
+  const gauge = (name: string, help: string, labelNames: string[] = [], aggregator: 'max' | 'sum' = 'max') =>
+    new Gauge({ name, help, labelNames, registers, aggregator });
+  const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
+    new Histogram({ name, help, labelNames, buckets, registers });
+  gauge('svc_info', 'Always 1; the label is the version.', ['version']).set({ version }, 1);
+  const traffic = (protocol: string) => ({
+    connections: gauge(`svc_${protocol}_connections`, 'Open connections of a service.', ['service'], 'sum'),
+    received: counter(`svc_${protocol}_received_bytes_total`, 'Bytes received on the connections of a service.', ['service']),
+    sent: counter(`svc_${protocol}_sent_bytes_total`, 'Bytes sent on the connections of a service.', ['service']),
+  });
+  return {
+    requests: counter('svc_http_requests_total', 'Requests answered.', ['service', 'method', 'style', 'status']),
+    durations: histogram(
       'svc_http_request_duration_seconds',
       'Time from the header section of a request to the end of its reply.',
       ['service', 'method', 'style'],
       requestBuckets,
-    );
-    const traffic = (protocol: string) => ({
-      connections: gauge(`svc_${protocol}_connections`, 'Open connections of a service.', ['service'], 'sum'),
-      received: counter(`svc_${protocol}_received_bytes_total`, 'Bytes received on the connections of a service.', ['service']),
-      sent: counter(`svc_${protocol}_sent_bytes_total`, 'Bytes sent on the connections of a service.', ['service']),
-    });
-    this.#traffic = { http: traffic('http'), ssh: traffic('ssh') };
-    this.ssh = new SshMetrics(counter);
-    this.#authentications = counter('svc_authentications_total', 'Authentications by outcome and method.', ['outcome', 'method']);
-    this.#callouts = histogram(
+    ),
+    traffic: { http: traffic('http'), ssh: traffic('ssh') },
+    sshHandshakes: counter('svc_ssh_handshakes_total', 'Connections that exchanged keys, or failed to.', ['service', 'outcome']),
+    sshLogins: counter('svc_ssh_logins_total', 'Connections that logged in.', ['service']),
+    sftpRequests: counter('svc_sftp_requests_total', 'Requests of SFTP answered.', ['service', 'request', 'status']),
+    sftpTransfers: counter('svc_sftp_transfers_total', 'Transfers over SFTP that ended.', ['service', 'direction', 'outcome']),
+    sftpBytes: counter('svc_sftp_transferred_bytes_total', 'Content of files in transfers that ended.', ['service', 'direction']),
+    authentications: counter('svc_authentications_total', 'Authentications by outcome and method.', ['outcome', 'method']),
+    callouts: histogram(
       'svc_callout_duration_seconds',
       'Time of requests to authentication endpoints.',
       ['method', 'outcome'],
       remoteBuckets,
-    );
-    this.#events = counter('svc_events_total', 'Events emitted, by ID.', ['id']);
-    this.#internalErrors = counter('svc_internal_errors_total', 'Faults of the program that ended a request or connection.', []);
-    this.#deliveries = counter('svc_deliveries_total', 'Deliveries (one request with its retries) by outcome.', ['handler', 'outcome']);
-    this.#deliveredEvents = counter('svc_delivered_events_total', 'Events of deliveries by outcome.', ['handler', 'outcome']);
-    this.#attempts = histogram('svc_delivery_attempt_duration_seconds', 'Time of single requests to webhooks.', ['handler'], remoteBuckets);
-    this.#gauges = {
-      sessions: gauge('svc_sessions', 'Sessions that live; with Redis those of all nodes.', ['service']),
+    ),
+    events: counter('svc_events_total', 'Events emitted, by ID.', ['id']),
+    internalErrors: counter('svc_internal_errors_total', 'Faults of the program that ended a request or connection.'),
+    deliveries: counter('svc_deliveries_total', 'Deliveries (one request with its retries) by outcome.', ['handler', 'outcome']),
+    deliveredEvents: counter('svc_delivered_events_total', 'Events of deliveries by outcome.', ['handler', 'outcome']),
+    attempts: histogram('svc_delivery_attempt_duration_seconds', 'Time of single requests to webhooks.', ['handler'], remoteBuckets),
+    sessions: gauge('svc_sessions', 'Sessions that live; with Redis those of all nodes.', ['service']),
+    handlers: {
       running: gauge('svc_handler_running', 'Whether an event handler delivers, here or on another node.', ['handler']),
       paused: gauge('svc_handler_paused', 'Whether somebody paused an event handler.', ['handler']),
       leases: gauge('svc_handler_lease_owner', 'Whether this node delivers for an event handler; with Redis.', ['handler'], 'sum'),
       waiting: gauge('svc_handler_waiting_events', 'Events that an event handler still has to look at or deliver.', ['handler']),
       oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
       known: gauge('svc_handler_known_seconds', 'Age of what is known of an event handler: while Redis is away the last.', ['handler']),
-      suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
-      journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
-      config: gauge('svc_config_info', 'Always 1; the label tells configurations apart.', ['hash']),
-      // With a label that is never set: without Redis there is no sample.
-      redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
-      notForwarded: gauge(
-        'svc_events_not_forwarded',
-        "Events in this node's files that are not in the shared journal yet.",
-        ['state'],
-        'sum',
-      ),
-      stream: gauge('svc_journal_stream_bytes', 'Memory that the shared journal takes in Redis.', ['state']),
-      unreadable: gauge('svc_redis_unreadable_values', 'Values in Redis that this process skipped: they cannot be read.', ['state']),
-    };
-    this.#nodes = sources.nodes && {
+    },
+    suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
+    journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
+    config: gauge('svc_config_info', 'Always 1; the label tells configurations apart.', ['hash']),
+    // With a label that is never set: without Redis there is no sample.
+    redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
+    notForwarded: gauge(
+      'svc_events_not_forwarded',
+      "Events in this node's files that are not in the shared journal yet.",
+      ['state'],
+      'sum',
+    ),
+    stream: gauge('svc_journal_stream_bytes', 'Memory that the shared journal takes in Redis.', ['state']),
+    unreadable: gauge('svc_redis_unreadable_values', 'Values in Redis that this process skipped: they cannot be read.', ['state']),
+    ofNodes: () => ({
       running: gauge('svc_workers', 'Nodes of `--workers` that answer requests.'),
       restarts: gauge('svc_worker_restarts_total', 'Nodes of `--workers` that took the place of one that had ended.'),
-    };
+    }),
+  };
+}
+
+/** The figures of one process in the Prometheus text format. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #sources: MonitorSources;
+  readonly #metrics: ReturnType<typeof createMetrics>;
+  readonly #nodes: { running: Gauge; restarts: Gauge } | undefined;
+
+  /**
+   * @param sources asked at each scrape
+   * @param version of the server, for `svc_info`
+   * @param process name of this process, where there are several
+   */
+  constructor(sources: MonitorSources, version: string, process?: string) {
+    this.#sources = sources;
+    collectDefaultMetrics({ register: this.#registry, ...(process === undefined ? {} : { labels: { process } }) });
+    this.#metrics = createMetrics(this.#registry, version);
+    this.#nodes = sources.nodes && this.#metrics.ofNodes();
   }
 
   get contentType(): string {
@@ -193,44 +135,65 @@ export class Metrics {
 
   request(service: string, facts: { method: string; style: string; status: number; durationMs: number }): void {
     const { method, style, status, durationMs } = facts;
-    this.#requests.inc({ service, method, style, status });
-    this.#durations.observe({ service, method, style }, durationMs / 1000);
+    this.#metrics.requests.inc({ service, method, style, status });
+    this.#metrics.durations.observe({ service, method, style }, durationMs / 1000);
+  }
+
+  sshHandshake(service: string, outcome: 'done' | 'failed'): void {
+    this.#metrics.sshHandshakes.inc({ service, outcome });
+  }
+
+  sshLogin(service: string): void {
+    this.#metrics.sshLogins.inc({ service });
+  }
+
+  /** @param status of the reply; 0 for replies that are no status */
+  sftpRequest(service: string, request: string, status: number): void {
+    this.#metrics.sftpRequests.inc({ service, request, status });
   }
 
   event({ id, component, data }: { id: string; component: { uuid: string }; data: Readonly<Record<string, unknown>> }): void {
-    this.#events.inc({ id });
-    this.ssh.event(id, component.uuid, data);
-    if (id === internalError) this.#internalErrors.inc();
+    this.#metrics.events.inc({ id });
+    if (id === String(eventIds.internalError)) this.internalError();
+    const method = typeof data.method_uuid === 'string' ? data.method_uuid : '';
     const outcome = authenticationOutcomes[id];
-    if (outcome !== undefined) this.#authentications.inc({ outcome, method: typeof data.method_uuid === 'string' ? data.method_uuid : '' });
+    if (outcome !== undefined) this.#metrics.authentications.inc({ outcome, method });
+    const transfer = sftpTransfers[id];
+    // An upload under a temporary name has two events, and was counted at the first.
+    if (!transfer || (id === String(eventIds.sftpFileUploaded) && data.uploaded_as !== undefined)) return;
+    const { direction, bytes } = transfer;
+    this.#metrics.sftpTransfers.inc({ service: component.uuid, direction, outcome: transfer.outcome });
+    this.#metrics.sftpBytes.inc({ service: component.uuid, direction }, Number(data[bytes]) || 0);
   }
 
-  /** A fault that is no event: in a request for the figures themselves. */
+  /** Counts a fault without an event: in a request for the figures themselves. */
   internalError(): void {
-    this.#internalErrors.inc();
+    this.#metrics.internalErrors.inc();
   }
 
   /** @param outcome status class of the reply, or why there was none */
   callout(method: string, outcome: string, durationMs: number): void {
-    this.#callouts.observe({ method, outcome }, durationMs / 1000);
+    this.#metrics.callouts.observe({ method, outcome }, durationMs / 1000);
   }
 
   delivery(record: { handler: string; outcome: string; events: readonly unknown[]; attempts: readonly { duration_ms: number }[] }): void {
     const { handler, outcome, events, attempts } = record;
-    this.#deliveries.inc({ handler, outcome });
-    this.#deliveredEvents.inc({ handler, outcome }, events.length);
-    for (const { duration_ms } of attempts) this.#attempts.observe({ handler }, duration_ms / 1000);
+    this.#metrics.deliveries.inc({ handler, outcome });
+    this.#metrics.deliveredEvents.inc({ handler, outcome }, events.length);
+    for (const { duration_ms } of attempts) this.#metrics.attempts.observe({ handler }, duration_ms / 1000);
   }
 
   /** All figures as text; those of a source that cannot be asked stay as they were, so that alerts on them can fire. */
   async text(): Promise<string> {
-    await this.#collect();
     const { nodes } = this.#sources;
-    if (!nodes) return this.#registry.metrics();
-    const { running, restarts, others } = await nodes(await this.#registry.getMetricsAsJSON());
+    if (!nodes) {
+      await this.#collect();
+      return this.#registry.metrics();
+    }
+    const { running, restarts, others } = await nodes(await this.figures());
     this.#nodes?.running.set(running);
     this.#nodes?.restarts.set(restarts);
-    return joinedFigures([await this.#registry.getMetricsAsJSON(), ...others]).metrics();
+    return joinFigures([await this.#registry.getMetricsAsJSON(), ...others]).metrics();
   }
 
   /** All figures, for another process that shows them. */
@@ -246,51 +209,51 @@ export class Metrics {
   async #collectServices(): Promise<void> {
     const services = await this.#sources.services().catch(() => undefined);
     if (!services) return;
-    const { sessions: live } = this.#gauges;
-    // What cannot be counted stays as it was.
+    const { sessions: live, traffic } = this.#metrics;
+    // Sessions that cannot be counted stay as they were.
     if (!services.some(({ sessions }) => Number.isNaN(sessions))) live.reset();
-    for (const metrics of Object.values(this.#traffic)) for (const metric of Object.values(metrics)) metric.reset();
+    for (const metrics of Object.values(traffic)) for (const metric of Object.values(metrics)) metric.reset();
     for (const { service, protocol, connections, sessions, receivedBytes, sentBytes } of services) {
       if (!Number.isNaN(sessions)) live.set({ service }, sessions);
-      const traffic = this.#traffic[protocol];
-      traffic.connections.set({ service }, connections);
-      traffic.received.inc({ service }, receivedBytes);
-      traffic.sent.inc({ service }, sentBytes);
+      traffic[protocol].connections.set({ service }, connections);
+      traffic[protocol].received.inc({ service }, receivedBytes);
+      traffic[protocol].sent.inc({ service }, sentBytes);
     }
   }
 
   async #collectHandlers(): Promise<void> {
-    const { running, paused, waiting, oldest, leases, known } = this.#gauges;
     const handlers = await this.#sources.handlers().catch(() => undefined);
     if (!handlers) return;
-    for (const metric of [running, paused, waiting, oldest, leases, known]) metric.reset();
+    const metrics = this.#metrics.handlers;
+    for (const metric of Object.values(metrics)) metric.reset();
     for (const { handler, isRunning, isPaused, hasLease, waitingEvents, oldestWaitingS, ageS } of handlers) {
-      running.set({ handler }, isRunning ? 1 : 0);
-      paused.set({ handler }, isPaused ? 1 : 0);
-      if (hasLease !== undefined) leases.set({ handler }, hasLease ? 1 : 0);
-      waiting.set({ handler }, waitingEvents);
-      oldest.set({ handler }, oldestWaitingS);
-      if (ageS !== undefined) known.set({ handler }, ageS);
+      metrics.running.set({ handler }, isRunning ? 1 : 0);
+      metrics.paused.set({ handler }, isPaused ? 1 : 0);
+      if (hasLease !== undefined) metrics.leases.set({ handler }, hasLease ? 1 : 0);
+      metrics.waiting.set({ handler }, waitingEvents);
+      metrics.oldest.set({ handler }, oldestWaitingS);
+      if (ageS !== undefined) metrics.known.set({ handler }, ageS);
     }
   }
 
   async #collectSuspended(): Promise<void> {
-    const suspended = await this.#sources.suspendedUrls().catch(() => undefined);
-    if (!suspended) return;
-    this.#gauges.suspended.reset();
-    for (const { kind, uuid, count } of suspended) this.#gauges.suspended.set({ kind, uuid }, count);
+    const urls = await this.#sources.suspendedUrls().catch(() => undefined);
+    if (!urls) return;
+    this.#metrics.suspended.reset();
+    for (const { kind, uuid, count } of urls) this.#metrics.suspended.set({ kind, uuid }, count);
   }
 
   async #collectJournal(): Promise<void> {
-    this.#gauges.config.reset();
-    this.#gauges.config.set({ hash: this.#sources.configHash() }, 1);
+    const { config, journal, redis, notForwarded, unreadable, stream } = this.#metrics;
+    config.reset();
+    config.set({ hash: this.#sources.configHash() }, 1);
     const bytes = await this.#sources.journalBytes().catch(() => undefined);
-    if (bytes !== undefined) this.#gauges.journal.set(bytes);
+    if (bytes !== undefined) journal.set(bytes);
     const shared = await this.#sources.shared().catch(() => undefined);
     if (!shared) return;
-    this.#gauges.redis.set({}, shared.isUp ? 1 : 0);
-    this.#gauges.notForwarded.set({}, shared.eventsNotForwarded);
-    this.#gauges.unreadable.set({}, shared.unreadableValues);
-    if (shared.streamBytes !== undefined) this.#gauges.stream.set({}, shared.streamBytes);
+    redis.set({}, shared.isUp ? 1 : 0);
+    notForwarded.set({}, shared.eventsNotForwarded);
+    unreadable.set({}, shared.unreadableValues);
+    if (shared.streamBytes !== undefined) stream.set({}, shared.streamBytes);
   }
 }

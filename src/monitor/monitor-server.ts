@@ -7,9 +7,8 @@ import type { Metrics } from './metrics.ts';
 import type { MonitorOptions } from './options.ts';
 import type { MonitorSources } from './sources.ts';
 
-/** What the app is given with a request. */
 interface MonitorEnvironment {
-  /** The path that was asked for, as the client sent it. */
+  /** The path as the client sent it. */
   Bindings: { path: string };
 }
 
@@ -28,7 +27,7 @@ function createMonitorApp(sources: MonitorSources, metrics: Metrics, log: Log): 
   app.onError((error, context) => {
     metrics.internalError();
     log.error('internal error', { method: context.req.method, path: context.env.path, reason: error, stack: error.stack });
-    // A source failed in a way it should not; whoever asks for readiness must not be told that all is well.
+    // A source failed unexpectedly: the server must not seem ready.
     return json(500, { error: 'The figures could not be collected.' });
   });
   return app;
@@ -45,7 +44,7 @@ function json(status: number, value: unknown, headers: Record<string, string> = 
   return reply(status, 'application/json; charset=utf-8', `${JSON.stringify(value)}\n`, headers);
 }
 
-// The length is told by itself, so that the reply to HEAD, which Hono makes of the one to GET, has it as well.
+// The length is explicit, so that the reply to HEAD, which Hono makes from that to GET, has it, too.
 function reply(status: number, contentType: string, body: string, headers: Record<string, string> = {}): Response {
   const length = String(Buffer.byteLength(body));
   return new Response(body, {

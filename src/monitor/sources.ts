@@ -1,19 +1,19 @@
 import type { MetricObject } from 'prom-client';
 
-/** What the figures of a scrape and the answer of `/ready` are made of. */
+/** The sources of a scrape's figures and of `/ready`. */
 export interface MonitorSources {
-  /** What must hold for requests to be served; a text says what does not. */
+  /** Conditions for serving requests: true, or a text that says what is wrong. */
   checks(): Promise<Record<string, true | string>>;
   services(): Promise<ServiceFigures[]>;
   handlers(): Promise<HandlerFigures[]>;
   /** URLs left alone at present, by the method or handler that they belong to. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
   journalBytes(): Promise<number>;
-  /** Tells the configuration in force from others. */
+  /** Hash of the configuration in force. */
   configHash(): string;
-  /** What nodes share; undefined where there is one node alone. */
+  /** Undefined for a single node. */
   shared(): Promise<SharedFigures | undefined>;
-  /** Tells of the nodes that were started with this one, and keeps what this one shows; undefined where there are none. */
+  /** Hands over this node's figures and gets those of the nodes started with it; undefined where there are none. */
   nodes?: ((own: MetricFigures) => Promise<NodeFigures>) | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface SharedFigures {
   unreadableValues: number;
 }
 
-/** What goes on at the address of a service. */
+/** The traffic at the address of a service. */
 export interface ServiceTraffic {
   connections: number;
   receivedBytes: number;
@@ -49,15 +49,15 @@ export interface HandlerFigures {
   handler: string;
   /** Whether it delivers: here, or on the node that has its lease. */
   isRunning: boolean;
-  /** Whether somebody paused it. */
+  /** Whether an administrator paused it. */
   isPaused: boolean;
-  /** Whether this node delivers for it; undefined where there is one node alone. */
+  /** Whether this node delivers for it; undefined for a single node. */
   hasLease: boolean | undefined;
-  /** Events in the journal that it has not looked at or delivered. */
+  /** Events in the journal that it has not filtered or delivered. */
   waitingEvents: number;
   /** Age of the oldest of them, in seconds; 0 when none waits. */
   oldestWaitingS: number;
-  /** Age of all this, in seconds: it is the last that is known while Redis is away; undefined where there is one node alone. */
+  /** Age of these figures in seconds, as Redis may be away; undefined for a single node. */
   ageS: number | undefined;
 }
 

@@ -87,11 +87,11 @@ export class Monitoring {
   /** What counts for an SSH service; undefined where nobody asks for it. */
   sshObserver(service: string, config: Config): SshObserver | undefined {
     if (monitorServices(config).length === 0) return undefined;
-    const counts = () => (this.#countsRequests ? this.#metrics?.ssh : undefined);
+    const counts = () => (this.#countsRequests ? this.#metrics : undefined);
     return {
-      handshake: (outcome) => counts()?.handshake(service, outcome),
-      login: () => counts()?.login(service),
-      request: (request, status) => counts()?.request(service, request, status),
+      handshake: (outcome) => counts()?.sshHandshake(service, outcome),
+      login: () => counts()?.sshLogin(service),
+      request: (request, status) => counts()?.sftpRequest(service, request, status),
     };
   }
 

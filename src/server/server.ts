@@ -6,7 +6,7 @@ import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Config } from '../config/schema/schema.ts';
 import { takesLocks } from '../config/schema/schema.ts';
 import type { Collections } from '../control/collection.ts';
-import { ControlServer } from '../control/control-server.ts';
+import { openControlSocket } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
@@ -56,7 +56,8 @@ interface Running extends Opened {
   /** Those in force. */
   parts: Parts;
   /** Undefined where the file system has no sockets. */
-  control: ControlServer | undefined;
+  /** Closes the control socket. */
+  control: (() => Promise<void>) | undefined;
 }
 
 /** What a server is started with, beside its configuration. */
@@ -295,7 +296,7 @@ export class Server {
     if (listeners.listening().length > 0) this.#emit(eventIds.serverStopping);
     const finished = await listeners.stop(leftMs());
     await consoles.stop();
-    await control?.close();
+    await control?.();
     await stopMethods(parts);
     const delivered = await core.close(leftMs());
     await this.#monitoring.stop();
@@ -337,10 +338,10 @@ export class Server {
   }
 
   // Files are served without it, too: not every file system has sockets.
-  async #openControl({ dataFolder, ...opened }: Running): Promise<ControlServer | undefined> {
+  async #openControl({ dataFolder, ...opened }: Running): Promise<Running['control']> {
     const collections = this.#collections(opened);
     try {
-      return await ControlServer.open(dataFolder.path, collections, this.#common.log);
+      return await openControlSocket(dataFolder.path, collections, this.#common.log);
     } catch (error) {
       this.#common.log.warn('svc sessions, locks and bans will not work', { reason: error });
       return undefined;

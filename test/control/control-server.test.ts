@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Collection, Item } from '../../src/control/collection.ts';
-import { ControlServer } from '../../src/control/control-server.ts';
+import { openControlSocket } from '../../src/control/control-server.ts';
 import { askService } from '../../src/control/control-socket.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { silentLog } from '../../src/lib/log.ts';
@@ -36,8 +36,8 @@ const three = () =>
   );
 
 async function open(t: TestContext, sessions: Collection, folder = temporaryFolder(t)): Promise<string> {
-  const server = await ControlServer.open(folder, { sessions, locks: things(), bans: things() }, silentLog);
-  t.after(() => server.close());
+  const close = await openControlSocket(folder, { sessions, locks: things(), bans: things() }, silentLog);
+  t.after(close);
   return folder;
 }
 
@@ -112,13 +112,13 @@ test('the socket of a dead process is replaced, and goes away at the end; what i
   renameSync(left, path);
   assert.ok(lstatSync(path).isSocket());
   await assert.rejects(askService(folder, 'GET', 'sessions', {}), { code: 'unavailable', message: /ECONNREFUSED/ });
-  const server = await ControlServer.open(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
+  const close = await openControlSocket(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3);
-  await server.close();
+  await close();
   assert.deepEqual(names(), []);
   await assert.rejects(askService(folder, 'GET', 'sessions', {}), { code: 'unavailable' });
   writeFileSync(path, 'mine');
-  await assert.rejects(ControlServer.open(folder, { sessions: three(), locks: things(), bans: things() }, silentLog), {
+  await assert.rejects(openControlSocket(folder, { sessions: three(), locks: things(), bans: things() }, silentLog), {
     code: 'unavailable',
   });
   assert.deepEqual(names(), ['control.sock']);
@@ -128,10 +128,10 @@ test('a folder whose path is longer than the path of a socket may be works', asy
   const folder = join(temporaryFolder(t), 'x'.repeat(100), 'y'.repeat(200));
   mkdirSync(folder, { recursive: true });
   const before = readdirSync('/proc/self/fd').length;
-  const server = await ControlServer.open(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
+  const close = await openControlSocket(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
   assert.ok(lstatSync(join(folder, 'control.sock')).isSocket());
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3);
-  await server.close();
+  await close();
   assert.deepEqual(readdirSync(folder), []);
   await until('no descriptor is left open', () => readdirSync('/proc/self/fd').length === before);
   await assert.rejects(askService(join(folder, 'missing'), 'GET', 'sessions', {}), { code: 'unavailable', message: /No service answers/ });
@@ -213,10 +213,10 @@ test('methods and paths that are none are refused', async (t) => {
 
 test('the end does not wait for clients', async (t) => {
   const folder = temporaryFolder(t);
-  const server = await ControlServer.open(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
+  const close = await openControlSocket(folder, { sessions: three(), locks: things(), bans: things() }, silentLog);
   const slow = say(t, folder, 'GET /sess');
   await until('it is connected', () => !slow.socket.connecting);
   const startedMs = performance.now();
-  await server.close();
+  await close();
   assert.ok(performance.now() - startedMs < 5000, 'not only when the time for a request is over');
 });
