@@ -9,13 +9,13 @@ interface Write {
   reject: (error: unknown) => void;
 }
 
-/** Puts chunks at a place of a file. */
-export type WriteAt = (chunks: readonly Buffer[], offset: number, bytes: number) => Promise<void>;
+/** Writes chunks at a position. */
+type WriteAt = (chunks: readonly Buffer[], offset: number, bytes: number) => Promise<void>;
 
-/** Does what is asked for in order, one after the other; writes that go on where the one before ends are done as one. */
+/** Runs actions one after the other, in their order; adjacent writes are joined. */
 export class WriteQueue {
   readonly #writeAt: WriteAt;
-  /** Writes that others may still be joined with. */
+  /** Writes that further ones may join. */
   #writes: Write[] | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -23,14 +23,14 @@ export class WriteQueue {
     this.#writeAt = writeAt;
   }
 
-  /** Resolves once the chunks, of so many bytes together, are written. */
+  /** Resolves once the chunks, of `bytes` bytes together, are written. */
   write(chunks: readonly Buffer[], offset: number, bytes: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#openWrites().push({ offset, chunks, bytes, resolve, reject });
     });
   }
 
-  /** Runs an action after all that was asked for before, and before what is asked for later. */
+  /** Runs an action after all earlier calls, and before all later ones. */
   run<T>(action: () => Promise<T>): Promise<T> {
     this.#writes = undefined;
     return this.#inOrder(action);
@@ -40,7 +40,7 @@ export class WriteQueue {
     if (this.#writes) return this.#writes;
     const writes: Write[] = [];
     this.#writes = writes;
-    // Never rejects: each write is told of its own failure.
+    // Never rejects: each write gets its own failure.
     void this.#inOrder(() => this.#writeAll(writes));
     return writes;
   }
@@ -67,7 +67,7 @@ export class WriteQueue {
   }
 }
 
-/** How many of the first writes go on where the one before ends, and are not too much for one system call. */
+/** How many of the first writes are adjacent, and not too much for one system call. */
 function batchLength(writes: readonly Write[]): number {
   const [first] = writes as [Write];
   let { bytes } = first;

@@ -18,37 +18,8 @@ import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { freeInBackground } from './freeing.ts';
 
-/** In all folders together. */
-const maxNames = 256;
-
-/** Recorded names of temporary files that are free again: to reuse one saves a write to the record. */
-class FreeNames {
-  readonly #byFolder = new Map<string, string[]>();
-  #count = 0;
-
-  /** Takes a name out. @param folder real path */
-  take(folder: string): string | undefined {
-    const names = this.#byFolder.get(folder);
-    if (!names) return undefined;
-    if (names.length === 1) this.#byFolder.delete(folder);
-    this.#count--;
-    return names.pop();
-  }
-
-  /** Keeps a name, as long as there is room. */
-  keep(folder: string, name: string): void {
-    if (this.#count >= maxNames) return;
-    const names = this.#byFolder.get(folder);
-    if (names) names.push(name);
-    else this.#byFolder.set(folder, [name]);
-    this.#count++;
-  }
-
-  clear(): void {
-    this.#byFolder.clear();
-    this.#count = 0;
-  }
-}
+/** Names that are kept for reuse, in all folders together. */
+const maxFreeNames = 256;
 
 const namePattern = /^\.svc-[0-9a-f]{24}\.(?:part|kept)$/;
 
@@ -150,7 +121,9 @@ export class Temporaries {
   readonly #fd: number;
   readonly #log: Log;
   readonly #running = new Map<string, string>();
-  readonly #free = new FreeNames();
+  /** Recorded names that are free again, by folder: to reuse one saves a write to the record. */
+  readonly #free = new Map<string, string[]>();
+  #freeCount = 0;
   #sizeBytes = 0;
 
   /** Opens the record and removes the remains of an earlier run. @param dataFolderPath locked against other processes */
@@ -181,17 +154,27 @@ export class Temporaries {
    * @param folder real path
    */
   take(folder: string): string {
-    const free = this.#free.take(folder);
+    const names = this.#free.get(folder) ?? [];
+    const free = names.pop();
     const name = free ?? temporaryName();
     const realPath = `${folder}/${name}`;
     if (free === undefined) this.add(realPath);
-    else this.#running.set(realPath, formatLine(realPath));
+    else {
+      this.#freeCount--;
+      if (names.length === 0) this.#free.delete(folder);
+      this.#running.set(realPath, formatLine(realPath));
+    }
     return name;
   }
 
   /** Frees the name of a temporary file that was renamed or removed. */
   giveBack(folder: string, name: string): void {
-    this.#free.keep(folder, name);
+    if (this.#freeCount < maxFreeNames) {
+      const names = this.#free.get(folder);
+      if (names) names.push(name);
+      else this.#free.set(folder, [name]);
+      this.#freeCount++;
+    }
     this.delete(`${folder}/${name}`);
   }
 
@@ -213,6 +196,7 @@ export class Temporaries {
 
   #compact(): void {
     this.#free.clear();
+    this.#freeCount = 0;
     const text = [...this.#running.values()].join('');
     ftruncateSync(this.#fd, 0);
     this.#sizeBytes = text === '' ? 0 : writeSync(this.#fd, text);

@@ -14,43 +14,44 @@ import { transferData } from './file-download.ts';
 import { RandomContent, type RandomContentOptions } from './random-content.ts';
 import { type AttributeChange, applyToOpened, changeData, checkOwner } from './set-attributes.ts';
 
-/** How a file is opened to be written piece by piece; with `exclusive` there must be none of its name until the end. */
+/** With `exclusive` the name must stay free until the end. */
 export interface RandomUploadOptions extends RandomContentOptions {
-  /** Whether a name is one that the file has only until it is whole. */
+  /** Recognizes names that files have only during their upload. */
   isTemporaryName: (name: string) => boolean;
 }
 
 /**
- * A file that is written in any order, and that appears whole when it is committed: writes go to a hidden temporary file. Everything happens
- * in the order in which it was asked for. Ends with `commit` or `abort`.
+ * A file that is written in any order, into a hidden temporary file, and that appears whole when it is committed. Calls take effect in their
+ * order. Ends with `commit` or `abort`.
  */
 export class RandomUpload implements Transfer {
   readonly direction = 'upload';
-  /** No client announces it. */
   readonly totalBytes = undefined;
   readonly startedMs: number;
-  readonly #paths: AccountPaths;
+  readonly files: AccountPaths;
+  /** Changes with `moveTo`. */
+  path: VirtualPath;
+  /** Whether the file was removed while it was open, so that it will not appear. */
+  isRemoved = false;
   readonly #options: RandomUploadOptions;
   readonly #content: RandomContent;
-  #path: VirtualPath;
-  /** Size once all that was asked for is done. */
+  /** Size after all calls so far. */
   #comingBytes: number;
-  /** Size that the file would have if it had been new: all that those are told who may not look at it. */
+  /** Size that a new file would have: shown to those who may not know of the old one. */
   #ownBytes = 0;
   #ownChangeMs: number;
   #isChanged: boolean;
-  #isRemoved = false;
-  /** Its descriptors are closed, or will be, and their numbers are then those of other files. */
+  /** The descriptors are closed or will be; then their numbers may belong to other files. */
   #isEnding = false;
   #change: AttributeChange = {};
   #failure: ServiceError | undefined;
-  /** Tells the store of unfinished uploads, and the transfers, that this one is over. */
+  /** Reports the end to the upload store and the transfers. */
   #leave: () => void = () => {};
   readonly #queue = new WriteQueue((chunks, offset, bytes) => this.#mayFail(() => this.#write(chunks, offset, bytes)));
 
   private constructor(paths: AccountPaths, path: VirtualPath, options: RandomUploadOptions, content: RandomContent) {
-    this.#paths = paths;
-    this.#path = path;
+    this.files = paths;
+    this.path = path;
     this.#options = options;
     this.#content = content;
     this.#comingBytes = content.sizeBytes;
@@ -60,7 +61,7 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Opens a file to write it; event `uploadStarted`. Permission and locks were checked by `AccountFiles`.
+   * Opens a file to write it; event `uploadStarted`. `AccountFiles` has checked permission and locks.
    *
    * @param realPath absolute path, links not resolved
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`, `too-many-requests`
@@ -86,26 +87,12 @@ export class RandomUpload implements Transfer {
     }
   }
 
-  /** Where the file will be; another one after `moveTo`. */
-  get path(): VirtualPath {
-    return this.#path;
-  }
-
-  get files(): AccountPaths {
-    return this.#paths;
-  }
-
   get bytes(): number {
     return this.#content.writtenBytes;
   }
 
-  /** Whether the file was removed since it was opened: it will not appear. */
-  get isRemoved(): boolean {
-    return this.#isRemoved;
-  }
-
   /**
-   * Puts chunks at a place, or at the end of the file. The promise resolves once the file system has them; the chunks must not be changed until then.
+   * Writes chunks at a position, or at the end of the file. They must not be modified until the promise resolves.
    *
    * @throws ServiceError `too-large`, `storage-full`; then the upload cannot be committed any more
    */
@@ -120,9 +107,8 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Reads what the file has now.
+   * Reads the current content.
    *
-   * @param target filled from its beginning
    * @returns bytes read; fewer than the target has at the end of the file
    */
   read(offset: number, target: Buffer): Promise<number> {
@@ -143,50 +129,50 @@ export class RandomUpload implements Transfer {
     );
   }
 
-  /** Sets times and mode of the file to come. @throws ServiceError `forbidden` for another owner */
+  /** Sets times and mode of the new file. @throws ServiceError `forbidden` for another owner */
   setAttributes(change: AttributeChange): Promise<void> {
     return this.#whileOpen(async () => {
       await this.#requireChangeable();
-      checkOwner(change.owner, this.#paths.isVisible(this.#path) ? fstatSync(this.#content.fd) : this.#ownEntry());
-      if (change.mode !== undefined) fchmodSync(this.#content.fd, change.mode & 0o777);
+      checkOwner(change.owner, this.files.isVisible(this.path) ? fstatSync(this.#content.writer.fd) : this.#ownEntry());
+      if (change.mode !== undefined) fchmodSync(this.#content.writer.fd, change.mode & 0o777);
       this.#change = { times: change.times ?? this.#change.times, mode: change.mode ?? this.#change.mode };
     });
   }
 
-  /** All that was written so far is on disk when the promise resolves. */
+  /** Has the content so far on disk when the promise resolves. */
   sync(): Promise<void> {
-    return this.#queue.run(() => this.#mayFail(() => this.#content.sync()));
+    return this.#queue.run(() => this.#mayFail(() => this.#content.writer.sync()));
   }
 
-  /** What the file is by now, for its own session; to those who may not look at it, what it would be if it were new. */
+  /** The current state, for the session that writes it; if the old file is not visible, the state of a new one. */
   entry(): Promise<Entry> {
-    const own = this.#paths.isVisible(this.#path) ? undefined : this.#ownEntry();
+    const own = this.files.isVisible(this.path) ? undefined : this.#ownEntry();
     return this.#whileOpen(async () => {
-      const { fd, sizeBytes } = this.#content;
-      const entry = own ?? { ...toEntry(baseName(this.#path), fstatSync(fd)), sizeBytes };
+      const { writer, sizeBytes } = this.#content;
+      const entry = own ?? { ...toEntry(baseName(this.path), fstatSync(writer.fd)), sizeBytes };
       const { times } = this.#change;
       return times ? { ...entry, modifiedMs: times.modifiedMs, accessedMs: times.accessedMs } : entry;
     });
   }
 
-  /** Gives the file another path to appear at. @param realPath of that. Rights, locks and events are the caller's */
+  /** Changes the path that the file gets in the end. The caller checks rights and locks, and emits events. */
   moveTo(path: VirtualPath, realPath: string): Promise<void> {
     return this.#whileOpen(async () => {
-      this.#content.retarget(() => openWriteTarget(this.#paths.mounts.roots, realPath));
-      this.#path = path;
+      this.#content.retarget(() => openWriteTarget(this.files.mounts.roots, realPath));
+      this.path = path;
     });
   }
 
-  /** The file is removed: what is written from now on will not appear. */
+  /** Removes the file: its content will not appear. */
   remove(): void {
-    this.#isRemoved = true;
+    this.isRemoved = true;
   }
 
   /**
-   * Makes what was written the file's content; event `fileUploaded`, or `sftpTemporaryFileUploaded` under a temporary name, on disk when the promise resolves. Of a file
-   * that was opened and not changed, nothing but its attributes.
+   * Gives the content its name; event `fileUploaded`, or `sftpTemporaryFileUploaded` under a temporary name, on disk when the promise
+   * resolves. A file that was not changed only gets its attributes.
    *
-   * @throws ServiceError `not-durable` for a file that is there; what failed before, too, with event `uploadFailed`
+   * @throws ServiceError `not-durable` for a file that has its name; also for earlier failures, with event `uploadFailed`
    */
   async commit(): Promise<void> {
     try {
@@ -203,22 +189,22 @@ export class RandomUpload implements Transfer {
   }
 
   /**
-   * Drops what was written; the old file stays as it was. Event `uploadFailed`.
+   * Drops the content; the old file stays as it was. Event `uploadFailed`.
    *
-   * @param keepAs where what came up to the first gap is kept; undefined drops it all
+   * @param keepAs path for the content up to the first gap; undefined drops it all
    */
   async abort(reason: unknown, keepAs?: { path: VirtualPath; realPath: string }): Promise<void> {
     const details = asServiceError(reason).message;
     await this.#queue.run(async () => {
       this.#isEnding = true;
       const durability = new Durability();
-      const isKept = keepAs && !this.#isRemoved && !this.#content.isInPlace && this.#isChanged;
+      const isKept = keepAs && !this.isRemoved && !this.#content.writer.isInPlace && this.#isChanged;
       const kept = isKept ? await this.#keep(keepAs, durability) : undefined;
       try {
         await this.#content.discard();
         const durable = durability.fault === undefined ? undefined : false;
-        this.#paths.emit(eventIds.uploadFailed, this.#path, { ...this.#eventData(), details, kept_as: kept, durable });
-        if (durable === false) this.#paths.notDurable(durability.fault, kept);
+        this.files.emit(eventIds.uploadFailed, this.path, { ...this.#eventData(), details, kept_as: kept, durable });
+        if (durable === false) this.files.notDurable(durability.fault, kept);
       } finally {
         this.#leave();
       }
@@ -226,10 +212,10 @@ export class RandomUpload implements Transfer {
   }
 
   async #commit(): Promise<void> {
-    const { events } = this.#paths.environment;
+    const { events } = this.files.environment;
     this.#isEnding = true;
     if (this.#failure) throw this.#failure;
-    if (this.#isRemoved) return this.#dropRemoved();
+    if (this.isRemoved) return this.#dropRemoved();
     if (!this.#isChanged) return this.#leaveAsItWas();
     events.assertWritable();
     const { times } = this.#change;
@@ -240,11 +226,11 @@ export class RandomUpload implements Transfer {
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
     });
-    const id = this.#options.isTemporaryName(baseName(this.#path)) ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;
-    await this.#paths.emitDurable(id, this.#path, { ...this.#eventData(), replaced: isReplacement || undefined }, durability);
+    const id = this.#options.isTemporaryName(baseName(this.path)) ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;
+    await this.files.emitDurable(id, this.path, { ...this.#eventData(), replaced: isReplacement || undefined }, durability);
   }
 
-  // Whoever still sends content hears of it at once, and not only at the end.
+  // A client that still sends content gets the error at once, and not only at the end.
   #loseFolder(): void {
     if (!this.#isEnding && this.#content.isFolderGone)
       this.#failure ??= new ServiceError('parent-missing', 'The folder of the file was removed.');
@@ -252,7 +238,7 @@ export class RandomUpload implements Transfer {
 
   async #dropRemoved(): Promise<void> {
     await this.#content.discard();
-    this.#paths.emit(eventIds.uploadFailed, this.#path, { ...this.#eventData(), details: 'The file was removed before it was closed.' });
+    this.files.emit(eventIds.uploadFailed, this.path, { ...this.#eventData(), details: 'The file was removed before it was closed.' });
   }
 
   async #leaveAsItWas(): Promise<void> {
@@ -261,31 +247,31 @@ export class RandomUpload implements Transfer {
     if (isSet) await this.#requireUnlocked();
     if (isSet) applyToOpened(this.#content.unchangedFd, this.#change);
     await this.#content.discard();
-    if (isSet) await this.#paths.emitDurable(eventIds.sftpAttributesSet, this.#path, changeData(this.#change));
-    this.#paths.emit(eventIds.fileDownloaded, this.#path, transferData(this.#durationS(), 0, 'read'));
+    if (isSet) await this.files.emitDurable(eventIds.sftpAttributesSet, this.path, changeData(this.#change));
+    this.files.emit(eventIds.fileDownloaded, this.path, transferData(this.#durationS(), 0, 'read'));
   }
 
   async #keep({ path, realPath }: { path: VirtualPath; realPath: string }, durability: Durability): Promise<VirtualPath | undefined> {
     try {
       await this.#content.keepBeginning(
         durability,
-        { requireUnlocked: () => this.#paths.requireUnlocked(path, 'content') },
-        path === this.#path ? undefined : () => openWriteTarget(this.#paths.mounts.roots, realPath),
+        { requireUnlocked: () => this.files.requireUnlocked(path, 'content') },
+        path === this.path ? undefined : () => openWriteTarget(this.files.mounts.roots, realPath),
       );
       return path;
     } catch {
-      // Then it is dropped, which its event tells.
+      // The content is dropped, and its event says so.
       return undefined;
     }
   }
 
   #durationS(): number {
-    return (this.#paths.environment.clock.monotonicMs() - this.startedMs) / 1000;
+    return (this.files.environment.clock.monotonicMs() - this.startedMs) / 1000;
   }
 
   #eventData(): Record<string, unknown> {
-    const { writtenBytes, isInPlace } = this.#content;
-    return { ...transferData(this.#durationS(), writtenBytes, 'write'), in_place: isInPlace ? 'yes' : undefined };
+    const { writtenBytes, writer } = this.#content;
+    return { ...transferData(this.#durationS(), writtenBytes, 'write'), in_place: writer.isInPlace ? 'yes' : undefined };
   }
 
   async #write(chunks: readonly Buffer[], offset: number, bytes: number): Promise<void> {
@@ -296,21 +282,21 @@ export class RandomUpload implements Transfer {
   }
 
   #requireUnlocked(): Promise<void> {
-    return this.#paths.requireUnlocked(this.#path, 'content');
+    return this.files.requireUnlocked(this.path, 'content');
   }
 
-  // The file itself changes with each write in place, and not only at the end.
+  // A write in place changes the file at once, and not only at the end.
   async #requireChangeable(): Promise<void> {
-    if (this.#content.isInPlace) await this.#requireUnlocked();
+    if (this.#content.writer.isInPlace) await this.#requireUnlocked();
   }
 
   #noteOwn(sizeBytes: number): void {
     this.#ownBytes = sizeBytes;
-    this.#ownChangeMs = this.#paths.environment.clock.nowMs();
+    this.#ownChangeMs = this.files.environment.clock.nowMs();
   }
 
   #ownEntry(): Entry {
-    const ofNew = virtualEntry(baseName(this.#path), this.#ownChangeMs);
+    const ofNew = virtualEntry(baseName(this.path), this.#ownChangeMs);
     const mode = this.#change.mode ?? this.#options.mode ?? 0o644;
     return { ...ofNew, isFolder: false, sizeBytes: this.#ownBytes, mode };
   }
@@ -320,7 +306,7 @@ export class RandomUpload implements Transfer {
     this.#change = { ...this.#change, times: undefined };
   }
 
-  /** Runs an action in the order of all others. @throws ServiceError `precondition-failed` when it was committed or dropped before */
+  /** Runs an action in its order. @throws ServiceError `precondition-failed` after the end */
   #whileOpen<T>(action: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
       this.#requireOpen();
@@ -332,7 +318,7 @@ export class RandomUpload implements Transfer {
     if (this.#isEnding) throw new ServiceError('precondition-failed', 'The file was closed meanwhile.');
   }
 
-  // What failed once fails the commit, too.
+  // The first failure also fails the commit.
   async #mayFail(action: () => Promise<void>): Promise<void> {
     this.#requireOpen();
     if (this.#failure) throw this.#failure;
