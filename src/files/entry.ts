@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 
-/** What the service tells of one file or folder. */
+/** A file or folder as the service shows it. */
 export interface Entry {
   name: string;
   isFolder: boolean;
@@ -8,25 +8,23 @@ export interface Entry {
   sizeBytes: number;
   /** Modification time, Unix time in milliseconds with a fraction. */
   modifiedMs: number;
-  /** When it was last read, as far as the file system keeps that; Unix time in milliseconds. */
+  /** Access time, as far as the file system keeps it; Unix time in milliseconds. */
   accessedMs: number;
-  /** Creation time where the file system keeps it, else the earliest time known; Unix time in milliseconds. */
+  /** Creation time, or the earliest known time; Unix time in milliseconds. */
   createdMs: number;
   /** Reached through a symbolic link; ZIP archives leave these out. */
   isLink?: boolean;
-  /** File system's number of the file, part of the entity tag. */
+  /** Part of the entity tag. */
   inode: number;
   /** Permission bits. */
   mode: number;
-  /** Numbers of the owner and of the group. */
   uid: number;
   gid: number;
 }
 
-/** What listings tell of an entry. */
+/** An entry as listings show it. */
 export type ListedEntry = Pick<Entry, 'name' | 'isFolder' | 'sizeBytes' | 'modifiedMs' | 'isLink'>;
 
-/** Makes an entry of what stat(2) said. */
 export function toEntry(name: string, stats: Stats): Entry {
   const isFolder = stats.isDirectory();
   return {
@@ -65,7 +63,7 @@ export function compareNames(a: string, b: string): number {
   return a.length - b.length;
 }
 
-// Surrogates stand for code points above all of the basic plane.
+// Surrogates encode code points above the basic plane.
 function codePointRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

@@ -10,7 +10,7 @@ import type { Quotas } from './quota.ts';
 import type { Transfers } from './transfers.ts';
 import type { UploadStore } from './uploads/upload-store.ts';
 
-/** What all accounts' files share in one service. */
+/** Shared by all accounts' files of a service. */
 export interface FilesEnvironment {
   readonly events: EventDispatcher;
   readonly clock: Clock;
@@ -21,14 +21,10 @@ export interface FilesEnvironment {
   readonly pathMutex: PathMutex;
   /** Write locks, which services with `webdav_compatibility` take and every service obeys. */
   readonly locks: LockStore;
-  /** Content of small files. */
   readonly fileCache: FileCache;
-  /** Uploads that may take several requests. */
   readonly uploads: UploadStore;
-  /** What is under way. */
   readonly transfers: Transfers;
-  /** Told of virtual folders whose real folder is missing. */
   readonly missingFolders: MissingFolders;
-  /** Real folders that no account may reach, whatever its home folder: the data folder. */
+  /** Real folders that no account may reach: the data folder. */
   readonly excludedPaths: readonly string[];
 }

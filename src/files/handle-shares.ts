@@ -1,21 +1,21 @@
 /**
- * Shares out the files and folders that a process may have open for SFTP clients: an account may have as many as are left for all others,
- * so that the first leaves half, and whoever comes later finds some.
+ * Shares the files and folders that a process may have open for SFTP clients: an account may have as many as are left for all others, so
+ * that no account takes all.
  */
 export class HandleShares {
-  readonly #most: number;
+  readonly #max: number;
   #taken = 0;
-  readonly #ofAccounts = new Map<string, number>();
+  readonly #byAccount = new Map<string, number>();
 
-  /** @param most of all accounts together */
-  constructor(most: number) {
-    this.#most = most;
+  /** @param max for all accounts together */
+  constructor(max: number) {
+    this.#max = max;
   }
 
-  /** Takes a place of an account. @returns gives it back, once; undefined when the account has its share */
+  /** Takes a handle for an account. @returns gives it back; undefined when the account has its share */
   take(accountUuid: string): (() => void) | undefined {
-    const own = this.#ofAccounts.get(accountUuid) ?? 0;
-    if (own >= this.#most - this.#taken) return undefined;
+    const own = this.#byAccount.get(accountUuid) ?? 0;
+    if (own >= this.#max - this.#taken) return undefined;
     this.#change(accountUuid, 1);
     let isTaken = true;
     return () => {
@@ -25,9 +25,9 @@ export class HandleShares {
   }
 
   #change(accountUuid: string, by: 1 | -1): void {
-    const own = (this.#ofAccounts.get(accountUuid) ?? 0) + by;
+    const own = (this.#byAccount.get(accountUuid) ?? 0) + by;
     this.#taken += by;
-    if (own > 0) this.#ofAccounts.set(accountUuid, own);
-    else this.#ofAccounts.delete(accountUuid);
+    if (own > 0) this.#byAccount.set(accountUuid, own);
+    else this.#byAccount.delete(accountUuid);
   }
 }

@@ -3,33 +3,33 @@ import type { Log } from '../lib/log.ts';
 import { isWithin, pathSegments, type VirtualPath } from '../lib/virtual-path.ts';
 import { RealRoots } from './disk/real-roots.ts';
 
-/** Says in the log which virtual folders have no real folder behind them: once, and again after it was there. */
+/** Logs virtual folders whose real folder is missing: once, and again after it existed. */
 export class MissingFolders {
   readonly #log: Log;
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
 
   constructor(log: Log) {
     this.#log = log;
   }
 
   missing(account: string, path: VirtualPath, realPath: string): void {
-    if (this.#told.has(realPath)) return;
-    this.#told.add(realPath);
+    if (this.#logged.has(realPath)) return;
+    this.#logged.add(realPath);
     this.#log.warn('the real folder of a virtual folder is missing', { account, path, real_path: realPath });
   }
 
   found(realPath: string): void {
-    this.#told.delete(realPath);
+    this.#logged.delete(realPath);
   }
 }
 
-/** Where a virtual path lies. */
+/** What a virtual path leads to. */
 export type Location =
-  /** On disk; `realPath` is absolute, links in it are not resolved. */
+  /** A path on disk, absolute, links not resolved. */
   | { kind: 'real'; realPath: string; isFixed: boolean }
   /** A folder that exists only as the parent of a virtual folder. */
   | { kind: 'virtual'; isFixed: true }
-  /** Below such a folder, where nothing else can be. */
+  /** A path below such a folder that cannot exist. */
   | { kind: 'nowhere'; isFixed: false };
 
 /** The account's home folder and virtual folders joined into one tree (docs/spec/authentication.md#virtual-folders). */
@@ -46,10 +46,7 @@ export class Mounts {
     this.roots = new RealRoots([account.homeFolderPath, ...account.virtualFolders.map((folder) => folder.realPath)], excluded);
   }
 
-  /**
-   * @returns the place of `path`; `isFixed` marks what cannot be deleted, renamed or overwritten: the home
-   *   folder, the roots of virtual folders and their parents
-   */
+  /** Resolves a path; `isFixed` marks the home folder, roots of virtual folders and their parents, which cannot be changed. */
   locate(path: VirtualPath): Location {
     const isFixed = path === '/' || this.#virtualFolders.some((folder) => isWithin(folder.path, path));
     const mount = this.#virtualFolders.find((folder) => isWithin(path, folder.path));
@@ -71,7 +68,7 @@ export class Mounts {
     return this.#virtualFolders.filter((folder) => isWithin(folder.path, path));
   }
 
-  /** Names of the virtual folders, or of their parents, that stand directly in folder `path`; they hide real entries. */
+  /** Names of virtual folders, or of their parents, directly in folder `path`; they hide real entries. */
   virtualMembers(path: VirtualPath): string[] {
     const depth = pathSegments(path).length;
     const names = this.virtualFoldersBelow(path)
@@ -84,10 +81,9 @@ export class Mounts {
 const kept = new WeakMap<object, Mounts>();
 
 /**
- * The mounts of an account in force, resolved once for the life of its session. As long as one of its folders is missing
- * they are resolved anew each time.
+ * The mounts of an account, resolved once for the life of its session; while one of its folders is missing, each time.
  *
- * @param excluded real folders that stay out of reach; the same for all accounts of a service
+ * @param excluded real folders that stay out of reach; equal for all accounts of a service
  */
 export function resolveMounts(account: Account, excluded: readonly string[]): Mounts {
   const known = kept.get(account);

@@ -8,8 +8,8 @@ const look = [...lookAtFile, 'traverse'] as const;
 const deleteMember = ['delete-file', 'delete-folder'] as const;
 
 /**
- * What each operation needs on the path that it is about (docs/spec/authentication.md#permissions). `AccountFiles` asks for it, and
- * explanations tell it from here.
+ * The rights that each operation needs on its path (docs/spec/authentication.md#permissions), for the checks of `AccountFiles` and for
+ * explanations.
  */
 export const neededRights = {
   lookAtFile,
@@ -24,11 +24,11 @@ export const neededRights = {
   replaceFile: ['write', 'delete-file'],
   deleteFile: ['delete-file'],
   deleteFolder: ['delete-folder'],
-  /** Of a kind that is not known before it is looked at. */
+  /** A file or a folder. */
   deleteMember,
-  /** To be asked whether it is to be deleted. */
+  /** To be asked for a confirmation. */
   confirmDeletion: [...look, ...deleteMember],
-  /** To be told that a folder is missing. */
+  /** To learn that a folder is missing. */
   missFolder: [...look, 'create-folder', 'write', ...deleteMember],
   lock: ['write'],
   seeLocks: ['read', 'list', 'traverse', 'write'],
@@ -37,15 +37,15 @@ export const neededRights = {
 /** An operation on one path of an account's files. */
 export type Operation = keyof typeof neededRights;
 
-/** A right that is needed only for what is on the disk. */
+/** A right that depends on what is on disk. */
 export interface ConditionalRight {
   end: 'source' | 'destination';
-  /** What it is needed for, as part of a sentence. */
+  /** Part of a sentence. */
   purpose: string;
   anyOf: AnyRight;
 }
 
-/** What a request does at its path, and at its destination. */
+/** The operations of a request at its path and its destination. */
 export interface RequestOperations {
   source?: Operation;
   destination?: Operation;

@@ -3,25 +3,25 @@ import type { EventContext, RequestTrace } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 
-/** A file, or an archive, that is on its way to or from a client. Nothing of it is read but when somebody looks. */
+/** A file, or an archive, on its way to or from a client. Its members are read only by `Transfers.list`. */
 export interface Transfer {
   readonly direction: 'download' | 'upload';
-  /** Whose files they are, and by which service they go. */
+  /** Account and service. */
   readonly files: { readonly account: Account; readonly context: EventContext };
   readonly path: VirtualPath;
-  /** When it began; monotonic. */
+  /** Begin; monotonic. */
   readonly startedMs: number;
-  /** Bytes that have come or gone so far. */
+  /** Bytes transferred so far. */
   readonly bytes: number;
-  /** How many there will be; undefined where nobody said so. */
+  /** Undefined if it is not announced. */
   readonly totalBytes: number | undefined;
-  /** Bytes that were there before it began, of an upload that goes on. */
+  /** Bytes of earlier requests, for a continued upload. */
   readonly formerBytes?: number;
 }
 
-/** A transfer as it is seen at one moment. */
+/** The state of a transfer at one moment. */
 export interface ShownTransfer {
-  /** Tells it from all others of this node. */
+  /** Unique in this node. */
   id: string;
   service: string;
   account: string;
@@ -35,37 +35,35 @@ export interface ShownTransfer {
   startedMs: number;
 }
 
-/** Those that are shown, and how many are not. */
 export interface ShownTransfers {
   shown: ShownTransfer[];
   leftOut: number;
 }
 
-/** So many are shown at most: those that began first. */
+/** Of more transfers, those that began first are shown. */
 export const maxShown = 100;
 
-/** A rate is that of so many milliseconds at least. */
-const leastRateMs = 1000;
+/** Shortest period of a rate. */
+const minRateMs = 1000;
 
-/** How far a transfer was at one moment. */
-interface Mark {
+interface Sample {
   /** Monotonic. */
   atMs: number;
   bytes: number;
 }
 
-/** What is known of a transfer that was looked at. */
-interface Look {
+/** A transfer that was listed before. */
+interface Listed {
   id: string;
   startedMs: number;
-  earlier: Mark;
-  later: Mark;
+  earlier: Sample;
+  later: Sample;
 }
 
-/** The transfers under way in one process. Whoever looks pays for it; the transfers themselves only come and go. */
+/** The transfers under way in one process. Only `list` costs more than an entry in a map. */
 export class Transfers {
   readonly #clock: Clock;
-  readonly #underWay = new Map<Transfer, Look | undefined>();
+  readonly #underWay = new Map<Transfer, Listed | undefined>();
   #lastId = 0;
 
   constructor(clock: Clock) {
@@ -76,43 +74,42 @@ export class Transfers {
     this.#underWay.set(transfer, undefined);
   }
 
-  /** Does nothing for one that has left, or never entered. */
   leave(transfer: Transfer): void {
     this.#underWay.delete(transfer);
   }
 
-  /** How many are under way of some requests of HTTP, or connections of SSH. */
+  /** The number of transfers of some HTTP requests or SSH connections. */
   count(requests: ReadonlySet<RequestTrace | undefined>): number {
     return [...this.#underWay.keys()].filter(({ files }) => requests.has(files.context.request)).length;
   }
 
-  /** What is under way. The rate is that since one of the looks before, a second ago or more; without one, since the transfer began. */
+  /** The transfers under way. The rate is that since an earlier call, at least a second ago, or since the transfer began. */
   list(): ShownTransfers {
     const nowMs = this.#clock.monotonicMs();
     const shown: ShownTransfer[] = [];
     for (const [transfer, before] of this.#underWay) {
       if (shown.length === maxShown) break;
-      const look = before ?? this.#firstLook(transfer, nowMs);
-      if (!before) this.#underWay.set(transfer, look);
-      shown.push(shownTransfer(transfer, look, nowMs));
+      const listed = before ?? this.#listFirst(transfer, nowMs);
+      if (!before) this.#underWay.set(transfer, listed);
+      shown.push(showTransfer(transfer, listed, nowMs));
     }
     return { shown, leftOut: this.#underWay.size - shown.length };
   }
 
-  #firstLook({ startedMs, formerBytes = 0 }: Transfer, nowMs: number): Look {
+  #listFirst({ startedMs, formerBytes = 0 }: Transfer, nowMs: number): Listed {
     const start = { atMs: startedMs, bytes: formerBytes };
     const id = String(++this.#lastId);
     return { id, startedMs: this.#clock.nowMs() - (nowMs - startedMs), earlier: start, later: start };
   }
 }
 
-function shownTransfer({ files, path, direction, bytes, totalBytes }: Transfer, look: Look, nowMs: number): ShownTransfer {
-  if (nowMs - look.later.atMs >= leastRateMs) {
-    look.earlier = look.later;
-    look.later = { atMs: nowMs, bytes };
+function showTransfer({ files, path, direction, bytes, totalBytes }: Transfer, listed: Listed, nowMs: number): ShownTransfer {
+  if (nowMs - listed.later.atMs >= minRateMs) {
+    listed.earlier = listed.later;
+    listed.later = { atMs: nowMs, bytes };
   }
-  const { earlier, id, startedMs } = look;
-  // What is written once more does not make a file longer, and a file may be cut.
+  const { earlier, id, startedMs } = listed;
+  // `bytes` may decrease: a file may be overwritten or cut.
   const bytesPerSecond = Math.max(0, ((bytes - earlier.bytes) * 1000) / Math.max(nowMs - earlier.atMs, 1));
   const { account, context } = files;
   return { id, service: context.component.uuid, account: account.name, path, direction, bytes, totalBytes, bytesPerSecond, startedMs };

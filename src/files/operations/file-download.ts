@@ -8,28 +8,28 @@ import type { OpenedFile } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 
-/** A file that is read by somebody, who calls `end` or `release` once; both give up what is held for that. Events `fileOpened` and those of `end`. */
+/** A file that is read; the reader calls `end` or `release` once, which close it. Events `fileOpened` and those of `end`. */
 abstract class Reading implements Transfer {
   readonly direction = 'download';
   readonly files: AccountPaths;
   readonly path: VirtualPath;
   readonly entry: Entry;
   readonly startedMs: number;
-  /** Bytes that were handed to the client so far; whoever sends them says so. */
+  /** Bytes sent so far; the sender counts them. */
   bytes = 0;
-  /** How many are to be sent; fewer than the file has where a part was asked for. */
+  /** Bytes to be sent; fewer than the file has for a range. */
   totalBytes: number;
-  readonly #told: SharedMembers;
+  readonly #members: SharedMembers;
   #isOver = false;
 
-  constructor(files: AccountPaths, path: VirtualPath, entry: Entry, told: SharedMembers) {
+  constructor(files: AccountPaths, path: VirtualPath, entry: Entry, members: SharedMembers) {
     this.files = files;
     this.path = path;
     this.entry = entry;
     this.totalBytes = entry.sizeBytes;
-    this.#told = told;
+    this.#members = members;
     this.startedMs = files.environment.clock.monotonicMs();
-    files.emitGrouped(eventIds.fileOpened, told);
+    files.emitGrouped(eventIds.fileOpened, members);
   }
 
   protected abstract close(): void;
@@ -39,20 +39,20 @@ abstract class Reading implements Transfer {
     if (!this.#isOver) this.files.environment.transfers.enter(this);
   }
 
-  /** @param fault nothing when the download is complete */
+  /** @param fault undefined for a complete download */
   end(fault?: 'client-gone' | 'failed'): void {
     if (!this.#closeOnce()) return;
     const data = transferData((this.files.environment.clock.monotonicMs() - this.startedMs) / 1000, this.bytes, 'read');
-    if (fault === 'client-gone') this.files.emitGrouped(eventIds.clientWentAway, this.#told, data);
+    if (fault === 'client-gone') this.files.emitGrouped(eventIds.clientWentAway, this.#members, data);
     if (fault) {
       const details = fault === 'client-gone' ? 'The client went away.' : 'The file could not be read.';
-      this.files.emitGrouped(eventIds.downloadFailed, this.#told, { ...data, details });
+      this.files.emitGrouped(eventIds.downloadFailed, this.#members, { ...data, details });
     } else {
-      this.files.emitGrouped(eventIds.fileDownloaded, this.#told, data);
+      this.files.emitGrouped(eventIds.fileDownloaded, this.#members, data);
     }
   }
 
-  /** Nothing was asked of the content after all (304, 416). */
+  /** Ends it without events; the content was not needed (304, 416). */
   release(): void {
     this.#closeOnce();
   }
@@ -66,12 +66,11 @@ abstract class Reading implements Transfer {
   }
 }
 
-/** A file opened for reading; it is shown among the transfers. */
+/** A file opened for reading, which is shown among the transfers. */
 export class OpenDownload extends Reading {
   readonly fd: number;
   readonly kept = undefined;
 
-  /** @param opened verified; it is closed in the end */
   constructor(files: AccountPaths, path: VirtualPath, { fd, stats }: OpenedFile) {
     super(files, path, toEntry(baseName(path), stats), files.pathMembers(path));
     this.fd = fd;
@@ -83,14 +82,14 @@ export class OpenDownload extends Reading {
   }
 }
 
-/** A small file whose whole content is at hand: most are sent before anybody could see them, so whoever sends it says when it is to be shown. */
+/** A small file from memory. Most are sent at once, so the sender decides whether to `show` it. */
 export class KeptDownload extends Reading {
   readonly kept: KeptFile;
 
   constructor(files: AccountPaths, path: VirtualPath, kept: KeptFile) {
     const { entry } = kept;
     const name = baseName(path);
-    super(files, path, name === entry.name ? entry : { ...entry, name }, toldOf(files, path, kept));
+    super(files, path, name === entry.name ? entry : { ...entry, name }, membersFor(files, path, kept));
     this.kept = kept;
   }
 
@@ -99,7 +98,7 @@ export class KeptDownload extends Reading {
 
 export type FileDownload = OpenDownload | KeptDownload;
 
-function toldOf(files: AccountPaths, path: VirtualPath, kept: KeptFile): SharedMembers {
+function membersFor(files: AccountPaths, path: VirtualPath, kept: KeptFile): SharedMembers {
   const { mounts } = files;
   const { told } = kept;
   if (told?.mounts === mounts && told.path === path) return told.members;
@@ -108,7 +107,7 @@ function toldOf(files: AccountPaths, path: VirtualPath, kept: KeptFile): SharedM
   return members;
 }
 
-/** The members that events of transfers carry (docs/spec/events.md#file-events): seconds, bytes, bytes a second. */
+/** Data of the events of transfers (docs/spec/events.md#file-events): seconds, bytes, bytes per second. */
 export function transferData(durationS: number, bytes: number, direction: 'read' | 'write'): Record<string, number> {
   const duration = Math.round(durationS * 1e6) / 1e6;
   return { duration, [`total_${direction}`]: bytes, [`${direction}_speed`]: Math.round(bytes / Math.max(durationS, 1e-6)) };

@@ -14,7 +14,7 @@ import type { Transfer } from '../transfers.ts';
 import { transferData } from './file-download.ts';
 
 export interface UploadOptions {
-  /** Announced size in bytes, when the client said it. */
+  /** Announced size, if the client gave it. */
   expectedSizeBytes?: number | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
@@ -22,13 +22,13 @@ export interface UploadOptions {
   metadata?: Record<string, string[]> | undefined;
   /** UUID of the event handler whose reply the upload waits for. */
   backendUuid?: string | undefined;
-  /** Refuses by throwing; runs before the first byte and again in the turn of the rename. */
+  /** Refuses by throwing; runs before the first byte, and again under the mutex of the rename. */
   verify?: ((current: Entry | undefined) => void) | undefined;
 }
 
 export interface UploadResult {
   entry: Entry;
-  /** What the back-end answered, when `backendUuid` was given. */
+  /** The back-end's reply, for `backendUuid`. */
   delivery: BackendDelivery | undefined;
 }
 
@@ -36,14 +36,14 @@ export interface UploadResult {
 export interface FileUpload {
   /** Appends to the file. @throws ServiceError `too-large` or `storage-full` */
   write(chunks: readonly Buffer[]): Promise<void>;
-  /** Makes the upload the file's content; event `fileUploaded`, on disk when the promise resolves. */
+  /** Gives the content its name; event `fileUploaded`, on disk when the promise resolves. */
   commit(): Promise<UploadResult>;
-  /** Drops it; the old file stays as it was. Event `uploadFailed`, and `clientWentAway` when the client went away. Does nothing once it is the file's content. */
+  /** Drops the content; the old file stays as it was. Event `uploadFailed`, also `clientWentAway` if that is the reason. Does nothing after `commit`. */
   abort(reason: unknown): Promise<void>;
 }
 
 /**
- * Begins to write a file; event `uploadStarted`. The permission is checked by the caller, `AccountFiles`.
+ * Begins to write a file; event `uploadStarted`. `AccountFiles` has checked the permission.
  *
  * @param realPath absolute path, links not resolved
  * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
@@ -65,7 +65,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   const shared = { metadata: options.metadata, api_backend: options.backendUuid === undefined ? undefined : 'yes' };
   let writer: FileWriter;
   try {
-    // Nothing is answered before the upload's end, which is journalled behind this.
+    // No reply precedes the end of the upload, whose event is journalled after this one.
     events.emitGrouped(files.draft(eventIds.uploadStarted, path, shared));
     writer = new FileWriter(target, files.environment);
   } catch (error) {
@@ -121,9 +121,8 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
 }
 
 /**
- * Tells of a file that is uploaded, and waits for what its back-end answers.
+ * Emits the event of an uploaded file, and waits for the reply of its back-end, if it has one.
  *
- * @param backendUuid of that; undefined for none
  * @throws ServiceError `not-durable`, as `AccountPaths.emitDone`
  */
 export async function emitUploaded(

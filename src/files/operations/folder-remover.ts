@@ -9,21 +9,19 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 
-/** Something moved out of the way under a hidden name beside it. Ends with `putBack` or `remove`. */
+/** A file or folder that has a hidden name for now. Ends with `putBack` or `remove`. */
 export interface SetAside {
-  /** Its path while it is aside. */
   readonly realPath: string;
   putBack(): void;
-  /** Removes it for good. What cannot be removed stays hidden and is tried again at the next start. */
+  /** Removes it for good; the next start tries again if that fails. */
   remove(): Promise<void>;
 }
 
 /**
- * Moves a member of an opened folder, which stays open until the end, out of the way, so that its name is free at once and it can still be put back: rename(2)
- * cannot put one thing in the place of a folder. When the process is killed meanwhile, the next start puts it back, or
- * removes it when its name is taken by then.
+ * Gives a member of an opened folder, which stays open until the end, a hidden name, because rename(2) cannot replace a folder. If the
+ * process is killed meanwhile, the next start puts the member back, or removes it if its name is taken by then.
  *
- * @param successor what takes its place elsewhere: when that stands there, the next start removes it
+ * @param successor copy of the member elsewhere: if that is in place, the next start removes the member
  */
 export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, temporaries: Temporaries, successor?: Successor): SetAside {
   const hidden = temporaryName();
@@ -50,7 +48,7 @@ export function setAside(parent: OpenedFolder, name: string, roots: RealRoots, t
   };
 }
 
-/** Removes a file, a link, or a folder with all it holds. @returns whether all of it is gone, and stays so */
+/** Removes a file, a link, or a folder with all it holds. @returns whether all of it is gone, also after a power cut */
 export async function removeAll(roots: RealRoots, realPath: string): Promise<boolean> {
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   if (!stats) return true;
@@ -65,20 +63,19 @@ export async function removeAll(roots: RealRoots, realPath: string): Promise<boo
   return (await removeTree(roots, realPath, folders, durability)).length === 0 && durability.fault === undefined;
 }
 
-/** A path that a recursive removal left behind, and why. */
+/** A path that a recursive removal left behind, and the reason. */
 export type LeftBehind = Required<Problem>;
 
 const membersPerTurn = 256;
 
 /**
- * Removes a folder with all it holds. Links are removed, never followed. What cannot be removed is
- * left, with its parents, and reported; the rest goes. Where only files are left that somebody still has open (NFS), the folder gets
- * a hidden name instead, to go at the next start.
+ * Removes a folder with all it holds. Links are removed, never followed. Members that cannot be removed are left, with their parents, and
+ * reported. If only files are left that are still open somewhere (NFS), the folder gets a hidden name, and is removed at the next start.
  *
- * @param folders the folder's sub-folders as `walkTree` gave them, parents first
- * @param durability has the fault of a disk that failed once a folder was gone
- * @param temporaries where that is noted; without it such a folder is left behind
- * @throws the reason of `stop` when that ended it before all was gone
+ * @param folders the folder's sub-folders in the order of `walkTree`, parents first
+ * @param durability gets the fault of a disk that failed after a folder was removed
+ * @param temporaries records such a hidden folder; without it that folder is left behind
+ * @throws the reason of `stop` when that ended the removal early
  */
 export async function removeTree(
   roots: RealRoots,
@@ -88,7 +85,7 @@ export async function removeTree(
   { temporaries, stop }: { temporaries?: Temporaries; stop?: AbortSignal | undefined } = {},
 ): Promise<LeftBehind[]> {
   const left: LeftBehind[] = [];
-  /** Folders in which nothing is but files that are removed, and such folders. */
+  /** Folders with nothing but removed files that are still open, and such folders. */
   const emptied = new Set<string>();
   let seen = 0;
   for (const relative of folders.toReversed()) {
@@ -114,7 +111,7 @@ export async function removeTree(
       if (!emptied.has(relative)) await removeEmptyFolder(roots, folderPath, durability);
     } catch (error) {
       const meaning = asServiceError(error);
-      // A parent of something left behind is not empty: its member already says why.
+      // A parent of such a member is not empty; the member's reason is enough.
       const explained =
         meaning.code === 'not-empty' && left.some((item) => relative === '' || item.relativePath.startsWith(`${relative}/`));
       if (meaning.code !== 'not-found' && !explained) left.push({ relativePath: relative, code: meaning.code, message: meaning.message });
@@ -128,14 +125,14 @@ export async function removeTree(
   return left;
 }
 
-/** Takes away a folder's name and notes it for removal. */
+/** Gives a folder a hidden name and records it for removal. */
 async function hideFolder(roots: RealRoots, path: string, durability: Durability, temporaries: Temporaries): Promise<void> {
   const hidden = temporaryName();
   temporaries.add(join(dirname(path), hidden));
   await changeInParent(roots, path, durability, (member) => renameSync(member, join(dirname(member), hidden)));
 }
 
-/** @returns why it could not be removed */
+/** @returns the reason why it could not be removed */
 function removeMember(path: string): { result: Problem | undefined; freed: Promise<void> | undefined } {
   return freeInBackground(path, undefined, () => {
     try {
@@ -143,14 +140,14 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
       return undefined;
     } catch (error) {
       if (systemErrorCode(error) === 'ENOENT') return undefined;
-      // Its own turn comes, or came and reported: a folder is no fault here.
+      // Folders are removed on their own.
       if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
       return asServiceError(error);
     }
   });
 }
 
-/** Removes one folder in which nothing is, or content of unfinished uploads alone. @throws ServiceError `not-empty` */
+/** Removes a folder that is empty but for the content of unfinished uploads. @throws ServiceError `not-empty` */
 export async function removeUnusedFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const folder = openFolder(roots, path);
   try {
@@ -162,12 +159,12 @@ export async function removeUnusedFolder(roots: RealRoots, path: string, durabil
   await removeEmptyFolder(roots, path, durability);
 }
 
-/** Removes one empty folder, through its verified parent. @throws ServiceError `not-empty` */
+/** Removes an empty folder, through its verified parent. @throws ServiceError `not-empty` */
 async function removeEmptyFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   await changeInParent(roots, path, durability, (member) => rmdirSync(member));
 }
 
-/** Removes one file, or a link to one. @throws ServiceError `not-found`, `is-folder`, `forbidden` */
+/** Removes a file, or a link. @throws ServiceError `not-found`, `is-folder`, `forbidden` */
 export async function removeFile(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const { freed } = await changeInParent(roots, path, durability, (member) => {
     const stats = lstatSync(member);

@@ -4,26 +4,25 @@ import type { AccountPaths } from '../account-paths.ts';
 import type { Entry, ListedEntry } from '../entry.ts';
 import { accountListing, type EntryBatches } from './account-listing.ts';
 
-/** What a search does at most, so that it ends and leaves the service to others. */
+/** Bounds of a search, so that it ends and leaves the service to other requests. */
 export const searchLimits = { lookedAtPerSecond: 10_000, found: 1_000, seconds: 30, waitingFolders: 100_000 } as const;
 
-/** A member of a folder below the one that was searched. */
 export interface FoundEntry extends ListedEntry {
   path: VirtualPath;
 }
 
-/** A text as it is compared: without the difference of upper and lower case, and of composed characters. */
-function folded(text: string): string {
-  // Lower case first: some characters, such as the sign of the kelvin, have upper case only by way of it.
+/** Removes the differences of case and of composed characters. */
+function fold(text: string): string {
+  // Some characters, such as the kelvin sign, reach their upper case only through lower case.
   return text.normalize('NFC').toLowerCase().toUpperCase();
 }
 
 /**
- * Searches a folder and all below it for names that contain a text, near ones first, and gives them in batches; an empty one shows that it goes
- * on. Folders that may not be listed are passed over, links are not followed.
+ * Searches a folder tree for names that contain a text, near ones first, and yields them in batches; an empty batch shows progress. Folders
+ * that may not be listed are skipped, links are not followed.
  */
 export class Search implements AsyncIterable<FoundEntry[]> {
-  /** Whether a limit ended it: there may be more. */
+  /** Whether a limit ended the search: there may be more results. */
   isTruncated = false;
   readonly #paths: AccountPaths;
   readonly #wanted: string;
@@ -36,7 +35,7 @@ export class Search implements AsyncIterable<FoundEntry[]> {
   /** @throws ServiceError as `accountListing` for the folder itself */
   constructor(paths: AccountPaths, top: VirtualPath, text: string) {
     this.#paths = paths;
-    this.#wanted = folded(text);
+    this.#wanted = fold(text);
     this.#waiting = [top];
     this.#top = accountListing(paths, top);
     this.#startMs = paths.environment.clock.monotonicMs();
@@ -58,7 +57,7 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     for (const entry of batch) {
       const path = memberPath(folder, entry.name);
       if (entry.isFolder && !entry.isLink) this.#enter(path);
-      if (!folded(entry.name).includes(this.#wanted)) continue;
+      if (!fold(entry.name).includes(this.#wanted)) continue;
       if (this.#found === searchLimits.found) {
         this.isTruncated = true;
         break;
@@ -78,12 +77,12 @@ export class Search implements AsyncIterable<FoundEntry[]> {
     try {
       yield* accountListing(this.#paths, folder);
     } catch (error) {
-      // Not to be listed, gone meanwhile, or so deep that the system takes no path to it.
+      // Forbidden, gone meanwhile, or with a path too long for the system.
       if (!isServiceError(error, 'forbidden', 'not-found', 'name-invalid')) throw error;
     }
   }
 
-  /** Waits as long as it takes not to look at more than so many in a second. */
+  /** Keeps to `lookedAtPerSecond`. */
   async #pause(count: number): Promise<void> {
     const { clock } = this.#paths.environment;
     this.#lookedAt += count;

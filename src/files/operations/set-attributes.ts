@@ -4,20 +4,19 @@ import { toSeconds } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { descriptorsNameFiles, openToLook } from '../disk/real-roots.ts';
+import { descriptorPath, descriptorsNameFiles, openToLook } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 
-/** Attributes to set. */
 export interface AttributeChange {
   /** Unix time in milliseconds; both or none. */
   times?: { accessedMs: number; modifiedMs: number } | undefined;
   /** Permission bits; those above 0o777 (set-id bits) are never set. */
   mode?: number | undefined;
-  /** Must be what it is: files are not given away. */
+  /** Must be the current owner: files are not given away. */
   owner?: { uid: number; gid: number } | undefined;
 }
 
-/** What events say of a change. */
+/** Event data of a change. */
 export function changeData({ times, mode }: AttributeChange): Record<string, unknown> {
   return {
     modified: times && times.modifiedMs / 1000,
@@ -25,34 +24,32 @@ export function changeData({ times, mode }: AttributeChange): Record<string, unk
   };
 }
 
-/** @throws ServiceError `never-allowed` when the owner would change */
+/** @throws ServiceError `never-allowed` if the owner would change */
 export function checkOwner(owner: AttributeChange['owner'], current: { uid: number; gid: number }): void {
   if (owner && (owner.uid !== current.uid || owner.gid !== current.gid))
     throw new ServiceError('never-allowed', 'The owner of a file cannot be changed.');
 }
 
-/** Sets attributes of an open file. */
 export function applyToOpened(fd: number, { times, mode }: AttributeChange): void {
   if (mode !== undefined) fchmodSync(fd, mode & 0o777);
   if (times) futimesSync(fd, toSeconds(times.accessedMs), toSeconds(times.modifiedMs));
 }
 
 /**
- * Sets times and mode of a file or folder; event `sftpAttributesSet`, on disk when the promise resolves, or `sftpAttributesSetFailed`. The attributes themselves are left to
- * the file system, which writes them within seconds.
+ * Sets times and mode of a file or folder; event `sftpAttributesSet`, on disk when the promise resolves, or `sftpAttributesSetFailed`. The
+ * file system writes the attributes themselves within seconds.
  *
  * @throws ServiceError `forbidden` without `set-attributes`, `never-allowed` for another owner, `not-found`
  */
 export async function setAttributes(paths: AccountPaths, path: VirtualPath, change: AttributeChange): Promise<void> {
   const data = changeData(change);
-  try {
+  const set = async () => {
     paths.require(path, 'setAttributes');
     paths.environment.events.assertWritable();
     await paths.requireUnlocked(path, 'content');
     applyTo(paths, paths.real(paths.mounts.locate(path)), change);
-  } catch (error) {
-    throw paths.reported(eventIds.sftpAttributesSetFailed, path, error, data);
-  }
+  };
+  await paths.orReportAsync(eventIds.sftpAttributesSetFailed, path, set, data);
   await paths.emitDurable(eventIds.sftpAttributesSet, path, data);
 }
 
@@ -61,14 +58,14 @@ function applyToPath(path: string, { times, mode }: AttributeChange): void {
   if (times) utimesSync(path, toSeconds(times.accessedMs), toSeconds(times.modifiedMs));
 }
 
-// A descriptor that needs no right to read the file; through its path in /proc it takes changes all the same.
+// The descriptor needs no right to read the file, and takes changes only through its path in /proc.
 function applyTo(paths: AccountPaths, realPath: string, change: AttributeChange): void {
   const { fd } = paths.mounts.roots.openVerified(realPath, openToLook);
   try {
     const stats = fstatSync(fd);
     if (!stats.isFile() && !stats.isDirectory()) throw new ServiceError('not-found', 'Path not found.');
     checkOwner(change.owner, stats);
-    if (descriptorsNameFiles) applyToPath(`/proc/self/fd/${fd}`, change);
+    if (descriptorsNameFiles) applyToPath(descriptorPath(fd), change);
     else applyToOpened(fd, change);
   } catch (error) {
     throw asServiceError(error);

@@ -1,16 +1,16 @@
 import { compareNames, type Entry, type ListedEntry } from '../entry.ts';
 import type { EntryBatches } from './account-listing.ts';
 
-/** Entries that are objects before they become bytes: a folder of so many never does. */
+/** Entries that stay objects; those of larger folders are packed into bytes. */
 const blockEntries = 16_384;
 
-/** A folder of so many is large: a reply may begin before all are read. */
+/** A folder of this many entries is large: a reply may begin before all are read. */
 const largeEntries = 4096;
 
-/** Entries that are put into another order than that of their names in one go, which takes a few milliseconds. */
+/** Entries that are sorted at once by another order than that of their names, which takes a few milliseconds. */
 const runEntries = 1024;
 
-/** Entries that are given at once; between two batches other requests run. */
+/** Entries yielded at once; other requests run between two batches. */
 const batchEntries = 256;
 
 /** Bytes of a packed entry before its name: flags, length of the name in bytes, size, modification time. */
@@ -19,7 +19,6 @@ const headBytes = 19;
 const folderFlag = 1;
 const linkFlag = 2;
 
-/** An order of entries, as of `Array.prototype.sort`. */
 export type Compare = (a: ListedEntry, b: ListedEntry) => number;
 
 /** Orders entries by the code points of their names. */
@@ -27,7 +26,7 @@ export function byName(a: ListedEntry, b: ListedEntry): number {
   return compareNames(a.name, b.name);
 }
 
-/** The members of a folder by name. An empty batch means what it means in a `SortedListing`. */
+/** The members of a folder by name, in batches as of `SortedListing`. */
 export function sortedByName(batches: EntryBatches): AsyncIterable<ListedEntry[]> {
   return batches.isByName ? withMembers(batches) : new SortedListing(batches, byName);
 }
@@ -37,18 +36,18 @@ async function* withMembers(batches: EntryBatches): AsyncGenerator<ListedEntry[]
 }
 
 /**
- * The members of a folder in an order, in batches. However many there are, some thousand of them are objects; all others are bytes, 19 and
- * the name for each: sorted in runs as they come, and merged while they are read.
+ * The members of a folder in an order, in batches. Only some thousand of them are objects; all others are bytes, 19 and the name for each,
+ * sorted in runs as they come, and merged while they are read.
  *
- * An empty batch means that the folder is large and the reading goes on: a reply may begin.
+ * An empty batch means that a large folder is still being read: a reply may begin.
  */
 export class SortedListing implements AsyncIterable<ListedEntry[]> {
   readonly #batches: AsyncIterable<Entry[]>;
   readonly #compare: Compare;
-  /** How many members were read so far: all of them once the first is given. */
+  /** Members read so far; all of them once the first is yielded. */
   count = 0;
 
-  /** @param batches in any order; quickest where they follow each other by name, as `readFolder` gives them */
+  /** @param batches in any order; fastest in the order of `accountListing` */
   constructor(batches: AsyncIterable<Entry[]>, compare: Compare) {
     this.#batches = batches;
     this.#compare = compare;
@@ -83,7 +82,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
     if (given.length > 0) yield given;
   }
 
-  // Names are in order: most other orders are near to that, and what is nearly in order is sorted with a look at each.
+  // The block is in the order of names, so that a sort by other orders is often nearly done.
   #inRuns(block: ListedEntry[]): ListedEntry[][] {
     if (this.#compare === byName) return [block];
     const runs: ListedEntry[][] = [];
@@ -92,7 +91,7 @@ export class SortedListing implements AsyncIterable<ListedEntry[]> {
   }
 }
 
-/** Sorted entries, and the first of them that was not taken yet. */
+/** Sorted entries, and the first that is left. */
 class Run {
   readonly #entries: Iterator<ListedEntry, undefined>;
   /** Undefined at the end. */
@@ -139,7 +138,7 @@ function* unpacked(bytes: Buffer): Generator<ListedEntry, undefined> {
 }
 
 function* merged(runs: readonly Run[], compare: Compare): Generator<ListedEntry> {
-  // The run whose entry comes first is the last here.
+  // In reverse order: the run with the next entry is the last.
   const waiting: Run[] = [];
   for (const run of runs) if (run.first) insert(waiting, run, compare);
   for (let run = waiting.pop(); run; run = waiting.pop()) {

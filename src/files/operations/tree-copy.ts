@@ -6,20 +6,20 @@ import type { RealRoots } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, isTemporaryName } from '../disk/temporaries.ts';
 
-/** Members looked at before other requests run. */
+/** Members inspected before other requests run. */
 const maxAtOnce = 256;
 
-/** What a tree looked like: relative path (empty for the top) to what tells one state of a member from another. */
+/** The state of each member by its relative path (empty for the top). */
 export type TreeState = ReadonlyMap<string, string>;
 
 /**
- * Copies a file, a link, or a folder with all it holds, with times and modes; everything is on disk when the promise resolves.
- * Links are copied, never followed. For moves from one file system to another.
+ * Copies a file, a link, or a folder with all it holds to another file system, with times and modes, on disk when the promise resolves.
+ * Links are copied, never followed.
  *
  * @param parent opened folder of the source, whose member `name` exists
- * @param target path of something that does not exist
- * @returns the state of what was copied, to be compared with `treeState` before the source is removed
- * @throws ServiceError `never-allowed` for what is no file, folder or link, `unavailable` when an upload runs inside
+ * @param target a free path
+ * @returns the copied state, to be compared with `treeState` before the source is removed
+ * @throws ServiceError `never-allowed` for devices and the like, `unavailable` during an upload into it
  */
 export async function copyTree(roots: RealRoots, parent: OpenedFolder, name: string, target: string): Promise<TreeState> {
   const state = new Map<string, string>();
@@ -40,7 +40,7 @@ async function copyMember(
   state: Map<string, string>,
 ): Promise<void> {
   const stats = lstatSync(parent.member(name));
-  await note(state, relative, stats);
+  await record(state, relative, stats);
   if (stats.isSymbolicLink()) symlinkSync(readlinkSync(parent.member(name)), target);
   else if (stats.isFile()) await copyFileMember(parent.member(name), target);
   else if (stats.isDirectory()) {
@@ -48,9 +48,9 @@ async function copyMember(
     try {
       mkdirSync(target, { mode: 0o700 });
       for (const member of readdirSync(folder.member('.'))) {
-        // What is kept of an unfinished upload does not move along.
+        // Content of unfinished uploads does not move along.
         if (isRemovedName(member) || isKeptName(member)) continue;
-        // An upload under way would be cut off from its folder and its content lost with the source.
+        // The upload's content would be lost with the source.
         if (isTemporaryName(member)) throw new ServiceError('unavailable', 'An upload into the folder is under way.');
         await copyMember(roots, folder, member, `${target}/${member}`, relative === '' ? member : `${relative}/${member}`, state);
       }
@@ -89,31 +89,26 @@ async function settle(path: string, stats: Stats): Promise<void> {
   }
 }
 
-/** The state of a tree as it is now. */
+/** The current state of a tree. */
 export async function treeState(path: string): Promise<TreeState> {
   const state = new Map<string, string>();
   const waiting = [''];
   for (let relative = waiting.pop(); relative !== undefined; relative = waiting.pop()) {
     const member = relative === '' ? path : `${path}/${relative}`;
     const stats = lstatSync(member);
-    await note(state, relative, stats);
+    await record(state, relative, stats);
     if (!stats.isDirectory()) continue;
     for (const name of readdirSync(member)) if (!isRemovedName(name)) waiting.push(relative === '' ? name : `${relative}/${name}`);
   }
   return state;
 }
 
-async function note(state: Map<string, string>, relative: string, stats: Stats): Promise<void> {
-  state.set(relative, stateOf(stats));
+async function record(state: Map<string, string>, relative: string, stats: Stats): Promise<void> {
+  // A folder's own times change with the rename of the top; its members are compared one by one.
+  state.set(relative, stats.isDirectory() ? 'folder' : `${stats.ino}:${stats.size}:${stats.mtimeMs}`);
   if (state.size % maxAtOnce === 0) await new Promise(setImmediate);
 }
 
-/** Whether nothing changed between two states. */
 export function isSameState(before: TreeState, after: TreeState): boolean {
   return before.size === after.size && [...before].every(([path, state]) => after.get(path) === state);
-}
-
-function stateOf(stats: Stats): string {
-  // A folder's own times change with the rename of the top; its members are compared one by one.
-  return stats.isDirectory() ? 'folder' : `${stats.ino}:${stats.size}:${stats.mtimeMs}`;
 }
