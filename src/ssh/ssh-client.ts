@@ -2,7 +2,7 @@ import type Server from 'ssh2/lib/server.js';
 import type { Account } from '../accounts/account.ts';
 import type { EventContext } from '../events/event.ts';
 import { AccountFiles } from '../files/account-files.ts';
-import { LockGuard, noTokens } from '../files/locks/lock-guard.ts';
+import { LockGuard } from '../files/locks/lock-guard.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { ThrottledCount } from '../lib/rate-meter.ts';
 import type { SshService } from './ssh-service.ts';
@@ -85,7 +85,7 @@ export function makeClient(
     return {
       account,
       context,
-      files: new AccountFiles(account, service.files, context, new LockGuard(service.files.locks, account.uuid, noTokens)),
+      files: new AccountFiles(account, service.files, context, new LockGuard(service.files.locks, account.uuid)),
     };
   };
   let latest = known(accountAtLogin);

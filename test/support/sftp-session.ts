@@ -12,7 +12,7 @@ import { PathMutex } from '../../src/files/disk/path-mutex.ts';
 import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
-import { LockGuard, noTokens } from '../../src/files/locks/lock-guard.ts';
+import { LockGuard } from '../../src/files/locks/lock-guard.ts';
 import { MissingFolders } from '../../src/files/mounts.ts';
 import { Quotas } from '../../src/files/quota.ts';
 import { Transfers } from '../../src/files/transfers.ts';
@@ -93,7 +93,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
   const groups = new Map([['DEFAULT_GROUP', { enabled: true, home_folder_path: home, ...group }]]);
   const account: Account = effectiveAccount('alice', {}, groups, { uuid: 'local', type: 'application' });
   return {
-    files: new AccountFiles(account, environment, context, new LockGuard(environment.locks, account.uuid, noTokens)),
+    files: new AccountFiles(account, environment, context, new LockGuard(environment.locks, account.uuid)),
     environment,
     uploadLimits,
     home,

@@ -1,29 +1,85 @@
 import { lstatSync, realpathSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
 import { type RealRoots, resolveParent } from '../disk/real-roots.ts';
-import type { FileLock, LockStore } from './lock-store.ts';
+import type { FileLock, LockOwner, LockStore } from './lock-store.ts';
 
-/** What an operation is about to do to a path, as far as locks care. */
+/** The write locks of one path for one client. `AccountFiles` has checked the permission. */
+export class LockedPath {
+  readonly #guard: LockGuard;
+  readonly #path: string | undefined;
+  readonly #takenBy: NonNullable<FileLock['takenBy']>;
+
+  constructor(paths: AccountPaths, path: VirtualPath) {
+    this.#guard = paths.locks;
+    this.#takenBy = { account: paths.account.name, address: paths.context.account.peer.address };
+    const location = paths.mounts.locate(path);
+    this.#path = location.kind === 'real' ? lockPath(paths.mounts.roots, location.realPath) : undefined;
+  }
+
+  /** The locks that cover the path. */
+  async covering(): Promise<FileLock[]> {
+    return this.#path === undefined ? [] : this.#guard.store.covering(this.#path);
+  }
+
+  /** The locks that begin at members of this folder, by the member's name. */
+  async onMembers(): Promise<Map<string, FileLock[]>> {
+    const folder = this.#path;
+    if (folder === undefined) return new Map();
+    const locks = (await this.#guard.store.within(folder)).filter((lock) => dirname(lock.path) === folder && lock.path !== folder);
+    return new Map(locks.map((lock) => [basename(lock.path), [lock]]));
+  }
+
+  /** Takes an exclusive write lock. @throws ServiceError `locked` for a conflicting lock, `fixed-folder` for a purely virtual folder */
+  async take(isDeep: boolean, owner: LockOwner | undefined, timeoutMs: number): Promise<FileLock> {
+    if (this.#path === undefined) throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
+    const { accountUuid } = this.#guard;
+    const result = await this.#guard.store.take({ path: this.#path, isDeep, accountUuid, takenBy: this.#takenBy, owner, timeoutMs });
+    if ('taken' in result) return result.taken;
+    throw new ServiceError('locked', 'The path is locked.');
+  }
+
+  /** Renews the client's lock. @throws ServiceError `precondition-failed` without a token of a lock of the path (RFC 4918 §9.10.2) */
+  async refresh(timeoutMs: number): Promise<FileLock> {
+    const own = (await this.covering()).find((lock) => this.#guard.holds(lock));
+    const lock = own && (await this.#guard.store.refresh(own.token, timeoutMs));
+    if (!lock) throw new ServiceError('precondition-failed', 'The request names no lock of this path.');
+    return lock;
+  }
+
+  /** @throws ServiceError `exists` (409) when the token names no lock of this path (RFC 4918 §9.11.1), `never-allowed` for another account's */
+  async release(token: string): Promise<void> {
+    const lock = (await this.covering()).find((candidate) => candidate.token === token);
+    if (!lock) throw new ServiceError('exists', 'The token names no lock of this path.');
+    if (lock.accountUuid !== this.#guard.accountUuid) throw new ServiceError('never-allowed', 'The lock belongs to another account.');
+    await this.#guard.store.release(token);
+  }
+}
+
+/**
+ * Kinds of changes for `LockGuard.requireUnlocked`. `content`: a file gets new content, or is created. `membership`: a member of a folder
+ * is added, removed or replaced, which a lock on the folder alone forbids too (RFC 4918 §7.4). `tree`: that, with everything below.
+ */
 export type Change = 'content' | 'membership' | 'tree';
 
-/** Of a client that has no way to say that it holds a lock, or does not say so. */
-export const noTokens: ReadonlySet<string> = new Set();
+const noTokens: ReadonlySet<string> = new Set();
 
-/** How a client shows that it holds a lock: the tokens it sent, and who it is (RFC 4918 §6.4, §6.5). */
+/** A client's proof that it holds locks: its account and the tokens it sent (RFC 4918 §6.4, §6.5). */
 export class LockGuard {
   readonly store: LockStore;
   readonly accountUuid: string;
   readonly #tokens: ReadonlySet<string>;
 
-  /** @param tokens the lock tokens that the request submits */
-  constructor(store: LockStore, accountUuid: string, tokens: ReadonlySet<string>) {
+  /** @param tokens the lock tokens of the request */
+  constructor(store: LockStore, accountUuid: string, tokens = noTokens) {
     this.store = store;
     this.accountUuid = accountUuid;
     this.#tokens = tokens;
   }
 
-  /** Whether the client may do what the lock forbids to others. */
+  /** Whether the lock is the client's. */
   holds(lock: FileLock): boolean {
     return lock.accountUuid === this.accountUuid && this.#tokens.has(lock.token);
   }
@@ -33,21 +89,15 @@ export class LockGuard {
     return new LockGuard(this.store, this.accountUuid, new Set([...this.#tokens, token]));
   }
 
-  /** Ends the locks on what is gone. */
+  /** Releases the locks of a path that is gone, and of all below it. */
   async forget(roots: RealRoots, realPath: string): Promise<void> {
     if (await this.store.isEmpty()) return;
     for (const lock of await this.store.within(lockPath(roots, realPath))) await this.store.release(lock.token);
   }
 
-  /**
-   * Refuses a change of a locked path (RFC 4918 §7).
-   *
-   * @param change `content`: a file gets new content, or is created. `membership`: a member of the folder comes, goes or is
-   *   replaced, which a lock on the folder alone forbids too (§7.4). `tree`: that, with all that lies below
-   * @throws ServiceError `locked`
-   */
+  /** Refuses a change of a locked path (RFC 4918 §7). @throws ServiceError `locked` */
   async requireUnlocked(roots: RealRoots, realPath: string, change: Change): Promise<void> {
-    // Most services have no lock at all: then no link on the way is looked at.
+    // Most services have no locks at all, and need no access to the disk.
     if (await this.store.isEmpty()) return;
     const path = lockPath(roots, realPath);
     const locks = await this.store.covering(path);
@@ -58,15 +108,15 @@ export class LockGuard {
 }
 
 /**
- * The path that locks go by: the folder's links resolved, so that two ways to a file meet, and the last name as it is.
- * A link to a file inside the roots is its target.
+ * The path that identifies a file for locks: a link inside the roots is resolved, so that two paths of a file meet; otherwise only the
+ * links of its folder.
  */
 export function lockPath(roots: RealRoots, realPath: string): string {
   try {
     const resolved = realpathSync.native(realPath);
     if (roots.contains(resolved)) return resolved;
   } catch {
-    // Nothing there yet: the folder that it would be created in decides.
+    // A file that does not exist yet is identified by its folder.
   }
   return resolveParent(realPath);
 }

@@ -7,7 +7,7 @@ import type { Session } from '../../auth/sessions.ts';
 import type { EventContext } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { AccountFiles } from '../../files/account-files.ts';
-import { LockGuard, noTokens } from '../../files/locks/lock-guard.ts';
+import { LockGuard } from '../../files/locks/lock-guard.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
 import { cookie, type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
@@ -221,7 +221,7 @@ function accept(exchange: Exchange, account: Account, identity: Identity, sessio
 // Locks bind every client, whether it could take one itself or not, and through this service or not.
 function lockGuard(exchange: Exchange, account: Account): LockGuard {
   const condition = header(exchange, 'if');
-  const tokens = condition === undefined ? noTokens : submittedTokens(parseIfHeader(condition));
+  const tokens = condition === undefined ? undefined : submittedTokens(parseIfHeader(condition));
   return new LockGuard(exchange.service.files.locks, account.uuid, tokens);
 }
 
