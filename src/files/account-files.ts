@@ -13,8 +13,7 @@ import { descriptorsNameFiles } from './disk/real-roots.ts';
 import { asServiceError } from './disk/system-errors.ts';
 import type { Entry, ListedEntry } from './entry.ts';
 import type { FilesEnvironment } from './files-environment.ts';
-import type { LockGuard } from './locks/lock-guard.ts';
-import { LockedPath } from './locks/lock-guard.ts';
+import type { LockedPath, LockGuard } from './locks/lock-guard.ts';
 import { type Mounts, resolveMounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 import { accountListing, type EntryBatches } from './operations/account-listing.ts';
@@ -331,7 +330,7 @@ export class AccountFiles {
   /** The locks of a path, for a client that takes and releases them. @throws ServiceError `forbidden` without `write` */
   lockable(path: VirtualPath): LockedPath {
     this.#paths.require(path, 'lock');
-    return new LockedPath(this.#paths, path);
+    return this.#paths.lockedPath(path);
   }
 
   /** The same files for a client that has just taken one more lock. */
@@ -342,7 +341,7 @@ export class AccountFiles {
   /** The locks that cover a path, for a client that may inspect it. */
   locksAt(path: VirtualPath): LockedPath {
     this.#paths.require(path, 'seeLocks');
-    return new LockedPath(this.#paths, path);
+    return this.#paths.lockedPath(path);
   }
 
   /**

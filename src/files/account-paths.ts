@@ -13,7 +13,7 @@ import { isHiddenName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
 import { type Entry, toEntry, virtualEntry } from './entry.ts';
 import type { FilesEnvironment } from './files-environment.ts';
-import type { Change, LockGuard } from './locks/lock-guard.ts';
+import { type Change, LockedPath, type LockGuard, lockPath } from './locks/lock-guard.ts';
 import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 
@@ -137,6 +137,13 @@ export class AccountPaths {
   async requireUnlocked(path: VirtualPath, change: Change): Promise<void> {
     const location = this.mounts.locate(path);
     if (location.kind === 'real') await this.locks.requireUnlocked(this.mounts.roots, location.realPath, change);
+  }
+
+  lockedPath(path: VirtualPath): LockedPath {
+    const { mounts, account, context } = this;
+    const location = mounts.locate(path);
+    const resolved = location.kind === 'real' ? lockPath(mounts.roots, location.realPath) : undefined;
+    return new LockedPath(this.locks, resolved, { account: account.name, address: context.account.peer.address });
   }
 
   /** Releases the locks of a path that was deleted or moved away (RFC 4918 §9.6, §9.9); locks that cannot be reached expire. */

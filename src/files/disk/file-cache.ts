@@ -1,7 +1,8 @@
-import { closeSync, constants, lstatSync, readSync, statfsSync } from 'node:fs';
+import { closeSync, constants, lstatSync, statfsSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { SharedMembers } from '../../events/event.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { readFully } from '../../lib/disk/descriptors.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import { type OpenedFile, openFile } from './opened.ts';
 import { descriptorPath, descriptorsNameFiles, openToLook, type RealRoots } from './real-roots.ts';
@@ -112,8 +113,9 @@ export class FileCache {
     if (realPath !== path || stats.size > largestKeptBytes || takesBytes > this.#limitBytes) return undefined;
     const hasRested = this.#clock.nowMs() - stats.ctimeMs > restMs;
     if (!hasRested || !Number.isSafeInteger(stats.ino) || !hasTrustedTimes(opened)) return undefined;
-    const content = readWhole(fd, stats.size);
-    if (!content) return undefined;
+    // A slice of the shared pool would keep the whole pool in memory.
+    const content = Buffer.allocUnsafeSlow(stats.size);
+    if (readFully(fd, content) < stats.size) return undefined;
     this.#makeRoom(takesBytes);
     const entry = toEntry(basename(path), stats);
     const identity = { path, folderPath: dirname(path), dev: stats.dev, changedMs: stats.ctimeMs };
@@ -166,16 +168,4 @@ export class FileCache {
 function hasTrustedTimes({ fd, realPath }: OpenedFile): boolean {
   // Other systems have other numbers of file systems; none has these.
   return trustedTypes.has(statfsSync(descriptorsNameFiles ? descriptorPath(fd) : realPath).type);
-}
-
-/** @returns undefined when the file has become shorter */
-function readWhole(fd: number, sizeBytes: number): Buffer | undefined {
-  // A slice of the shared pool would keep the whole pool in memory.
-  const content = Buffer.allocUnsafeSlow(sizeBytes);
-  for (let done = 0; done < sizeBytes; ) {
-    const bytesRead = readSync(fd, content, done, sizeBytes - done, done);
-    if (bytesRead === 0) return undefined;
-    done += bytesRead;
-  }
-  return content;
 }

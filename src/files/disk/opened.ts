@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { readFully } from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Durability } from './folder-sync.ts';
 import { descriptorPath, descriptorsNameFiles, openToLook, type RealRoots } from './real-roots.ts';
@@ -112,13 +113,7 @@ function readMember(path: string, target: Buffer): number {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
     try {
       if (!fstatSync(fd).isFile()) throw new ServiceError('not-found', 'Path not found.');
-      let done = 0;
-      while (done < target.length) {
-        const bytesRead = readSync(fd, target, done, target.length - done, done);
-        if (bytesRead === 0) break;
-        done += bytesRead;
-      }
-      return done;
+      return readFully(fd, target);
     } finally {
       closeSync(fd);
     }

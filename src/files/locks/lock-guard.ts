@@ -1,8 +1,6 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
-import type { AccountPaths } from '../account-paths.ts';
 import { type RealRoots, resolveParent } from '../disk/real-roots.ts';
 import type { FileLock, LockOwner, LockStore } from './lock-store.ts';
 
@@ -12,11 +10,11 @@ export class LockedPath {
   readonly #path: string | undefined;
   readonly #takenBy: NonNullable<FileLock['takenBy']>;
 
-  constructor(paths: AccountPaths, path: VirtualPath) {
-    this.#guard = paths.locks;
-    this.#takenBy = { account: paths.account.name, address: paths.context.account.peer.address };
-    const location = paths.mounts.locate(path);
-    this.#path = location.kind === 'real' ? lockPath(paths.mounts.roots, location.realPath) : undefined;
+  /** @param path from `lockPath`; undefined for a purely virtual folder */
+  constructor(guard: LockGuard, path: string | undefined, takenBy: NonNullable<FileLock['takenBy']>) {
+    this.#guard = guard;
+    this.#path = path;
+    this.#takenBy = takenBy;
   }
 
   /** The locks that cover the path. */

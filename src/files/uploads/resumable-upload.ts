@@ -47,7 +47,7 @@ export class ResumableUpload {
   readonly #paths: AccountPaths;
   readonly #hold: UploadHold;
   readonly #realPath: () => Promise<string>;
-  #record: UploadRecord;
+  record: UploadRecord;
   #receiving: Receiving | undefined;
   #failure: unknown;
   #recorded: Promise<unknown> = Promise.resolve();
@@ -60,24 +60,20 @@ export class ResumableUpload {
   /** @param realPath repeats all checks that may refuse the upload, and resolves with the path to be written */
   constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
     this.#paths = paths;
-    this.#record = record;
+    this.record = record;
     this.#hold = hold;
     this.#realPath = realPath;
   }
 
-  get record(): UploadRecord {
-    return this.#record;
-  }
-
   /** Bytes received so far, on disk or not. */
   get receivedBytes(): number {
-    return this.#receiving?.writer.sizeBytes ?? this.#record.offsetBytes;
+    return this.#receiving?.writer.sizeBytes ?? this.record.offsetBytes;
   }
 
   /** Records the size of the whole. @throws ServiceError `too-large` for a file larger than the account may write */
   async setLength(lengthBytes: number): Promise<void> {
     this.#paths.checkFileSize(lengthBytes);
-    if (this.#record.lengthBytes === undefined) await this.#change({ lengthBytes });
+    if (this.record.lengthBytes === undefined) await this.#change({ lengthBytes });
   }
 
   /**
@@ -104,7 +100,7 @@ export class ResumableUpload {
 
   async #goBack(): Promise<void> {
     try {
-      if (this.#record.completion) await this.#change({ completion: undefined });
+      if (this.record.completion) await this.#change({ completion: undefined });
     } finally {
       await this.keep(false);
     }
@@ -112,15 +108,15 @@ export class ResumableUpload {
 
   async #open(announces: boolean): Promise<void> {
     const { environment, mounts, account } = this.#paths;
-    const { offsetBytes, lengthBytes } = this.#record;
+    const { offsetBytes, lengthBytes } = this.record;
     const target = openWriteTarget(mounts.roots, await this.#realPath());
     let reservation: QuotaReservation;
     let name: string;
     try {
-      if (target.parent.realPath !== dirname(this.#record.contentPath))
+      if (target.parent.realPath !== dirname(this.record.contentPath))
         throw new ServiceError('not-found', 'The folder of the upload is another one by now.');
-      if (this.#hold.isTakeover) this.#record = await takeOverContent(environment, this.#hold, this.#record, target.parent);
-      name = basename(this.#record.contentPath);
+      if (this.#hold.isTakeover) this.record = await takeOverContent(environment, this.#hold, this.record, target.parent);
+      name = basename(this.record.contentPath);
       const kept = { name, sizeBytes: offsetBytes };
       const replacedBytes = target.existing?.size ?? 0;
       reservation = await environment.quotas.reserve(mounts.roots, account.quotaSizeBytes, replacedBytes, lengthBytes ?? 0, kept);
@@ -136,7 +132,7 @@ export class ResumableUpload {
       this.#receiving = {
         direction: 'upload',
         files: this.#paths,
-        path: this.#record.path,
+        path: this.record.path,
         startedMs: environment.clock.monotonicMs(),
         formerBytes: offsetBytes,
         get bytes() {
@@ -161,7 +157,7 @@ export class ResumableUpload {
 
   // The whole is confirmed only at the end: a client that knew would not send the request that completes the upload.
   #confirm(sizeBytes: number): void {
-    const { lengthBytes } = this.#record;
+    const { lengthBytes } = this.record;
     if (lengthBytes !== undefined && sizeBytes >= lengthBytes) return;
     this.#recorded = this.#recorded.then(async () => {
       try {
@@ -179,7 +175,7 @@ export class ResumableUpload {
     if (this.#failure !== undefined) throw this.#failure;
     const bytes = totalBytes(chunks);
     const sizeBytes = writer.sizeBytes + bytes;
-    const { lengthBytes } = this.#record;
+    const { lengthBytes } = this.record;
     if (lengthBytes !== undefined && sizeBytes > lengthBytes)
       throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, and more came.`, {
         details: { overrun: true },
@@ -202,7 +198,7 @@ export class ResumableUpload {
 
   /** Drops the content of this request. */
   async rollBack(): Promise<void> {
-    await this.#opened.writer.truncate(this.#record.offsetBytes);
+    await this.#opened.writer.truncate(this.record.offsetBytes);
   }
 
   /**
@@ -213,7 +209,7 @@ export class ResumableUpload {
    */
   async keep(mayBeWhole: boolean): Promise<void> {
     const { writer, reservation, startedMs } = this.#opened;
-    const { lengthBytes, offsetBytes, requests, activeMs } = this.#record;
+    const { lengthBytes, offsetBytes, requests, activeMs } = this.record;
     const came = writer.sizeBytes > offsetBytes;
     this.#stopReceiving();
     try {
@@ -258,7 +254,7 @@ export class ResumableUpload {
   async #commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {
     const { events, clock } = this.#paths.environment;
     const { writer, reservation, target } = this.#opened;
-    const { id, lengthBytes, path, contentPath, backendUuid, modifiedMs } = this.#record;
+    const { id, lengthBytes, path, contentPath, backendUuid, modifiedMs } = this.record;
     events.assertWritable();
     await this.#recorded;
     if (this.#failure !== undefined) throw this.#failure;
@@ -287,8 +283,8 @@ export class ResumableUpload {
   /** Keeps the outcome for later requests. */
   async conclude(outcome: UploadOutcome): Promise<void> {
     try {
-      const { lengthBytes } = this.#record;
-      const sizeBytes = lengthBytes ?? (this.#record.completion?.data.total_write as number);
+      const { lengthBytes } = this.record;
+      const sizeBytes = lengthBytes ?? (this.record.completion?.data.total_write as number);
       await this.#change({ offsetBytes: sizeBytes, lengthBytes: sizeBytes, outcome });
     } finally {
       this.release();
@@ -311,8 +307,8 @@ export class ResumableUpload {
       const data = receiving && this.#eventData(receiving);
       await decideEnd(environment, this.#hold, asServiceError(reason), { how, isTold: this.isKnownToClient, data });
       await receiving?.writer.discard();
-      removeContent(this.#record.contentPath);
-      this.#record = await emitEnd(environment, this.#hold, context);
+      removeContent(this.record.contentPath);
+      this.record = await emitEnd(environment, this.#hold, context);
       environment.quotas.usage(mounts.roots).removed();
     } finally {
       await receiving?.writer.leave();
@@ -337,7 +333,7 @@ export class ResumableUpload {
   }
 
   async #change(change: UploadChange): Promise<void> {
-    this.#record = await this.#hold.change(change);
+    this.record = await this.#hold.change(change);
   }
 
   get #opened(): Receiving {
@@ -346,11 +342,11 @@ export class ResumableUpload {
   }
 
   #eventData(receiving = this.#opened): Record<string, unknown> {
-    const { requests, activeMs, offsetBytes } = this.#record;
+    const { requests, activeMs, offsetBytes } = this.record;
     const { writer, startedMs } = receiving;
     const elapsedMs = activeMs + this.#paths.environment.clock.monotonicMs() - startedMs;
     return {
-      ...resumedData(this.#record, requests + (writer.sizeBytes > offsetBytes ? 1 : 0), writer.sizeBytes),
+      ...resumedData(this.record, requests + (writer.sizeBytes > offsetBytes ? 1 : 0), writer.sizeBytes),
       ...transferData(elapsedMs / 1000, writer.sizeBytes, 'write'),
     };
   }

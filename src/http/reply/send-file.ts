@@ -1,9 +1,8 @@
-import { readSync } from 'node:fs';
 import type { OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { KeptFile } from '../../files/disk/file-cache.ts';
 import type { FileDownload, KeptDownload } from '../../files/operations/file-download.ts';
-import { readAsync } from '../../lib/disk/descriptors.ts';
+import { readAsync, readFully } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { ByteRange } from '../../lib/headers/byte-ranges.ts';
 import type { Exchange } from '../request/exchange.ts';
@@ -199,17 +198,8 @@ function keptRange({ content }: KeptFile, range: ByteRange): Buffer {
 function readWhole(fd: number, range: ByteRange): Buffer {
   const lengthBytes = lengthOf(range);
   const buffer = lengthBytes <= tinyFileBytes ? tinyFile.subarray(0, lengthBytes) : Buffer.allocUnsafe(lengthBytes);
-  readExactlySync(fd, buffer, range.start);
+  if (readFully(fd, buffer, range.start) < lengthBytes) throw becameShorter();
   return buffer;
-}
-
-function readExactlySync(fd: number, buffer: Buffer, position: number): void {
-  let done = 0;
-  while (done < buffer.length) {
-    const bytesRead = readSync(fd, buffer, done, buffer.length - done, position + done);
-    if (bytesRead === 0) throw becameShorter();
-    done += bytesRead;
-  }
 }
 
 function becameShorter(): ServiceError {

@@ -1,11 +1,13 @@
-import { close, fdatasync, fsync, ftruncate, futimes, open, openSync, read, readFileSync, readv, write, writev } from 'node:fs';
+import { close, fdatasync, fsync, ftruncate, futimes, open, openSync, read, readFileSync, readSync, readv, write, writev } from 'node:fs';
 import { promisify } from 'node:util';
 import { systemErrorCode } from '../errors.ts';
 
 const chunkBytes = 1024 * 1024;
 
 /**
- * The content of an open file from its beginning, in chunks that share one buffer: each is used up before the next is asked for.
+ * The content of an open file from its beginning, in chunks that share one buffer: each must be used before the next is read.
+ *
+ * @param sizeBytes expected size, which limits the buffer
  */
 export async function* readChunks(fd: number, sizeBytes = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, sizeBytes));
@@ -46,6 +48,17 @@ export const writevAsync = promisify(writev) as unknown as (
   chunks: NodeJS.ArrayBufferView[],
   position: number,
 ) => Promise<{ bytesWritten: number }>;
+
+/** Fills `target` from a position of a file. @returns bytes read; fewer than the target has if the file ends before */
+export function readFully(fd: number, target: Buffer, position = 0): number {
+  let done = 0;
+  while (done < target.length) {
+    const bytesRead = readSync(fd, target, done, target.length - done, position + done);
+    if (bytesRead === 0) break;
+    done += bytesRead;
+  }
+  return done;
+}
 
 /** What a gathered write that took only `bytes` bytes has left of its chunks. */
 export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] {
