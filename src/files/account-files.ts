@@ -43,7 +43,7 @@ interface Space {
  * An account's files, for every protocol: each method checks the permission, acts on what it opened and verified, and emits the event.
  * Permissions are checked before the disk is touched, so that a refusal reveals nothing (docs/spec/authentication.md#permissions).
  *
- * All methods throw `ServiceError`; the failure event is emitted by then.
+ * All methods throw `ServiceError`, after the event of the failure.
  */
 export class AccountFiles {
   readonly account: Account;

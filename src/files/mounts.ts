@@ -23,7 +23,7 @@ export class MissingFolders {
   }
 }
 
-/** What a virtual path leads to. */
+/** The target of a virtual path. */
 export type Location =
   /** A path on disk, absolute, links not resolved. */
   | { kind: 'real'; realPath: string; isFixed: boolean }

@@ -15,7 +15,7 @@ const countValidForMs = 300_000;
 /** An upload of unknown length claims this much at a time, so that it need not ask for each piece. */
 const stepBytes = 1024 * 1024;
 
-/** Where others keep changing the folders, an upload that does not fit is refused after this many counts. */
+/** While the folders keep changing, an upload that does not fit is refused after this many counts. */
 const maxCounts = 2;
 
 /** Room for one upload under a quota. Ends with `commit`, `keep` or `release`. */

@@ -40,7 +40,7 @@ export interface ShownTransfers {
   leftOut: number;
 }
 
-/** Of more transfers, those that began first are shown. */
+/** If there are more transfers, the first ones are shown. */
 export const maxShown = 100;
 
 /** Shortest period of a rate. */

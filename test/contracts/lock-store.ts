@@ -23,12 +23,14 @@ export function lockStoreContract(
     owner: { text: 'Alice <&>', isLink: false },
     timeoutMs,
   });
+  const contract = (what: string, run: (fixture: LockStoreFixture) => Promise<void>) =>
+    test(`${name}: ${what}`, async (t) => {
+      const fixture = await make(t);
+      if (fixture) await run(fixture);
+    });
   const paths = (locks: { path: string }[]) => locks.map((lock) => lock.path).toSorted();
 
-  test(`${name}: a lock is what was asked for, under a new URI each time`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store } = made;
+  contract('a lock is what was asked for, under a new URI each time', async ({ store }) => {
     const first = await store.take(request('/a', true));
     const second = await store.take(request('/b'));
     assert.ok('taken' in first && 'taken' in second);
@@ -40,10 +42,7 @@ export function lockStoreContract(
     assert.deepEqual(await store.covering('/a'), [first.taken]);
   });
 
-  test(`${name}: what a lock covers`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store } = made;
+  contract('what a lock covers', async ({ store }) => {
     await store.take(request('/deep', true));
     await store.take(request('/flat'));
     assert.deepEqual(paths(await store.covering('/deep/x/y')), ['/deep']);
@@ -54,10 +53,7 @@ export function lockStoreContract(
     assert.deepEqual(paths(await store.within('/dee')), []);
   });
 
-  test(`${name}: locks exclude each other, the same account's too`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store } = made;
+  contract('locks exclude each other, those of the same account, too', async ({ store }) => {
     const isTaken = async (path: string, isDeep = false) => 'taken' in (await store.take(request(path, isDeep)));
     assert.equal(await isTaken('/a/b'), true);
     assert.equal(await isTaken('/a/b'), false, 'the same path');
@@ -69,18 +65,12 @@ export function lockStoreContract(
     assert.equal('conflict' in result && result.conflict.path, '/c');
   });
 
-  test(`${name}: of several who try at once one succeeds`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store } = made;
+  contract('of several who try at once one succeeds', async ({ store }) => {
     const results = await Promise.all(Array.from({ length: 20 }, (_, index) => store.take(request('/a', index % 2 === 0))));
     assert.equal(results.filter((result) => 'taken' in result).length, 1);
   });
 
-  test(`${name}: locks end by themselves, and a refresh starts their time anew`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store, advance } = made;
+  contract('locks end by themselves, and a refresh starts their time anew', async ({ store, advance }) => {
     const result = await store.take(request('/a', false, 'alice', 1000));
     assert.ok('taken' in result);
     const { token, expiresMs } = result.taken;
@@ -96,10 +86,7 @@ export function lockStoreContract(
     assert.ok('taken' in (await store.take(request('/a'))));
   });
 
-  test(`${name}: a released lock is gone, and only once`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store } = made;
+  contract('a released lock is gone, and only once', async ({ store }) => {
     const result = await store.take(request('/a', true));
     assert.ok('taken' in result);
     assert.equal(await store.release('opaquelocktoken:unknown'), false);
@@ -108,10 +95,7 @@ export function lockStoreContract(
     assert.deepEqual(await store.within('/'), []);
   });
 
-  test(`${name}: it is empty until a lock is taken, and once all of them are released or over`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store, advance } = made;
+  contract('it is empty until a lock is taken, and once all of them are released or over', async ({ store, advance }) => {
     assert.equal(await store.isEmpty(), true);
     const result = await store.take(request('/a', true));
     assert.ok('taken' in result);
@@ -124,10 +108,7 @@ export function lockStoreContract(
     assert.equal(await store.isEmpty(), true);
   });
 
-  test(`${name}: a lock binds nobody once no service takes locks any more, and is there still`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store, setTaken } = made;
+  contract('a lock binds nobody once no service takes locks any more, and is there still', async ({ store, setTaken }) => {
     await store.take(request('/a'));
     setTaken(false);
     assert.equal(await store.isEmpty(), true);
@@ -136,10 +117,7 @@ export function lockStoreContract(
     assert.equal(await store.isEmpty(), false);
   });
 
-  test(`${name}: an account holds a limited number of locks`, async (t) => {
-    const made = await make(t);
-    if (!made) return;
-    const { store } = made;
+  contract('an account holds a limited number of locks', async ({ store }) => {
     for (let index = 0; index < maxLocksPerAccount; index++) await store.take(request(`/${index}`));
     await assert.rejects(store.take(request('/more')), { code: 'too-many-requests' });
     assert.ok('taken' in (await store.take(request('/more', false, 'bob'))));

@@ -3,6 +3,7 @@ import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync,
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inodeAt, keptName } from '../../src/files/disk/temporaries.ts';
+import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { endsAtOnce, uploadEventUuid } from '../../src/files/uploads/end-upload.ts';
 import { putAside } from '../../src/files/uploads/take-over.ts';
 import type { UploadStore } from '../../src/files/uploads/upload-store.ts';
@@ -12,7 +13,15 @@ import { silentLog } from '../../src/lib/log.ts';
 import { changeUpload, orderOf } from '../contracts/upload-store.ts';
 import { testFiles } from '../support/sftp-session.ts';
 
-const inTwoMinutes = { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 };
+/** Upkeep whose clock is two minutes ahead, so that all uploads of a folder have expired. */
+function laterUpkeep(files: FilesEnvironment, home: string, more: Partial<UploadStore> = {}, events = files.events): UploadUpkeep {
+  const changed: Partial<UploadStore> = { expired: () => files.uploads.within(home), ...more };
+  const uploads = new Proxy(files.uploads, {
+    get: (store, name: keyof UploadStore) => changed[name] ?? (store[name] as () => unknown)?.bind(store),
+  });
+  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + 120_000 };
+  return new UploadUpkeep({ files: { clock: systemClock, events, uploads }, isJournalled: async () => false, clock, log: silentLog });
+}
 
 /** An upload whose end was begun when its process was killed. @param isJournalled whether its event is in the journal */
 async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
@@ -32,18 +41,8 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
     clock: systemClock,
     log: silentLog,
   });
-  return {
-    files,
-    events,
-    home,
-    asidePath,
-    contentPath,
-    target,
-    id,
-    asked,
-    look: () => upkeep.run(),
-    record: () => files.uploads.find(id),
-  };
+  const paths = { home, asidePath, contentPath, target };
+  return { files, events, ...paths, id, asked, look: () => upkeep.run(), record: () => files.uploads.find(id) };
 }
 
 test('killed before the rename: the upload is open again, where it was', async (t) => {
@@ -143,14 +142,7 @@ test('only what has the name of kept content is ever removed', async (t) => {
   const kept = join(home, keptName());
   linkSync(innocent, kept);
   for (const path of [innocent, kept]) await files.uploads.add(orderOf(path), 1);
-  // The store goes by the system's clock: what is past its time by another one is looked at all the same.
-  const upkeep = new UploadUpkeep({
-    files: { ...files, uploads: past(files.uploads, () => files.uploads.within(home)) },
-    isJournalled: async () => false,
-    clock: inTwoMinutes,
-    log: silentLog,
-  });
-  await upkeep.run();
+  await laterUpkeep(files, home).run();
   assert.deepEqual([existsSync(innocent), existsSync(kept)], [true, false]);
 });
 
@@ -161,14 +153,7 @@ test('what cannot be ended keeps no other from its end', async (t) => {
   const { id } = await files.uploads.add(orderOf(join(home, keptName())), 1);
   const hold: UploadStore['hold'] = (wanted, onWanted) =>
     broken.has(wanted) ? Promise.reject(new Error('EIO')) : files.uploads.hold(wanted, onWanted);
-  const all = () => files.uploads.within(home);
-  const upkeep = new UploadUpkeep({
-    files: { ...files, uploads: { ...past(files.uploads, all), hold, completing: all } },
-    isJournalled: async () => false,
-    clock: inTwoMinutes,
-    log: silentLog,
-  });
-  await upkeep.run();
+  await laterUpkeep(files, home, { hold, completing: () => files.uploads.within(home) }).run();
   assert.equal((await files.uploads.find(id))?.outcome?.kind, 'failed');
   assert.deepEqual(
     events.map(({ id: event }) => event),
@@ -186,17 +171,7 @@ test('no content is removed while the journal takes nothing', async (t) => {
   const assertWritable = () => {
     throw new Error('The journal cannot be written.');
   };
-  const upkeep = new UploadUpkeep({
-    files: {
-      clock: systemClock,
-      events: Object.assign(Object.create(files.events), { assertWritable }),
-      uploads: past(files.uploads, () => files.uploads.within(home)),
-    },
-    isJournalled: async () => false,
-    clock: inTwoMinutes,
-    log: silentLog,
-  });
-  await upkeep.run();
+  await laterUpkeep(files, home, {}, Object.assign(Object.create(files.events), { assertWritable })).run();
   assert.ok(contents.every((content) => existsSync(content)));
 });
 
@@ -208,18 +183,3 @@ test('a folder where the content was is left alone, and the upload ends', async 
   assert.equal((await record())?.outcome?.kind, 'failed');
   assert.ok(existsSync(contentPath));
 });
-
-/** The same store, which says of other uploads that their time is over. */
-function past(store: UploadStore, expired: UploadStore['expired']): UploadStore {
-  return {
-    add: (...args) => store.add(...args),
-    find: (id) => store.find(id),
-    hold: (...args) => store.hold(...args),
-    quiet: (id) => store.quiet(id),
-    within: (path) => store.within(path),
-    enter: (upload) => store.enter(upload),
-    dismiss: (path) => store.dismiss(path),
-    completing: () => store.completing(),
-    expired,
-  };
-}

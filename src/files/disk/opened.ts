@@ -6,7 +6,7 @@ import type { Durability } from './folder-sync.ts';
 import { descriptorPath, descriptorsNameFiles, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Where a file will be written: an opened parent folder and the name in it. */
+/** An opened folder and a name in it, to which a file will be written. */
 export interface WriteTarget {
   parent: OpenedFolder;
   name: string;

@@ -1,6 +1,6 @@
 /** Lets one action at a time change what a real path means; within one process. */
 export class PathMutex {
-  /** Of each path, the action that runs and those that wait, in their order. */
+  /** For each path the running action and the waiting ones, in their order. */
   readonly #queues = new Map<string, (() => void)[]>();
 
   /** Runs an action while no other one has any of the real paths; actions run in the order in which they were asked for. */

@@ -27,7 +27,7 @@ export interface LockRequest extends Pick<FileLock, 'path' | 'isDeep' | 'account
   readonly timeoutMs: number;
 }
 
-/** Where locks are kept. A lock expires when its time is over. Every implementation passes `test/contracts/lock-store.ts`. */
+/** Keeps locks until they expire or are released. Every implementation passes `test/contracts/lock-store.ts`. */
 export interface LockStore {
   /**
    * Takes a lock, unless another one covers the path, or is below it when the new one is deep. Of several simultaneous requests exactly

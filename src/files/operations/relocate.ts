@@ -102,7 +102,7 @@ function putInPlace({ paths, from, to, entry, source, target, options }: Move, m
   });
 }
 
-// A broken link is replaced like a file; devices and the like are not replaced.
+// A broken link is replaced like a file; special files are not replaced.
 function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
   if (mayReplace === 'nothing') throw destinationExists();
   if (!existing.isFile() && !existing.isDirectory() && !existing.isSymbolicLink())

@@ -3,7 +3,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import type { Entry } from '../entry.ts';
 
-/** What COPY and MOVE may replace (docs/spec/webdav.md#replacing). */
+/** Limits of what COPY and MOVE may replace (docs/spec/webdav.md#replacing). */
 export interface ReplacementRules {
   /** `anything` includes a folder with all it holds. */
   mayReplace: 'nothing' | 'file' | 'anything';

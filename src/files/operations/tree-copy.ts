@@ -19,7 +19,7 @@ export type TreeState = ReadonlyMap<string, string>;
  * @param parent opened folder of the source, whose member `name` exists
  * @param target a free path
  * @returns the copied state, to be compared with `treeState` before the source is removed
- * @throws ServiceError `never-allowed` for devices and the like, `unavailable` during an upload into it
+ * @throws ServiceError `never-allowed` for special files, `unavailable` during an upload into it
  */
 export async function copyTree(roots: RealRoots, parent: OpenedFolder, name: string, target: string): Promise<TreeState> {
   const state = new Map<string, string>();

@@ -4,7 +4,7 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { PassingUpload } from './upload-holds.ts';
 
-/** What is known of an upload at its beginning; only `contentPath` changes later. */
+/** The data of an upload at its beginning; only `contentPath` changes later. */
 export interface UploadOrder {
   /** The only account that may continue it. */
   readonly accountUuid: string;
@@ -37,11 +37,11 @@ export type UploadOutcome = { readonly kind: 'stored'; readonly headers: readonl
 
 /** Recorded before an upload gets its name, so that another process can see later how far that came. */
 export interface UploadCompletion {
-  /** Of the content, by `inodeAt`: identifies it under its final name. */
+  /** Inode of the content (`inodeAt`): identifies it under its final name. */
   readonly inode: string;
   /** Real path of the final name. */
   readonly target: string;
-  /** Of the event `fileUploaded`. */
+  /** UUID of the event `fileUploaded`. */
   readonly eventUuid: string;
   /** Unix time in milliseconds. */
   readonly atMs: number;
