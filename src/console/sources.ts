@@ -3,10 +3,10 @@ import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Collections } from '../control/collection.ts';
 import type { Counts } from '../control/shown-node.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
-import type { Deliveries } from '../webhooks/records/deliveries.ts';
+import type { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { ReplayRequest } from '../webhooks/replay/replay-jobs.ts';
-import type { ShownDependencies } from '../webhooks/replay/shown-delivery.ts';
+import type { ShownDependencies } from '../webhooks/replay/shown-requests.ts';
 import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
@@ -31,7 +31,7 @@ export interface DeliverySources {
   /** All that is read to show one delivery. */
   shown(): ShownDependencies;
   handlers(): Promise<HandlerList>;
-  control(): Pick<Deliveries, 'start' | 'pause' | 'resume' | 'suspendedUrls' | 'liftSuspension'>;
+  control(): Pick<DeliveryEngine, 'start' | 'pause' | 'resume' | 'suspendedUrls' | 'liftSuspension'>;
   /** Sends event `testEventSent` to a handler. @throws ServiceError `not-found`, and as `sendTest` */
   sendTest(handler: string, by: string): Promise<DeliveryRecord>;
 }

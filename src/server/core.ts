@@ -25,7 +25,6 @@ import { FileDeliveryStore } from '../state/memory/delivery-store.ts';
 import { HandlerPositions } from '../state/memory/handler-positions.ts';
 import { FileUploadStore } from '../state/memory/uploads.ts';
 import { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
-import type { Deliveries } from '../webhooks/records/deliveries.ts';
 import { DeliveryLog, deliveriesFolder } from '../webhooks/records/delivery-log.ts';
 import type { DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { Monitoring } from './monitoring.ts';
@@ -47,7 +46,7 @@ export class Core {
   readonly server: EventServer;
   readonly events: JournalledDispatcher;
   readonly files: FilesEnvironment;
-  readonly deliveries: Deliveries;
+  readonly deliveries: DeliveryEngine;
   readonly journal: EventLog;
   readonly #temporaries: Temporaries;
   readonly #upkeep: UploadUpkeep;

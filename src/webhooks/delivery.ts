@@ -9,7 +9,7 @@ import type { EventHandlerOptions } from './options.ts';
 import type { Attempt, DeliveryOutcome, RecordedReply } from './records/delivery-record.ts';
 import { signatureHeaders, signingKey } from './signing.ts';
 
-/** Largest part of a reply that `expected_response` looks at, and that is read at all. */
+/** Largest part of a reply that is read, and matched by `expected_response`. */
 const largestReplyBytes = 1024 * 1024;
 
 /** Largest part of a reply that is kept with a failed delivery (docs/spec/delivery.md#records). */
@@ -26,7 +26,7 @@ export interface Message {
   traceparent: string | undefined;
 }
 
-/** What came of sending a message. */
+/** The result of sending a message. */
 export interface DeliveryResult {
   outcome: DeliveryOutcome;
   attempts: Attempt[];
@@ -37,21 +37,21 @@ export interface DeliveryResult {
   headers: [string, string][];
   /** The last reply, when it was not a valid one. */
   reply: RecordedReply | undefined;
-  /** URLs that were suspended on the way. */
+  /** URLs that were suspended meanwhile. */
   suspended: { url: string; details: string }[];
 }
 
-/** When to stop trying. */
+/** Signals that end a delivery. */
 export interface DeliverySignals {
-  /** Gives up at once, in the middle of a request. */
+  /** Aborts at once, in the middle of a request. */
   abort?: AbortSignal;
-  /** Waits for no retry any more. */
+  /** Ends before the next retry. */
   noRetry?: AbortSignal;
-  /** Asked before each request, retries too; false ends the delivery. @param isOver ends the waiting for an answer */
+  /** Is asked before each request, also a retry; false ends the delivery. @param isOver ends the waiting for an answer */
   mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
 
-/** How messages are sent: what of a handler's options a delivery needs. */
+/** The options of a handler that a delivery needs. */
 export type DeliveryOptions = Pick<
   EventHandlerOptions,
   'url' | 'request_method' | 'headers' | 'username' | 'password' | 'timeout' | 'expected_response' | 'retry_count' | 'retry_increase'
@@ -59,10 +59,10 @@ export type DeliveryOptions = Pick<
 
 type Verdict = { kind: 'valid' } | { kind: 'busy'; error: string } | { kind: 'failed'; error: string };
 
-/** Thrown when a delivery was given up because the service stops; the events are sent again later. */
+/** Thrown when a delivery is aborted because the service stops; the events are sent again later. */
 export class DeliveryInterrupted extends Error {}
 
-/** What comes of a message as long as nothing was sent. @param details why */
+/** The result while nothing was sent. @param details the reason */
 export function notSent(details: string): DeliveryResult {
   return { outcome: 'failed', attempts: [], details, status: undefined, headers: [], reply: undefined, suspended: [] };
 }
@@ -76,7 +76,7 @@ export class Delivery {
   readonly #expected: Expression | undefined;
   readonly #keys: Buffer[];
 
-  /** @param caPem certificate authorities trusted beside the system's */
+  /** @param caPem certificate authorities to trust beside the system's */
   constructor(options: DeliveryOptions, dependencies: { clock: Clock; health: UrlHealth; caPem: string | undefined }) {
     this.#options = options;
     this.#clock = dependencies.clock;
@@ -96,7 +96,7 @@ export class Delivery {
   }
 
   /**
-   * Sends a message until a URL takes it or all have failed.
+   * Sends a message until a URL accepts it or all have failed.
    *
    * @throws DeliveryInterrupted when a signal ends it before the outcome is certain
    */
@@ -131,7 +131,7 @@ export class Delivery {
 
   async #pause(delayMs: number, signals: DeliverySignals): Promise<void> {
     try {
-      await this.#clock.sleep(delayMs, eitherOf(signals));
+      await this.#clock.sleep(delayMs, anySignal(signals));
     } catch (error) {
       throw new DeliveryInterrupted('the service stops', { cause: error });
     }
@@ -139,7 +139,7 @@ export class Delivery {
 
   async #attempt(url: string, message: Message, result: DeliveryResult, signals: DeliverySignals): Promise<Verdict> {
     const { mayRequest } = signals;
-    if (mayRequest && !(await mayRequest(eitherOf(signals)))) throw new DeliveryInterrupted('the handler is not ours any more');
+    if (mayRequest && !(await mayRequest(anySignal(signals)))) throw new DeliveryInterrupted('the handler is not ours any more');
     const nowMs = this.#clock.nowMs();
     const reply = await this.#request(url, message, nowMs, signals.abort);
     const verdict = this.#judge(reply);
@@ -150,14 +150,14 @@ export class Delivery {
     };
     result.status = undefined;
     result.headers = [];
-    // The last reply there was is kept, also when the last attempt had none.
+    // The last reply is kept even if later attempts had none.
     if (verdict.kind === 'valid') result.reply = undefined;
     if (reply.kind === 'reply') {
       attempt.status = reply.status;
       attempt.reason = reply.reason;
       result.status = reply.status;
       result.headers = reply.headers;
-      if (verdict.kind !== 'valid') result.reply = recordedReply(reply);
+      if (verdict.kind !== 'valid') result.reply = recordReply(reply);
     }
     result.details = verdict.kind === 'valid' ? statusText(reply) : verdict.error;
     if (verdict.kind !== 'valid') attempt.error = verdict.error;
@@ -198,15 +198,15 @@ export class Delivery {
   }
 }
 
-function eitherOf({ abort, noRetry }: DeliverySignals): AbortSignal | undefined {
+function anySignal({ abort, noRetry }: DeliverySignals): AbortSignal | undefined {
   const signals = [abort, noRetry].filter((signal) => signal !== undefined);
   return signals.length === 0 ? undefined : AbortSignal.any(signals);
 }
 
-/** A URL with members added to its query. */
+/** Adds members to the query of a URL. */
 export function withQuery(url: string, query: readonly (readonly [string, string])[]): string {
   if (query.length === 0) return url;
-  // What the URL has already stays as it is: it may be signed.
+  // The present query stays byte for byte: it may be signed.
   const [bare = '', fragment] = url.split('#', 2);
   const added = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&');
   return `${bare}${bare.includes('?') ? '&' : '?'}${added}${fragment === undefined ? '' : `#${fragment}`}`;
@@ -216,7 +216,7 @@ function statusText(reply: RemoteResult): string {
   return reply.kind === 'reply' ? `${reply.status} ${reply.reason}`.trimEnd() : reply.message;
 }
 
-function recordedReply(reply: Extract<RemoteResult, { kind: 'reply' }>): RecordedReply {
+function recordReply(reply: Extract<RemoteResult, { kind: 'reply' }>): RecordedReply {
   const { status, reason, headers, body } = reply;
   return {
     status,

@@ -64,14 +64,14 @@ const addressFilter = filterList().superRefine(({ include, exclude }, context) =
 });
 
 const signingSecrets = z.union([textList(), z.null().transform((): string[] => [])]).superRefine((secrets, context) => {
-  // The secret itself is not shown.
+  // Messages do not show the secret.
   for (const [index, secret] of secrets.entries()) {
     if (secret.startsWith('whsec_') && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret))
       context.addIssue({ code: 'custom', message: `secret ${index + 1}: what follows "whsec_" must be base64` });
   }
 });
 
-/** One entry of `event_handlers`; the schema is made when there is one, which spares most starts an eighth of all schemas. */
+/** One entry of `event_handlers`; lazy, as most configurations have none and this is an eighth of all schemas. */
 export const eventHandlerOptions = z.lazy(() =>
   z
     .strictObject({
@@ -123,34 +123,20 @@ export const eventHandlerOptions = z.lazy(() =>
     })
     .describe('A webhook.')
     .transform((options, context) => {
+      const issue = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
       const ours = options.headers.find(([name]) => /^webhook-(id|timestamp|signature)$/i.test(name));
-      if (ours && options.signing_secret.length > 0)
-        context.addIssue({
-          code: 'custom',
-          path: ['headers'],
-          message: `"${ours[0]}" is set by the signature; remove it or signing_secret`,
-        });
-      if (options.http_content_type === 'custom') {
-        if (typeof options.extra_data !== 'string')
-          context.addIssue({
-            code: 'custom',
-            path: ['extra_data'],
-            message: 'must be the text of the body template when http_content_type is custom',
-          });
-        return {
-          ...options,
-          custom_body: typeof options.extra_data === 'string' ? options.extra_data : '',
-          extra_data: {} as Record<string, unknown>,
-        };
-      }
-      return { ...options, custom_body: '', extra_data: extraDataOf(options.extra_data, context) };
+      if (ours && options.signing_secret.length > 0) issue('headers', `"${ours[0]}" is set by the signature; remove it or signing_secret`);
+      const { extra_data } = options;
+      if (options.http_content_type !== 'custom') return { ...options, custom_body: '', extra_data: parseExtraData(extra_data, context) };
+      if (typeof extra_data !== 'string') issue('extra_data', 'must be the text of the body template when http_content_type is custom');
+      return { ...options, custom_body: typeof extra_data === 'string' ? extra_data : '', extra_data: {} as Record<string, unknown> };
     }),
 );
 
 /** An event handler's options in force. */
 export type EventHandlerOptions = z.infer<typeof eventHandlerOptions>;
 
-function extraDataOf(value: string | Record<string, unknown>, context: z.core.$RefinementCtx): Record<string, unknown> {
+function parseExtraData(value: string | Record<string, unknown>, context: z.core.$RefinementCtx): Record<string, unknown> {
   const issue = (message: string) => context.addIssue({ code: 'custom', path: ['extra_data'], message });
   let members = value;
   if (typeof members === 'string') {

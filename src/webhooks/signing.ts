@@ -1,19 +1,13 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/**
- * The key bytes of a signing secret (Standard Webhooks, "Signature scheme"): `whsec_` and base64, base64 alone, or any
- * other text as it is.
- */
+/** The key of a signing secret (Standard Webhooks, "Signature scheme"): `whsec_` and base64, base64 alone, or any other text as it is. */
 export function signingKey(secret: string): Buffer {
   const text = secret.replace(/^whsec_/, '');
   const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text);
   return isBase64 ? Buffer.from(text, 'base64') : Buffer.from(secret, 'utf8');
 }
 
-/**
- * The `webhook-id` of a request: the event's UUID, or for several events a digest of theirs, so that the same events sent
- * again have the same id.
- */
+/** The `webhook-id` of a request: the event's UUID, or a digest of several, so that the same events have the same ID again. */
 export function messageId(uuids: readonly string[]): string {
   const [only] = uuids;
   if (uuids.length === 1 && only !== undefined) return only;
@@ -24,7 +18,7 @@ export function messageId(uuids: readonly string[]): string {
  * The headers of Standard Webhooks (https://www.standardwebhooks.com), one signature a secret.
  *
  * @param secrets several while one replaces another: a receiver accepts a request when any signature fits
- * @param nowMs time of this very attempt, Unix time in milliseconds
+ * @param nowMs time of the attempt, Unix time in milliseconds
  */
 export function signatureHeaders(secrets: readonly Buffer[], id: string, nowMs: number, body: Buffer | undefined): Record<string, string> {
   if (secrets.length === 0) return {};

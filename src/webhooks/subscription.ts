@@ -7,8 +7,8 @@ import { compileExpression } from '../lib/expression.ts';
 import type { Filter } from '../lib/option-types.ts';
 import type { DataRule, EventHandlerOptions } from './options.ts';
 
-/** Events about deliveries: what a handler does must not make work for itself, or for two handlers in turn without end. */
-const deliveryEvents = new Set([String(eventIds.deliveryFailed), String(eventIds.eventDelivered), String(eventIds.urlSuspended)]);
+/** Events about deliveries. */
+const deliveryEvents = new Set([eventIds.deliveryFailed, eventIds.eventDelivered, eventIds.urlSuspended].map(String));
 
 /** Whether a handler wants an event; `group` is the group of the event's account. */
 export type Subscription = (event: ServiceEvent, group: string | undefined) => boolean;
@@ -23,10 +23,13 @@ export type SubscriptionOptions = Pick<
 export function createSubscription(handlerUuid: string, options: SubscriptionOptions): Subscription {
   const ids = new Set(wantedEvents(options).map(({ id }) => String(id)));
   const tests: Subscription[] = [];
-  const add = (filter: Filter<string>, textOf: (event: ServiceEvent, group: string | undefined) => string, matcher = textMatcher) => {
+  const add = (filter: Filter<string>, read: (event: ServiceEvent, group: string | undefined) => string, matcher = textMatcher) => {
     if (filter.include.length === 0 && filter.exclude.length === 0) return;
-    const matches = filterMatcher(filter, matcher);
-    tests.push((event, group) => matches(textOf(event, group)));
+    const [included, excluded] = [matcher(filter.include), matcher(filter.exclude)];
+    tests.push((event, group) => {
+      const text = read(event, group);
+      return (filter.include.length === 0 || included(text)) && !excluded(text);
+    });
   };
   add(options.usernames, (event) => event.account.name);
   add(options.user_groups, (_, group) => group ?? '');
@@ -37,23 +40,23 @@ export function createSubscription(handlerUuid: string, options: SubscriptionOpt
     ids.has(event.id) && !isOwnOrNested(event, handlerUuid) && !isTest(event) && tests.every((test) => test(event, group));
 }
 
-/** The kinds of events that `target` and `groups` of a handler leave over. */
+/** The kinds of events that pass `target` and `groups` of a handler. */
 export function wantedEvents(options: Pick<SubscriptionOptions, 'target' | 'groups'>): EventDefinition[] {
   return eventCatalogue.filter((definition) => isTarget(definition, options));
 }
 
-/** Whether an event is about the delivery of an event that is itself about a delivery. */
+/** Whether an event is about a delivery. */
 export function isDeliveryEvent(event: Pick<ServiceEvent, 'id'>): boolean {
   return deliveryEvents.has(event.id);
 }
 
-// docs/spec/delivery.md#events-about-deliveries: never delivered to that same handler. And what is told of the delivery of such an event is
-// told to nobody: two handlers whose receivers are both down would keep each other busy for ever.
+// A handler does not get events about its own deliveries (docs/spec/delivery.md#events-about-deliveries), and nobody gets those about
+// deliveries of such events: two handlers with failing receivers would keep each other busy for ever.
 function isOwnOrNested(event: ServiceEvent, handlerUuid: string): boolean {
   return isDeliveryEvent(event) && (event.data.uuid === handlerUuid || deliveryEvents.has(String(event.data.event_id)));
 }
 
-// A test of one handler went to that one at once.
+// A test was sent to its handler at once.
 function isTest({ id, data }: ServiceEvent): boolean {
   return id === String(eventIds.testEventSent) && data.administrator !== undefined;
 }
@@ -64,15 +67,6 @@ function isTarget({ id, groups }: EventDefinition, options: Pick<SubscriptionOpt
   return isIn(options.target, (item) => item === id) && isIn(options.groups, (item) => groups.some((group) => group === item));
 }
 
-function filterMatcher(
-  { include, exclude }: Filter<string>,
-  matcher: (items: readonly string[]) => (text: string) => boolean,
-): (text: string) => boolean {
-  const included = matcher(include);
-  const excluded = matcher(exclude);
-  return (text) => (include.length === 0 || included(text)) && !excluded(text);
-}
-
 /** Names match exactly; one with `*` or `?` is a glob. */
 function textMatcher(items: readonly string[]): (text: string) => boolean {
   const names = new Set(items);
@@ -80,7 +74,7 @@ function textMatcher(items: readonly string[]): (text: string) => boolean {
   return (text) => names.has(text) || globs.some((glob) => glob.matches(text));
 }
 
-/** A member that is not there satisfies only a negated expression. */
+/** A missing member satisfies only a negated expression. */
 function dataTest({ name, expression }: DataRule): Subscription {
   const { matches } = compileExpression(expression);
   const isNegated = expression.trimStart().startsWith('!');

@@ -13,32 +13,25 @@ import type { RecordedBody } from './records/delivery-record-schema.ts';
 import { messageId } from './signing.ts';
 import { createSubscription, type Subscription } from './subscription.ts';
 
-/** What a handler needs of its dependencies. */
-export interface HandlerDependencies {
-  clock: Clock;
-  health: UrlSuspensions;
-  server: EventServer;
-}
-
-/** An event on its way, with its place in the journal when it has one. */
+/** An event to send, with its position in the journal, if any. */
 export interface SentEvent extends OutgoingEvent {
   position?: LogPosition;
 }
 
-/** A delivery that was made, and what it carried. */
+/** A delivery with its events, its request and its result. */
 export interface Delivered {
   events: readonly SentEvent[];
   rendered: RenderedPayload;
   result: DeliveryResult;
 }
 
-/** An event handler of type `http`: what it wants, what it says, and how that gets there (docs/spec/delivery.md). */
+/** An event handler of type `http`: its subscription, payload and delivery (docs/spec/delivery.md). */
 export class WebhookHandler {
   readonly uuid: string;
   readonly options: EventHandlerOptions;
   readonly component: EventComponent;
   readonly wants: Subscription;
-  /** Most events of one request. */
+  /** Largest number of events in one request. */
   readonly batchSize: number;
   readonly #payload: Payload;
   readonly #delivery: Delivery;
@@ -48,7 +41,8 @@ export class WebhookHandler {
   #isClosing = false;
 
   /** @throws ServiceError `unavailable` when `ca_certificates_path` cannot be read */
-  constructor(uuid: string, options: EventHandlerOptions, { clock, health, server }: HandlerDependencies) {
+  constructor(uuid: string, options: EventHandlerOptions, dependencies: { clock: Clock; health: UrlSuspensions; server: EventServer }) {
+    const { clock, health, server } = dependencies;
     this.uuid = uuid;
     this.options = options;
     this.component = { uuid, type: 'http', name: options.name || uuid };
@@ -61,7 +55,7 @@ export class WebhookHandler {
     this.#delivery = new Delivery(options, { clock, health, caPem });
   }
 
-  /** What a request with these events would carry. */
+  /** Renders the request for these events. */
   render(events: readonly OutgoingEvent[]): RenderedPayload {
     return this.#payload.render(events);
   }
@@ -69,7 +63,7 @@ export class WebhookHandler {
   /**
    * Sends events in one request.
    *
-   * @param rendered what to send instead of what today's options make of the events
+   * @param rendered the request to send instead of that of today's options
    * @throws DeliveryInterrupted when a signal ends it before the outcome is certain
    */
   async deliver(events: readonly SentEvent[], signals: DeliverySignals = {}, rendered = this.render(events)): Promise<Delivered> {
@@ -77,28 +71,21 @@ export class WebhookHandler {
     const id = messageId(events.map(({ event }) => event.uuid));
     this.#underWay++;
     try {
-      return {
-        events,
-        rendered,
-        result: await this.#delivery.send({ id, body, contentType, query, traceparent: traceOf(events) }, signals),
-      };
+      const result = await this.#delivery.send({ id, body, contentType, query, traceparent: sharedTrace(events) }, signals);
+      return { events, rendered, result };
     } finally {
       this.#underWay--;
       this.#closeWhenIdle();
     }
   }
 
-  /** The record of a delivery. */
+  /** Makes the record of a delivery. */
   record({ events, rendered, result }: Delivered, where: Pick<DeliveryRecord, 'source' | 'resume'>): DeliveryRecord {
     return {
       time: new Date(this.#clock.nowMs()).toISOString(),
       handler: this.uuid,
       outcome: result.outcome,
-      events: events.map(({ event, position }) => ({
-        id: event.id,
-        uuid: event.uuid,
-        ...(position && { position: formatPosition(position) }),
-      })),
+      events: events.map(({ event: { id, uuid }, position }) => ({ id, uuid, ...(position && { position: formatPosition(position) }) })),
       attempts: result.attempts,
       ...(result.outcome === 'delivered' ? {} : { details: result.details }),
       method: this.options.request_method.toUpperCase(),
@@ -107,16 +94,6 @@ export class WebhookHandler {
       ...(result.reply && { reply: result.reply }),
       ...where,
     };
-  }
-
-  /** @returns whether the signal ended the pause */
-  async pause(delayMs: number, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#clock.sleep(delayMs, signal);
-      return signal.aborted;
-    } catch {
-      return true;
-    }
   }
 
   /** Closes the connections once no request is under way. */
@@ -130,14 +107,14 @@ export class WebhookHandler {
   }
 }
 
-/** The trace that all events of a request belong to; events of several traces in one request belong to none. */
-function traceOf(events: readonly SentEvent[]): string | undefined {
+/** The trace that all events of a request belong to; undefined when they belong to several. */
+function sharedTrace(events: readonly SentEvent[]): string | undefined {
   const first = events[0]?.event.data.traceparent;
   const isShared = typeof first === 'string' && events.every(({ event }) => event.data.traceparent === first);
   return isShared ? parseTraceparent(first) : undefined;
 }
 
-/** Longest body that is kept with the record, in characters; a longer one can be sent again as today's configuration renders it only. */
+/** Longest body that is kept with the record, in characters; a longer one can only be rendered again. */
 const keptBodyCharacters = 1024 * 1024;
 
 function isKept(body: RecordedBody): boolean {

@@ -3,7 +3,7 @@ import type { LoggedEvent } from '../../events/journal/event-log.ts';
 import { isSelected } from '../../events/journal/search/event-selection.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { UndeliveredEvents } from '../../webhooks/replay/undelivered-events.ts';
+import { readUndelivered } from '../../webhooks/replay/undelivered-events.ts';
 import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';
 import { complain, paint, print, visible } from '../output.ts';
@@ -38,7 +38,7 @@ export async function events(options: EventsOptions): Promise<number> {
 
 async function printEvents(journal: Journal, options: EventsOptions, signal: AbortSignal): Promise<number> {
   if (options.deliveries) return printDeliveries(journal, options, signal);
-  const undelivered = options.failed ? await UndeliveredEvents.read(journal, false, (reason) => complain(visible(reason))) : undefined;
+  const undelivered = options.failed ? await readUndelivered(journal, false, (reason) => complain(visible(reason))) : undefined;
   let printed = 0;
   for await (const logged of follow(journal, options, signal)) {
     if (!isSelected(logged.event, options, logged.group)) continue;

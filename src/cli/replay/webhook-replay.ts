@@ -1,12 +1,12 @@
 import { systemClock } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
+import type { RequestDifference, ShownRequest } from '../../webhooks/records/delivery-record-schema.ts';
 import { comparedRequests } from '../../webhooks/replay/dry-run.ts';
 import { ReplayLane, replayEvents, replayRecorded } from '../../webhooks/replay/replay.ts';
 import { chosenHandlers, replayHandler, replayServer } from '../../webhooks/replay/replay-handlers.ts';
-import type { RequestDifference, ShownRequest } from '../../webhooks/replay/replay-schemas.ts';
 import { plainHandler, selectedEvents } from '../../webhooks/replay/selected-events.ts';
-import { describeRequest } from '../../webhooks/replay/shown-request.ts';
+import { describeRequest } from '../../webhooks/replay/shown-requests.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { exitCode } from '../exit-codes.ts';
 import { interruptible } from '../interrupt.ts';

@@ -4,7 +4,7 @@ import { recordKinds } from '../../webhooks/records/delivery-record.ts';
 import { deliveryOutcome } from '../../webhooks/records/delivery-record-schema.ts';
 import { findDelivery, type NamedDelivery, newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
 import type { ReplaySelection } from '../../webhooks/replay/selected-events.ts';
-import { shownSending } from '../../webhooks/replay/shown-delivery.ts';
+import { shownSending } from '../../webhooks/replay/shown-requests.ts';
 import { answerJson, answerNothing, answerText } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';

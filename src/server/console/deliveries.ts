@@ -1,8 +1,8 @@
 import type { DeliverySources } from '../../console/sources.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { sendTest } from '../../webhooks/replay/replay-handlers.ts';
 import type { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
-import { sendTest } from '../../webhooks/replay/send-test.ts';
 import type { Core } from '../core.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Installation } from '../nodes/installation.ts';

@@ -2,31 +2,51 @@ import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { JournalledDispatcher } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
-import type { EventLog } from '../../events/journal/event-log.ts';
+import type { Backlog, EventLog } from '../../events/journal/event-log.ts';
+import type { LogPosition } from '../../events/journal/position.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { RateMeter } from '../../lib/rate-meter.ts';
 import type { Suspension, UrlSuspensions } from '../../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from '../options.ts';
-import type { Deliveries, HandlerState } from '../records/deliveries.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
 import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
 import { pausedBy } from './handler-status.ts';
 import { LocalHandler } from './local-handler.ts';
 
-/** How often the store is told that this process lives, and asked for orders. */
+/** How often the store gets a heartbeat, and is asked for orders. */
 const beatEveryMs = 2000;
 
-/** How old what is known of the handlers becomes while nobody asks. */
-const knowEveryMs = 10_000;
+/** Largest age of the remembered states of handlers. */
+const maxStateAgeMs = 10_000;
+
+/** One handler at present, for figures. */
+export interface HandlerState {
+  handler: string;
+  /** `stopped` after too many failures or an internal error, `paused` by an operator. */
+  state: 'running' | 'stopped' | 'paused';
+  /** Why it does not run. */
+  reason?: string | undefined;
+  /** Requests in the last minute with their retries, including those that uploads wait for. */
+  deliveriesPerMinute: number;
+  /** The server whose process delivers for it, with several nodes. */
+  node?: string | undefined;
+  /** Whether this node has its lease, with several nodes. */
+  hasLease?: boolean;
+  /** Everything before it is done. */
+  position: LogPosition;
+  suspendedUrls: number;
+  /** The backlog, and the age of this report in milliseconds, with several nodes: the last known while Redis is away. */
+  shared?: { waiting: Backlog; ageMs: number };
+}
 
 export interface EngineDependencies {
   journal: EventLog;
   events: JournalledDispatcher;
   server: EventServer;
-  /** Told of every delivery, for figures. */
+  /** Is told of every delivery, for figures. */
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
   urlHealth: (handlerUuid: string) => UrlSuspensions;
   clock: Clock;
@@ -39,17 +59,17 @@ interface Meters {
   rate: RateMeter;
 }
 
-/** Delivers the journal to all event handlers, each at its own pace, from where it stopped the last time; of several nodes each handler on one. */
-export class DeliveryEngine implements Deliveries {
+/** Delivers the journal to all event handlers, each at its own pace, from where it stopped last; with several nodes each handler on one. */
+export class DeliveryEngine {
   readonly #store: DeliveryStore;
   readonly #dependencies: EngineDependencies;
-  readonly #places = new Map<string, LocalHandler>();
+  readonly #handlers = new Map<string, LocalHandler>();
   readonly #meters = new Map<string, Meters>();
-  /** Places that end, by handler. */
+  /** Handlers that end. */
   readonly #ending = new Map<string, Promise<void>>();
   readonly #abort = new AbortController();
   readonly #timer: Timer;
-  /** The handlers as they were known last, and when that was (monotonic time). */
+  /** The last known states of the handlers, and their monotonic time. */
   #known: { states: Map<string, HandlerState>; atMs: number };
 
   constructor(store: DeliveryStore, dependencies: EngineDependencies) {
@@ -61,73 +81,97 @@ export class DeliveryEngine implements Deliveries {
     void this.#beat();
   }
 
+  /** Makes the handlers of a configuration without starting them. @throws ServiceError when one cannot be made, for example without its CA file */
   prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
     return new Map(enabled.map(([uuid, handler]) => [uuid, this.#make(uuid, handler)]));
   }
 
+  /**
+   * Runs these handlers and no others. One with unchanged options goes on undisturbed; one that had stopped goes on.
+   *
+   * @param known UUIDs of all handlers of the configuration, disabled ones too: their positions stay
+   * @returns resolves once the begin of new handlers is on disk: later events reach them
+   */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
-    for (const [uuid, place] of this.#places) {
+    for (const [uuid, handler] of this.#handlers) {
       const next = handlers.get(uuid);
-      if (next && !place.isStopped && isDeepStrictEqual(place.options, next.options)) continue;
-      this.#retire(uuid, place);
+      if (next && !handler.isStopped && isDeepStrictEqual(handler.options, next.options)) continue;
+      this.#retire(uuid, handler);
     }
     for (const uuid of this.#meters.keys()) if (!known.includes(uuid)) this.#meters.delete(uuid);
-    const placed = this.#store.declare([...handlers.keys()], known);
+    const declared = this.#store.declare([...handlers.keys()], known);
     for (const [uuid, handler] of handlers) {
-      if (this.#places.has(uuid)) handler.close();
-      else this.#places.set(uuid, this.#place(uuid, handler));
+      if (this.#handlers.has(uuid)) handler.close();
+      else this.#handlers.set(uuid, this.#run(uuid, handler));
     }
-    await placed;
+    await declared;
   }
 
+  /** The states of the handlers; the last known ones while the store cannot be asked. */
   async figures(): Promise<HandlerState[]> {
     try {
-      return await this.#look();
+      return await this.#readStates();
     } catch (error) {
       if (!isServiceError(error, 'unavailable')) throw error;
       return this.#remembered(error.message);
     }
   }
 
+  /**
+   * Pauses a handler: requests under way end, nothing more is sent, and its position stays over restarts and reloads, with event
+   * `componentStopped`. Other nodes follow within a few seconds.
+   *
+   * @param by name of the operator
+   * @throws ServiceError `not-found` for a handler that does not run in this configuration; `unavailable`, `storage-full` or `internal` when
+   * the order cannot be stored
+   */
   async pause(uuid: string, by: string): Promise<void> {
-    const place = this.#running(uuid);
+    const handler = this.#find(uuid);
     await this.#store.refresh();
     if (this.#store.order(uuid)?.state === 'paused') return;
     await this.#store.give(uuid, { state: 'paused', reason: pausedBy(by) }, by);
-    place.status.paused(pausedBy(by));
-    place.followOrder();
+    handler.status.paused(pausedBy(by));
+    handler.followOrder();
   }
 
+  /** Lets a paused handler go on: `componentStarted`. @throws as `pause` */
   async resume(uuid: string, by: string): Promise<void> {
-    const place = this.#running(uuid);
+    const handler = this.#find(uuid);
     await this.#store.refresh();
     if (this.#store.order(uuid)?.state !== 'paused') return;
-    place.renew();
+    handler.renew();
     await this.#store.give(uuid, { state: 'running', reason: `resumed by ${by}` }, by);
-    place.followOrder();
+    handler.followOrder();
   }
 
+  /** Lets a stopped handler go on: `componentStarted`. @throws as `pause` */
   async start(uuid: string, by: string): Promise<void> {
-    const place = this.#running(uuid);
-    const state = (await this.#look()).find(({ handler }) => handler === uuid)?.state;
+    const handler = this.#find(uuid);
+    const state = (await this.#readStates()).find((known) => known.handler === uuid)?.state;
     if (state !== 'stopped') return;
-    place.renew();
+    handler.renew();
     await this.#store.give(uuid, { state: 'running', reason: `started again by ${by}` }, by);
-    place.wake();
+    handler.wake();
   }
 
+  /** The suspended URLs of a handler. @throws as `pause` */
   async suspendedUrls(uuid: string): Promise<Suspension[]> {
-    const { options } = this.#running(uuid);
-    return this.#metersOf(uuid).health.suspended(options.url);
+    const { options } = this.#find(uuid);
+    return this.#findMeters(uuid).health.suspended(options.url);
   }
 
+  /** Lifts the suspension of a URL. @returns whether it was suspended. @throws as `pause` */
   async liftSuspension(uuid: string, url: string): Promise<boolean> {
-    this.#running(uuid);
-    return this.#metersOf(uuid).health.lift(url);
+    this.#find(uuid);
+    return this.#findMeters(uuid).health.lift(url);
   }
 
-  /** A process that is alone lets each handler deliver what is journalled by now unless its receiver fails; of nodes another goes on. */
+  /**
+   * Ends. Without other nodes, each handler first delivers the events journalled by now unless its receiver fails.
+   *
+   * @returns whether all requests under way ended in time
+   */
   async stop(timeoutMs: number): Promise<boolean> {
     let inTime = true;
     const timer = this.#dependencies.clock.after(timeoutMs, () => {
@@ -135,53 +179,55 @@ export class DeliveryEngine implements Deliveries {
       this.#abort.abort();
     });
     await this.#store.leave();
-    const places = [...this.#places.values()];
-    await Promise.all([...places.map((place) => place.end({ drains: !this.#store.isShared })), ...this.#ending.values()]);
+    const handlers = [...this.#handlers.values()];
+    await Promise.all([...handlers.map((handler) => handler.end({ drains: !this.#store.isShared })), ...this.#ending.values()]);
     timer.cancel();
     this.#timer.cancel();
     this.#abort.abort();
-    for (const place of places) place.unregister();
+    for (const handler of handlers) handler.unregister();
     await this.#store.close();
     return inTime;
   }
 
   /** @throws ServiceError `unavailable` */
-  async #look(): Promise<HandlerState[]> {
-    const known = await this.#store.states([...this.#places.keys()]);
-    const states = await Promise.all([...this.#places].map(([handler, place]) => this.#stateOf(handler, place, known.get(handler))));
+  async #readStates(): Promise<HandlerState[]> {
+    const known = await this.#store.states([...this.#handlers.keys()]);
+    const states = await Promise.all([...this.#handlers].map(([uuid, handler]) => this.#readState(uuid, handler, known.get(uuid))));
     this.#known = { states: new Map(states.map((state) => [state.handler, state])), atMs: this.#dependencies.clock.monotonicMs() };
     return states;
   }
 
-  async #stateOf(handler: string, place: LocalHandler, known: KnownHandler | undefined): Promise<HandlerState> {
-    const { runner } = place;
-    const { health, rate } = this.#metersOf(handler);
+  async #readState(uuid: string, { runner, isOwner }: LocalHandler, known: KnownHandler | undefined): Promise<HandlerState> {
+    const { health, rate } = this.#findMeters(uuid);
     const { journal } = this.#dependencies;
-    const order = this.#store.order(handler);
+    const order = this.#store.order(uuid);
     const isPaused = order?.state === 'paused';
     const stopped = runner ? runner.status.stopped : known?.stopped;
     const isRunning = known?.isOwned === true && stopped === undefined;
     const position = runner?.position ?? known?.position ?? journal.end;
-    const shared = async () => ({ waiting: await journal.backlog(position), ageMs: 0 });
     return {
-      handler,
+      handler: uuid,
       state: isPaused ? 'paused' : isRunning ? 'running' : 'stopped',
       reason: isPaused ? order.reason : isRunning ? undefined : (stopped ?? 'no node delivers for it at present'),
       deliveriesPerMinute: runner ? rate.perMinute : (known?.deliveriesPerMinute ?? 0),
       position,
       suspendedUrls: health.countSuspended(),
-      ...(this.#store.isShared && { node: known?.node, hasLease: place.isOwner, shared: await shared() }),
+      ...(this.#store.isShared && {
+        node: known?.node,
+        hasLease: isOwner,
+        shared: { waiting: await journal.backlog(position), ageMs: 0 },
+      }),
     };
   }
 
   #remembered(reason: string): HandlerState[] {
     const { journal, clock } = this.#dependencies;
     const ageMs = clock.monotonicMs() - this.#known.atMs;
-    return [...this.#places].map(([handler, { runner, isOwner }]) => {
-      const { health, rate } = this.#metersOf(handler);
+    return [...this.#handlers].map(([handler, { runner, isOwner }]) => {
+      const { health, rate } = this.#findMeters(handler);
       const { waiting = { events: 0, oldestMs: undefined } } = this.#known.states.get(handler)?.shared ?? {};
       const nothing = { handler, state: 'stopped' as const, reason, position: journal.end };
-      // This node knows of its own handlers how they are now.
+      // Handlers of this node are known at present.
       const own = runner?.status.state === 'running' && { state: 'running' as const, reason: undefined };
       return {
         ...(this.#known.states.get(handler) ?? nothing),
@@ -199,38 +245,34 @@ export class DeliveryEngine implements Deliveries {
     return new WebhookHandler(uuid, options, { clock, server, health: this.#meters.get(uuid)?.health ?? urlHealth(uuid) });
   }
 
-  #running(uuid: string): LocalHandler {
-    const place = this.#places.get(uuid);
-    if (!place) throw new ServiceError('not-found', `There is no enabled event handler "${uuid}".`);
-    return place;
+  #find(uuid: string): LocalHandler {
+    const handler = this.#handlers.get(uuid);
+    if (!handler) throw new ServiceError('not-found', `There is no enabled event handler "${uuid}".`);
+    return handler;
   }
 
-  #metersOf(uuid: string): Meters {
+  #findMeters(uuid: string): Meters {
     return this.#meters.get(uuid) as Meters;
   }
 
-  #place(uuid: string, handler: WebhookHandler): LocalHandler {
-    const { journal, events, clock, log, onDelivery } = this.#dependencies;
+  #run(uuid: string, handler: WebhookHandler): LocalHandler {
+    const { clock } = this.#dependencies;
     const meters = this.#meters.get(uuid) ?? { health: handler.health, rate: new RateMeter(clock) };
     this.#meters.set(uuid, meters);
     return new LocalHandler(handler, this.#ending.get(uuid), {
+      ...this.#dependencies,
       store: this.#store,
-      journal,
-      events,
-      clock,
-      log,
       rate: meters.rate,
       abort: this.#abort.signal,
-      onDelivery,
       make: () => this.#make(uuid, handler.options),
-      share: () => ({ all: this.#places.size, owned: [...this.#places.values()].filter(({ isOwner }) => isOwner).length }),
+      share: () => ({ all: this.#handlers.size, owned: [...this.#handlers.values()].filter(({ isOwner }) => isOwner).length }),
     });
   }
 
-  #retire(uuid: string, place: LocalHandler): void {
-    this.#places.delete(uuid);
-    place.unregister();
-    const ending = place.end().finally(() => {
+  #retire(uuid: string, handler: LocalHandler): void {
+    this.#handlers.delete(uuid);
+    handler.unregister();
+    const ending = handler.end().finally(() => {
       if (this.#ending.get(uuid) === ending) this.#ending.delete(uuid);
     });
     this.#ending.set(uuid, ending);
@@ -239,12 +281,12 @@ export class DeliveryEngine implements Deliveries {
   async #beat(): Promise<void> {
     try {
       await this.#store.refresh();
-      for (const place of this.#places.values()) place.followOrder();
+      for (const handler of this.#handlers.values()) handler.followOrder();
       await this.#store.beat();
-      const isOld = this.#dependencies.clock.monotonicMs() - this.#known.atMs >= knowEveryMs;
-      if (this.#store.isShared && (isOld || this.#known.states.size < this.#places.size)) await this.#look();
+      const isOld = this.#dependencies.clock.monotonicMs() - this.#known.atMs >= maxStateAgeMs;
+      if (this.#store.isShared && (isOld || this.#known.states.size < this.#handlers.size)) await this.#readStates();
     } catch {
-      // Redis is away; the link says so.
+      // Redis is away; the link logs it.
     }
   }
 }

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, formatPosition, type LogPosition } from '../../events/journal/position.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { DeliveryInterrupted, type DeliverySignals, notSent } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
@@ -12,26 +13,24 @@ export interface RunnerDependencies {
   journal: EventLog;
   /** Records the outcome of a delivery. */
   record: (record: DeliveryRecord) => void;
+  clock: Clock;
   log: Log;
   /** Deliveries of this handler that uploads wait for. */
   uploads: AwaitedDeliveries;
-  /** Asked before each request: whether the handler is still this process's. */
+  /** Is asked before each request whether this process still owns the handler. */
   mayRequest?: DeliverySignals['mayRequest'];
 }
 
-/** How soon a journal that could not be read is read again. */
+/** Delay before a failed read of the journal is repeated. */
 const readAgainMs = 1000;
 
-/** A request under way, or an upload's that is waited for: the position stays before the oldest of them. */
+/** A request under way, here or for an upload: the position stays before the oldest of them. */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
 }
 
-/**
- * Delivers the journal to one handler: from its position on, in order, as many requests at once as its `concurrency`.
- * What waits, waits on disk.
- */
+/** Delivers the journal to one handler from its position on, in order, with up to `concurrency` requests at once. */
 export class HandlerRunner {
   readonly handler: WebhookHandler;
   readonly #dependencies: RunnerDependencies;
@@ -67,7 +66,7 @@ export class HandlerRunner {
     return this.#isOver;
   }
 
-  /** Everything before it is done with. */
+  /** Everything before it is done. */
   get position(): LogPosition {
     return this.#flights[0]?.from ?? this.#batchFrom ?? this.#cursor;
   }
@@ -184,26 +183,27 @@ export class HandlerRunner {
     return isFurther;
   }
 
-  // A disk or a table of descriptors that is full now may not be in a second.
+  // A full disk or table of descriptors may have room in a second.
   async #read(reader: EventReader): Promise<EventBlock> {
     for (;;) {
       try {
         return await reader.next(this.#cursor);
       } catch (error) {
         this.#dependencies.log.error('the journal could not be read; it is tried again', { handler: this.handler.uuid, reason: error });
-        const isOver = await this.handler.pause(readAgainMs, this.#draining.signal);
-        if (isOver) return { events: [], next: this.#cursor };
+        const { signal } = this.#draining;
+        await this.#dependencies.clock.sleep(readAgainMs, signal).catch(() => {});
+        if (signal.aborted) return { events: [], next: this.#cursor };
       }
     }
   }
 
   async #waitForMore(): Promise<void> {
-    // Whatever the journal says, others get their turn.
+    // Other work gets its turn even if the journal always has more.
     await new Promise(setImmediate);
     try {
       await this.#dependencies.journal.waitForMore(this.#cursor, this.#draining.signal);
     } catch {
-      // Woken to drain, or to end.
+      // It is to drain, or to end.
     }
   }
 
@@ -211,7 +211,7 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // The position waits for the upload's delivery, so that a process that is killed meanwhile makes it up after its start.
+  // The position waits for the upload's delivery: a process that is killed meanwhile repeats it after its start.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
@@ -220,7 +220,7 @@ export class HandlerRunner {
     this.#flights.push(flight);
     void outcome.willBeMade.then((isMade) => {
       if (isMade) this.#land(flight);
-      // Another runner may have taken over: it meets the event again, as the position waits for it.
+      // A runner that took over reads the event again, as the position waits for it.
       else if (this.#isRunning) return this.#deliver([{ event, raw, position }], flight);
       return undefined;
     });
@@ -234,7 +234,7 @@ export class HandlerRunner {
       delivered = await this.handler.deliver(batch, signals);
     } catch (error) {
       if (error instanceof DeliveryInterrupted) {
-        // Not done with: the flight holds the position, and nothing comes after it.
+        // The flight holds the position, and nothing comes after it.
         this.#isOver = true;
         return;
       }
@@ -259,7 +259,7 @@ export class HandlerRunner {
   }
 }
 
-/** A delivery that never left: told and recorded like one that failed, so that the handler goes on behind it. */
+/** A delivery that never left, told and recorded like a failed one, so that the handler goes on behind it. */
 function notDelivered(events: readonly SentEvent[], details: string): Delivered {
   return {
     events,

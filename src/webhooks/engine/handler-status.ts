@@ -6,10 +6,10 @@ import { suspensionMs } from '../../lib/remote/url-health.ts';
 import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 
-/** A log line names so many events of a batch at most; the record of deliveries has them all. */
+/** Events of a batch in one log line; the record of deliveries has them all. */
 const maxUuidsInLog = 100;
 
-/** Whether an event handler goes on, by what comes of its deliveries, which is told here as events and in the log. */
+/** Tells the outcomes of a handler's deliveries as events and in the log, and stops the handler after too many failures. */
 export class HandlerStatus {
   readonly handler: WebhookHandler;
   readonly #events: EventDispatcher;
@@ -24,19 +24,19 @@ export class HandlerStatus {
     this.#log = log;
   }
 
-  /** It delivers from now on: `componentStarted`. @param reason where somebody wanted it */
+  /** Tells that it delivers: `componentStarted`. @param reason of an operator's order */
   began(reason?: string): void {
     this.#emitState(eventIds.componentStarted, { reason });
   }
 
-  /** Somebody paused it: `componentStopped`. */
+  /** Tells that an operator paused it: `componentStopped`. */
   paused(reason: string): void {
     this.end();
     this.#log.info('an event handler was paused', { handler: this.handler.uuid, reason });
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** `stopped` after too many failures (`fail_after_errors`), or a fault of ours. */
+  /** `stopped` after too many failures (`fail_after_errors`) or an internal error. */
   get state(): 'running' | 'stopped' | 'ended' {
     return this.#state;
   }
@@ -46,33 +46,30 @@ export class HandlerStatus {
     return this.#state === 'stopped' ? (this.#reason ?? '') : undefined;
   }
 
-  /** It delivers no more, unless it has stopped before. */
+  /** Ends it, unless it has stopped before. */
   end(): void {
     if (this.#state === 'running') this.#state = 'ended';
   }
 
-  /** It ended by a fault of ours: `componentStopped`. */
+  /** Tells that it ended by an internal error: `componentStopped`. */
   broke(error: unknown): void {
     this.#state = 'stopped';
     this.#log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
     this.#stop('an internal error, see the log');
   }
 
-  /** Counts a delivery towards `fail_after_errors`: after too many failures in a row it stops, with `componentStoppedByFailures` and `componentStopped`. */
+  /** Counts a delivery towards `fail_after_errors`, which stops it with `componentStoppedByFailures` and `componentStopped`. */
   count({ result }: Delivered): void {
     if (result.outcome === 'delivered') this.#failures = 0;
     if (result.outcome !== 'failed') return;
     this.#failures++;
     const limit = this.handler.options.fail_after_errors;
-    if (limit > 0 && this.#failures >= limit && this.#state === 'running') this.#giveUp(this.#failures);
-  }
-
-  #giveUp(failures: number): void {
+    if (limit === 0 || this.#failures < limit || this.#state !== 'running') return;
     const { uuid, component } = this.handler;
-    const reason = `${failures} deliveries failed in a row`;
+    const reason = `${this.#failures} deliveries failed in a row`;
     this.#state = 'stopped';
     this.#log.error('an event handler stopped; the console, a reload or a restart lets it go on', { handler: uuid, reason });
-    this.#emit(eventIds.componentStoppedByFailures, { name: component.name, type: component.type, uuid, failures });
+    this.#emit(eventIds.componentStoppedByFailures, { name: component.name, type: component.type, uuid, failures: this.#failures });
     this.#stop(reason);
   }
 
@@ -81,7 +78,7 @@ export class HandlerStatus {
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** Tells what came of a delivery: `eventDelivered` or `deliveryFailed` for each event, `urlSuspended` for each URL that is left alone for a while. */
+  /** Tells the outcome of a delivery: `eventDelivered` or `deliveryFailed` for each event, `urlSuspended` for each suspended URL. */
   tell({ events, result }: Delivered): void {
     const { uuid, component } = this.handler;
     for (const { url, details } of result.suspended)
@@ -89,7 +86,7 @@ export class HandlerStatus {
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
-      // A success that is itself about a delivery stands in the record of deliveries; events of it would cause others.
+      // Events about delivered events about deliveries would never end; the record of deliveries has them.
       if (isDelivered && isDeliveryEvent(event)) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });
@@ -105,7 +102,7 @@ export class HandlerStatus {
       });
   }
 
-  #emitState(id: typeof eventIds.componentStarted | typeof eventIds.componentStopped, data: Record<string, unknown> = {}): void {
+  #emitState(id: number, data: Record<string, unknown>): void {
     const { uuid, component } = this.handler;
     this.#emit(id, { uuid, family: 'event-handler', kind: 'http', name: component.name, type: 'http', ...data });
   }
@@ -115,7 +112,7 @@ export class HandlerStatus {
   }
 }
 
-/** Why a paused handler does not run, for people. */
+/** The reason of a paused handler, for people. */
 export function pausedBy(name: string): string {
   return `paused by ${name}`;
 }

@@ -1,6 +1,6 @@
 import type { BackendDelivery, BlockingHandler, JournalledDispatcher } from '../../events/dispatcher.ts';
+import type { ServiceEvent } from '../../events/event.ts';
 import type { EventLog } from '../../events/journal/event-log.ts';
-import type { LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RateMeter } from '../../lib/rate-meter.ts';
@@ -12,76 +12,32 @@ import type { DeliveryStore, HandlerProgress, NodeShare, Ownership } from './del
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
 
-interface BlockingDependencies {
-  /** Gives up what is under way. */
-  abort: AbortSignal;
-  /** Told whether a delivery was made; one that was interrupted was not. */
-  settle: (eventUuid: string, isMade: boolean, position?: LogPosition) => void;
-  record: (record: DeliveryRecord) => void;
-  log: Log;
-}
-
-/**
- * Delivers single events while uploads wait (docs/spec/delivery.md#upload-back-end).
- *
- * @param present the status at each delivery: told of the outcome; nothing is delivered once the handler has stopped
- */
-function blockingHandler(present: () => HandlerStatus, dependencies: BlockingDependencies): BlockingHandler {
-  const { abort, settle, record, log } = dependencies;
-  return {
-    async deliver(event, marks, position): Promise<BackendDelivery> {
-      const status = present();
-      const { handler } = status;
-      if (!handler.wants(event, marks.group) || status.state !== 'running') {
-        settle(event.uuid, false, position);
-        return { outcome: 'unavailable' };
-      }
-      try {
-        const sent = { event, raw: Buffer.from(JSON.stringify(event)), ...(position && { position }) };
-        const delivered = await handler.deliver([sent], { abort });
-        record(handler.record(delivered, { source: 'upload' }));
-        settle(event.uuid, true, position);
-        status.tell(delivered);
-        status.count(delivered);
-        const { result } = delivered;
-        return { outcome: result.outcome, headers: result.headers, ...(result.status !== undefined && { status: result.status }) };
-      } catch (error) {
-        settle(event.uuid, false, position);
-        if (!(error instanceof DeliveryInterrupted))
-          log.error('a delivery that an upload waits for failed', { handler: handler.uuid, reason: error });
-        return { outcome: 'failed' };
-      }
-    },
-    abandon: (event) => settle(event.uuid, false),
-  };
-}
-
-/** How often a handler that is not this process's is asked for, and one that is, is kept. */
+/** How often this process tries to own the handler, or keeps it. */
 const askEveryMs = 1000;
 
-/** A handler that goes on so soon after somebody wanted it does so for that reason. */
+/** A start this soon after an order gets the reason of the order. */
 const reasonForMs = 60_000;
 
-export interface PlaceDependencies {
+export interface LocalHandlerDependencies {
   store: DeliveryStore;
   journal: EventLog;
   events: JournalledDispatcher;
   clock: Clock;
   log: Log;
   rate: RateMeter;
-  /** Gives up what is under way. */
+  /** Aborts requests under way. */
   abort: AbortSignal;
-  onDelivery: ((record: DeliveryRecord) => void) | undefined;
-  /** Makes the handler anew. @throws ServiceError `unavailable` when its certificate authorities cannot be read */
+  onDelivery?: ((record: DeliveryRecord) => void) | undefined;
+  /** Makes the handler anew. @throws ServiceError `unavailable` when its CA file cannot be read */
   make: () => WebhookHandler;
   share: () => NodeShare;
 }
 
-/** One handler in this process: delivers while it owns the handler, waits to own it otherwise, and delivers while uploads wait. */
-export class LocalHandler {
+/** One handler in this process: delivers the journal while this process owns it, and single events while uploads wait. */
+export class LocalHandler implements BlockingHandler {
   readonly options: EventHandlerOptions;
   readonly #uuid: string;
-  readonly #dependencies: PlaceDependencies;
+  readonly #dependencies: LocalHandlerDependencies;
   readonly #ended: Promise<void>;
   #status: HandlerStatus;
   #runner: HandlerRunner | undefined;
@@ -90,15 +46,15 @@ export class LocalHandler {
   #isLeaving = false;
   #isEnding = false;
   #drains = false;
-  /** Resolves once it delivers, or cannot do so at first. */
+  /** Resolves after the first attempt to own the handler. */
   readonly #tried: Promise<void>;
   #hasTried: () => void = () => {};
 
   /**
-   * @param handler is closed with the place
-   * @param before the end of the place that this one follows
+   * @param handler is closed in the end
+   * @param before the end of the handler that this one replaces
    */
-  constructor(handler: WebhookHandler, before: Promise<void> | undefined, dependencies: PlaceDependencies) {
+  constructor(handler: WebhookHandler, before: Promise<void> | undefined, dependencies: LocalHandlerDependencies) {
     this.options = handler.options;
     this.#uuid = handler.uuid;
     this.#dependencies = dependencies;
@@ -115,7 +71,7 @@ export class LocalHandler {
     return this.#runner;
   }
 
-  /** Whether this process owns the handler, and is not about to hand it over. */
+  /** Whether this process owns the handler and keeps it. */
   get isOwner(): boolean {
     return this.#runner !== undefined && !this.#isLeaving;
   }
@@ -125,19 +81,19 @@ export class LocalHandler {
     return (this.#runner ?? this).status.state === 'stopped';
   }
 
-  /** Counts outcomes of the runner and of deliveries that uploads wait for. */
+  /** Counts the outcomes of the runner and of deliveries for uploads. */
   get status(): HandlerStatus {
     return this.#status;
   }
 
-  /** Makes the handler anew, which was paused or stopped. @throws as `make` */
+  /** Makes a paused or stopped handler anew. @throws as `make` */
   renew(): void {
     const handler = this.#dependencies.make();
     this.#status.handler.close();
     this.#status = new HandlerStatus(handler, this.#dependencies);
   }
 
-  /** Follows a change of its order: uploads wait for no handler that is paused, whose events are delivered once it goes on. */
+  /** Follows a change of its order: uploads do not wait for a paused handler, which delivers their events later. */
   followOrder(): void {
     if (this.#isEnding || this.#isPaused === (this.#unregister === undefined)) return;
     if (this.#isPaused) this.unregister();
@@ -145,32 +101,64 @@ export class LocalHandler {
     this.wake();
   }
 
-  /** Looks for orders now. */
+  /** Checks orders now. */
   wake(): void {
     this.#wake.abort();
   }
 
-  /** Uploads do not wait for it any more. */
+  /** Ends deliveries for uploads. */
   unregister(): void {
     this.#unregister?.();
     this.#unregister = undefined;
   }
 
   /**
-   * Ends after the requests under way, and gives the handler up.
+   * Ends after the requests under way, and releases the handler.
    *
-   * @param drains first delivers what the journal holds by now, unless a delivery fails
+   * @param drains first delivers the events journalled by now, unless a delivery fails
    */
   async end({ drains = false } = {}): Promise<void> {
     if (drains) await this.#tried;
     this.#drains = drains;
     this.#isEnding = true;
-    // Nothing more begins from now on, unless it drains.
     if (!drains) this.#status.end();
     this.wake();
     await this.#ended;
     this.#status.end();
     this.#status.handler.close();
+  }
+
+  /** Delivers a single event while an upload waits (docs/spec/delivery.md#upload-back-end); nothing once the handler has stopped. */
+  async deliver(...[event, marks, position]: Parameters<BlockingHandler['deliver']>): Promise<BackendDelivery> {
+    const status = this.#status;
+    const { handler } = status;
+    const { store, abort, log } = this.#dependencies;
+    const settle = (isMade: boolean) => store.settle(this.#uuid, event.uuid, isMade, position);
+    if (!handler.wants(event, marks.group) || status.state !== 'running') {
+      settle(false);
+      return { outcome: 'unavailable' };
+    }
+    try {
+      const sent = { event, raw: Buffer.from(JSON.stringify(event)), ...(position && { position }) };
+      const delivered = await handler.deliver([sent], { abort });
+      const record = handler.record(delivered, { source: 'upload' });
+      store.record(record);
+      this.#count(record);
+      settle(true);
+      status.tell(delivered);
+      status.count(delivered);
+      const { outcome, headers, status: code } = delivered.result;
+      return { outcome, headers, ...(code !== undefined && { status: code }) };
+    } catch (error) {
+      settle(false);
+      if (!(error instanceof DeliveryInterrupted))
+        log.error('a delivery that an upload waits for failed', { handler: handler.uuid, reason: error });
+      return { outcome: 'failed' };
+    }
+  }
+
+  abandon({ uuid }: ServiceEvent): void {
+    this.#dependencies.store.settle(this.#uuid, uuid, false);
   }
 
   get #isPaused(): boolean {
@@ -228,6 +216,7 @@ export class LocalHandler {
     }
     const runner: HandlerRunner = new HandlerRunner(this.#status, owned.position, {
       journal,
+      clock,
       log,
       uploads: owned.uploads,
       mayRequest: owned.mayRequest,
@@ -243,10 +232,10 @@ export class LocalHandler {
     return runner;
   }
 
-  /** Keeps the handler until this place ends, the runner ends, another node is to have it, or it is lost. */
+  /** Keeps the handler until it ends here, the runner ends, another node is to take over, or it is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // The order in force while it still ran: it may be started again before orders are looked for the next time.
+    // The order in force while it still ran: a new start may come before the next check of orders.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {
@@ -257,16 +246,16 @@ export class LocalHandler {
         const order = store.order(this.#uuid);
         const isStopped = runner.status.state === 'stopped';
         if (!isStopped) orderBeforeStopMs = order?.atMs ?? 0;
-        // One that stopped stays stopped, and so here, until somebody wants otherwise.
+        // A stopped handler stays stopped, and here, until an operator starts it.
         const isWanted = isStopped && order !== undefined && order.atMs > orderBeforeStopMs;
         this.#isLeaving = this.#isPaused || isWanted || isForAnother;
       } catch {
-        // The store is away; the ownership says when it is lost.
+        // The store is away; the ownership tells when it is lost.
       }
     }
   }
 
-  /** Keeps the handler while what is under way ends. */
+  /** Keeps the handler while the requests under way end. */
   async #holdUntil(ended: Promise<void>, owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { clock, share } = this.#dependencies;
     const over = new AbortController();
@@ -282,19 +271,10 @@ export class LocalHandler {
     return { position, deliveriesPerMinute: this.#dependencies.rate.perMinute, stopped: status.stopped };
   }
 
-  /** Uploads may wait for it again, whichever node delivers for it otherwise. */
+  /** Lets uploads wait for it, whichever node owns it. */
   #register(): void {
-    const { store, events, abort, log } = this.#dependencies;
-    const record = (made: DeliveryRecord) => {
-      store.record(made);
-      this.#count(made);
-    };
-    const settle = (eventUuid: string, isMade: boolean, position?: LogPosition) => store.settle(this.#uuid, eventUuid, isMade, position);
     this.#renewEnded();
-    this.#unregister = events.registerBlockingHandler(
-      this.#uuid,
-      blockingHandler(() => this.#status, { abort, settle, record, log }),
-    );
+    this.#unregister = this.#dependencies.events.registerBlockingHandler(this.#uuid, this);
   }
 
   #renewEnded(): void {

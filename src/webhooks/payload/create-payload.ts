@@ -11,11 +11,11 @@ import type { EventHandlerOptions } from '../options.ts';
 import type { OutgoingEvent, Payload } from './payload.ts';
 import { createExtraData, type ExtraData, withoutSecrets } from './payload-extra-data.ts';
 
-/** A 403 of the authentication endpoint: its body stands in `data.response`. */
+/** A 403 of the authentication endpoint, with its body in `data.response`. */
 const forbiddenEvent = String(eventIds.authenticationForbidden);
 
 /**
- * An event as receivers may see it: `code` and `extra` of a 403 stand in the journal alone
+ * An event as receivers may see it: only the journal has `code` and `extra` of a 403
  * (docs/spec/authentication.md#refusal-by-the-endpoint).
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
@@ -28,7 +28,7 @@ export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
 }
 
 function publicResponse(response: unknown): unknown {
-  // A text that was to be JSON may hold both, in a form that nobody can tell.
+  // Malformed JSON may hold both.
   if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
   if (!isObject(response)) return undefined;
   const { code: _code, extra: _extra, ...members } = response;
@@ -39,16 +39,16 @@ function publicResponse(response: unknown): unknown {
 const eventsNamespace = 'urn:svc:events:1';
 const soapNamespace = 'http://www.w3.org/2003/05/soap-envelope';
 
-// ASCII only, which every parser takes; names that begin with "xml" are reserved (XML 1.0 §2.3).
+// ASCII only, which every parser accepts; names that begin with "xml" are reserved (XML 1.0 §2.3).
 const xmlName = /^(?!xml)[a-z_][a-z0-9_.-]*$/i;
 
-/** A SOAP 1.2 envelope whose body holds `Events` and, beside it, the members of `extra_data` (docs/spec/delivery.md#xml-bodies). */
+/** A SOAP 1.2 envelope with `Events` and the members of `extra_data` (docs/spec/delivery.md#xml-bodies). */
 function createSoapPayload(extraData: ExtraData): Payload {
   return {
     isSingle: extraData.hasEventVariables,
     render(events) {
       const members = extraData.isEmpty ? {} : extraData.render(events[0]?.event);
-      const extra = Object.entries(members).map(([name, value]) => memberOf(name, value, { xmlns: eventsNamespace }));
+      const extra = Object.entries(members).map(([name, value]) => memberElement(name, value, { xmlns: eventsNamespace }));
       const all = element(
         'Events',
         events.map(({ event }) => eventElement(event)),
@@ -75,24 +75,24 @@ function eventElement(event: ServiceEvent): XmlNode {
     component,
     server,
   };
-  return element('Event', membersOf(members));
+  return element('Event', memberElements(members));
 }
 
-function membersOf(value: object): XmlNode[] {
+function memberElements(value: object): XmlNode[] {
   return Object.entries(value)
     .filter(([, member]) => member !== undefined)
-    .map(([name, member]) => memberOf(name, member));
+    .map(([name, member]) => memberElement(name, member));
 }
 
-function memberOf(name: string, value: unknown, attributes?: Record<string, string>): XmlNode {
-  if (xmlName.test(name)) return element(name, contentOf(value), attributes);
-  return element('member', contentOf(value), { ...attributes, name });
+function memberElement(name: string, value: unknown, attributes?: Record<string, string>): XmlNode {
+  if (xmlName.test(name)) return element(name, elementContent(value), attributes);
+  return element('member', elementContent(value), { ...attributes, name });
 }
 
-function contentOf(value: unknown): string | XmlNode[] {
+function elementContent(value: unknown): string | XmlNode[] {
   if (value === null || value === undefined) return '';
-  if (Array.isArray(value)) return value.map((item: unknown) => memberOf('item', item));
-  return typeof value === 'object' ? membersOf(value) : String(value);
+  if (Array.isArray(value)) return value.map((item: unknown) => memberElement('item', item));
+  return typeof value === 'object' ? memberElements(value) : String(value);
 }
 
 const head = '{"events":[';
@@ -102,15 +102,15 @@ const comma = Buffer.from(',');
 /** `{"events": […], "server": {…}, …extra_data}`; the events are the journal's lines, byte for byte. */
 function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
   const root = `],"server":${JSON.stringify({ uuid: server.uuid, name: server.name })}`;
-  const tailOf = (members: Record<string, unknown>) => {
+  const renderTail = (members: Record<string, unknown>) => {
     const text = JSON.stringify(members);
     return `${root}${text === '{}' ? '' : `,${text.slice(1, -1)}`}}`;
   };
-  const fixed = extraData.hasEventVariables ? undefined : tailOf(extraData.render(undefined));
+  const fixed = extraData.hasEventVariables ? undefined : renderTail(extraData.render(undefined));
   return {
     isSingle: extraData.hasEventVariables,
     render(events) {
-      const after = fixed ?? tailOf(extraData.render(events[0]?.event));
+      const after = fixed ?? renderTail(extraData.render(events[0]?.event));
       const pieces = events.flatMap(({ raw }, index) => (index === 0 ? [raw] : [comma, raw]));
       return {
         body: Buffer.concat([headBytes, ...pieces, Buffer.from(after)]),
@@ -127,15 +127,14 @@ const defaultContentType = 'text/plain; charset=utf-8';
 type Encode = (value: string, name: string, before: string) => string;
 
 /**
- * A body of the user's own making. Values are encoded as its content type asks, so that a file's name cannot break out of
- * its place.
+ * A body from the user's template. Values are encoded for its content type, so that a file's name cannot break out of its place.
  *
- * @param headers the handler's headers, where Content-Type may stand
+ * @param headers of the handler, which may set Content-Type
  */
 function createCustomPayload(text: string, headers: readonly (readonly [string, string])[]): Payload {
   const template = parseTemplate(text);
   const contentType = headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? defaultContentType;
-  const encode = encoderOf(contentType);
+  const encode = chooseEncoder(contentType);
   return {
     isSingle: true,
     render([outgoing]) {
@@ -146,7 +145,7 @@ function createCustomPayload(text: string, headers: readonly (readonly [string, 
   };
 }
 
-function encoderOf(contentType: string): Encode {
+function chooseEncoder(contentType: string): Encode {
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type === 'application/json' || type.endsWith('+json')) return encodeJson;
   if (type === 'application/xml' || type === 'text/xml' || type === 'text/html' || type.endsWith('+xml')) return escapeXmlQuoted;
@@ -154,7 +153,7 @@ function encoderOf(contentType: string): Encode {
   return (value) => value;
 }
 
-// Inside quotes the text of a string; elsewhere a value: what is JSON already (`{data_json}`, numbers) stays as it is.
+// Inside quotes the text of a string; elsewhere a value: JSON (`{data_json}`, numbers) stays as it is.
 function encodeJson(value: string, _name: string, before: string): string {
   const text = JSON.stringify(value);
   if (isInsideString(before)) return text.slice(1, -1);
@@ -165,14 +164,14 @@ function isInsideString(before: string): boolean {
   return before.replace(/\\./gs, '').split('"').length % 2 === 0;
 }
 
-/** What a payload is made of. */
+/** The options of a handler that a payload needs. */
 export type PayloadOptions = Pick<EventHandlerOptions, 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers'>;
 
-/** The payload that a handler's options ask for. It shows of events what receivers may see, and keeps no secrets of `extra_data`. */
+/** Makes the payload of a handler's options: with public events, and with a record without secrets of `extra_data`. */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
-  const { isSingle, render } = payloadOf(options, server);
+  const { isSingle, render } = choosePayload(options, server);
   const shown = withoutSecrets(options.extra_data);
-  const kept = isDeepStrictEqual(shown, options.extra_data) ? undefined : payloadOf({ ...options, extra_data: shown }, server);
+  const kept = isDeepStrictEqual(shown, options.extra_data) ? undefined : choosePayload({ ...options, extra_data: shown }, server);
   return {
     isSingle,
     render(events) {
@@ -183,7 +182,7 @@ export function createPayload(options: PayloadOptions, server: EventServer): Pay
   };
 }
 
-function payloadOf(options: PayloadOptions, server: EventServer): Payload {
+function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   const extraData = createExtraData(options.extra_data, server);
   if (options.request_method === 'get') return createQueryPayload(extraData);
   switch (options.http_content_type) {
@@ -199,8 +198,8 @@ function payloadOf(options: PayloadOptions, server: EventServer): Payload {
   }
 }
 
-// A GET has no body (RFC 9110 §9.3.1); what extra_data names goes into the query.
-function createQueryPayload(extraData: ReturnType<typeof createExtraData>): Payload {
+// A GET has no body (RFC 9110 §9.3.1); extra_data goes into the query.
+function createQueryPayload(extraData: ExtraData): Payload {
   return {
     isSingle: true,
     render([outgoing]) {
@@ -211,7 +210,7 @@ function createQueryPayload(extraData: ReturnType<typeof createExtraData>): Payl
   };
 }
 
-/** A member as it stands in a query. */
+/** Renders a member for a query. */
 export function queryText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

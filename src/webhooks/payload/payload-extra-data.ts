@@ -12,13 +12,13 @@ export interface ExtraData {
   render(event: ServiceEvent | undefined): Record<string, unknown>;
 }
 
-/** Names of members that whoever configures a body is free to choose, and whose values are secrets. */
+/** Names of members whose values count as secrets. */
 export const secretMember = /password|secret|token|key|auth|credential|signature/i;
 
-/** Stands for a secret. */
+/** Replaces a secret. */
 export const mask = '***';
 
-/** `extra_data` as it is kept and shown: without the values of members that are secrets by their names. */
+/** `extra_data` as it is kept and shown, with the values of secret members masked. */
 export function withoutSecrets<T>(value: T, isSecret = false): T {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret)) as T;
   if (!isObject(value)) return isSecret && value !== '' ? (mask as T) : value;
@@ -35,13 +35,13 @@ const reservedNames = new Set(['events', 'server']);
 export function createExtraData(members: Readonly<Record<string, unknown>>, server: EventServer): ExtraData {
   const variables: string[] = [];
   const render = compile(members, variables);
-  const ofServer = (name: string) =>
-    ({ 'server.name': server.name, 'server.uuid': server.uuid })[name.toLowerCase() as 'server.name' | 'server.uuid'];
+  const fixed: Record<string, string> = { 'server.name': server.name, 'server.uuid': server.uuid };
+  const serverVariable = (name: string) => fixed[name.toLowerCase()];
   return {
-    hasEventVariables: variables.some((name) => ofServer(name) === undefined),
+    hasEventVariables: variables.some((name) => serverVariable(name) === undefined),
     isEmpty: Object.keys(members).length === 0,
     render(event) {
-      const rendered = render((name) => (event ? eventVariable(event, name) : ofServer(name))) as Record<string, unknown>;
+      const rendered = render((name) => (event ? eventVariable(event, name) : serverVariable(name))) as Record<string, unknown>;
       return Object.fromEntries(Object.entries(rendered).filter(([name]) => !reservedNames.has(name)));
     },
   };

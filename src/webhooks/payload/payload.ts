@@ -1,13 +1,13 @@
 import type { ServiceEvent } from '../../events/event.ts';
 import type { RecordedBody } from '../records/delivery-record-schema.ts';
 
-/** An event to be sent, with its JSON as it stands in the journal. */
+/** An event to send, with its JSON from the journal. */
 export interface OutgoingEvent {
   event: ServiceEvent;
   raw: Buffer;
 }
 
-/** What one request carries. */
+/** The content of one request. */
 export interface RenderedPayload {
   /** Undefined for requests without a body. */
   body: Buffer | undefined;
@@ -18,7 +18,7 @@ export interface RenderedPayload {
   recorded: RecordedBody;
 }
 
-/** Makes bodies of events: one of the formats of docs/spec/delivery.md. */
+/** Renders events in one of the formats of docs/spec/delivery.md. */
 export interface Payload {
   /** Whether a request takes one event only (docs/spec/delivery.md#requests). */
   readonly isSingle: boolean;

@@ -2,39 +2,39 @@ import { type LogPosition, parsePosition } from '../../events/journal/position.t
 import { ServiceError } from '../../lib/errors.ts';
 import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delivery-record.ts';
 
-/** What the records say of the events of one handler. */
+/** The events of one handler in the records. */
 interface HandlerHistory {
   delivered: Set<number | string>;
   undelivered: Set<number | string>;
 }
 
-/** Files have at most 2^36 bytes (64 GiB) here, which leaves 17 bits for their number; more is a time in Redis. */
+/** Files have at most 2^36 bytes (64 GiB), which leaves 17 bits for their number; larger numbers are times in Redis. */
 const segmentFactor = 2 ** 36;
 const maxSegments = 2 ** 17;
 
-/** How much of the records is read. */
+/** Limits of the records that are read. */
 export interface HistoryBounds {
   /** Only of events that are not older, Unix time in milliseconds. */
   sinceMs: number | undefined;
-  /** Most events of handlers that are remembered. */
-  most: number;
+  /** Events of handlers that are remembered. */
+  maxEvents: number;
 }
 
-/** Which events were delivered to which handler, by service and by hand. */
+/** The events that were delivered to each handler, by the service and by hand. */
 export class DeliveryHistory {
   readonly #handlers = new Map<string, HandlerHistory>();
 
   /**
    * Reads all records. Memory: about 40 bytes an event and handler; three times as much with their UUIDs.
    *
-   * @param byUuid whether events without a place in the journal are to be found
+   * @param byUuid whether to find events without a position in the journal
    * @throws ServiceError `too-large` beyond the bounds
    */
   static async read(
     records: DeliveryRecords,
     onBadLine: (reason: string) => void,
     byUuid = false,
-    { sinceMs, most }: HistoryBounds = { sinceMs: undefined, most: Number.POSITIVE_INFINITY },
+    { sinceMs, maxEvents }: HistoryBounds = { sinceMs: undefined, maxEvents: Number.POSITIVE_INFINITY },
   ): Promise<DeliveryHistory> {
     const history = new DeliveryHistory();
     let remembered = 0;
@@ -44,8 +44,8 @@ export class DeliveryHistory {
       for await (const { record } of records.read(kind, from, onBadLine)) {
         history.#add(record, byUuid);
         remembered += record.events.length;
-        if (remembered > most)
-          throw new ServiceError('too-large', `There are records of more than ${most} deliveries; say since when with "since".`);
+        if (remembered > maxEvents)
+          throw new ServiceError('too-large', `There are records of more than ${maxEvents} deliveries; say since when with "since".`);
       }
     }
     return history;
@@ -60,14 +60,14 @@ export class DeliveryHistory {
     return this.#has(handler, 'delivered', uuid, position);
   }
 
-  /** Whether all that was tried failed. */
+  /** Whether all attempts failed. */
   isUndelivered(handler: string, uuid: string, position: LogPosition | undefined): boolean {
     return this.#has(handler, 'undelivered', uuid, position) && !this.isDelivered(handler, uuid, position);
   }
 
   #has(handler: string, what: keyof HandlerHistory, uuid: string, position: LogPosition | undefined): boolean {
     const known = this.#handlers.get(handler)?.[what];
-    return known !== undefined && ((position !== undefined && known.has(keyOf(position))) || known.has(uuid));
+    return known !== undefined && ((position !== undefined && known.has(positionKey(position))) || known.has(uuid));
   }
 
   #add({ handler, outcome, events }: DeliveryRecord, byUuid: boolean): void {
@@ -76,12 +76,12 @@ export class DeliveryHistory {
     const known = outcome === 'delivered' ? history.delivered : history.undelivered;
     for (const { uuid, position } of events) {
       const at = position === undefined ? undefined : parsePosition(position);
-      if (at) known.add(keyOf(at));
+      if (at) known.add(positionKey(at));
       if (!at || byUuid) known.add(uuid);
     }
   }
 }
 
-function keyOf({ segment, offset }: LogPosition): number | string {
+function positionKey({ segment, offset }: LogPosition): number | string {
   return segment < maxSegments ? segment * segmentFactor + offset : `${segment}-${offset}`;
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * How a body is kept with the record of its delivery, so that the very same bytes can be sent again: as text, or as what
- * stands before and behind the journal's lines.
+ * A body as the record of its delivery keeps it, so that the same bytes can be sent again: as text, or as the texts before and
+ * behind the journal's lines.
  */
 const recordedBody = z.union([
   z.strictObject({ text: z.string() }),
@@ -11,11 +11,11 @@ const recordedBody = z.union([
 ]);
 export type RecordedBody = z.infer<typeof recordedBody>;
 
-/** What came of a delivery: `failed` after all retries and URLs, `discarded` because the endpoint was busy. */
+/** The outcome of a delivery: `failed` after all retries and URLs, `discarded` because the endpoint was busy. */
 export const deliveryOutcome = z.enum(['delivered', 'failed', 'discarded']);
 export type DeliveryOutcome = z.infer<typeof deliveryOutcome>;
 
-/** An event that was sent; `position` is where it stands in the journal. */
+/** An event that was sent, with its position in the journal. */
 export const sentEvent = z.strictObject({ id: z.string(), uuid: z.string(), position: z.string().exactOptional() });
 
 /** One request of a delivery. */
@@ -32,7 +32,7 @@ export const attempt = z.strictObject({
 });
 export type Attempt = z.infer<typeof attempt>;
 
-/** The reply of the last attempt, kept with what was not delivered (docs/spec/delivery.md#records). */
+/** The reply of the last attempt, kept with failed deliveries (docs/spec/delivery.md#records). */
 export const recordedReply = z.strictObject({
   status: z.int(),
   reason: z.string(),
@@ -42,7 +42,7 @@ export const recordedReply = z.strictObject({
 });
 export type RecordedReply = z.infer<typeof recordedReply>;
 
-/** One line of the record of deliveries: one request's worth of events, with all attempts. */
+/** One line of the record of deliveries: the events of one request, with all attempts. */
 export const deliveryRecord = z.strictObject({
   /** ISO 8601, UTC: when the outcome was certain. */
   time: z.string(),
@@ -50,14 +50,60 @@ export const deliveryRecord = z.strictObject({
   outcome: deliveryOutcome,
   events: z.array(sentEvent),
   attempts: z.array(attempt),
-  /** For people: why it was not delivered. */
+  /** Why it was not delivered, for people. */
   details: z.string().exactOptional(),
   method: z.string(),
   content_type: z.string().exactOptional(),
   body: recordedBody.exactOptional(),
   reply: recordedReply.exactOptional(),
-  /** An upload waited for it, it was sent again by hand, or a test was; absent for deliveries in the background. */
+  /** An upload waited for it, it was sent again by hand, or it was a test; absent for deliveries in the background. */
   source: z.enum(['upload', 'replay', 'test']).exactOptional(),
   resume: z.string().describe('Where the handler goes on in the journal; only for deliveries in the background.').exactOptional(),
 });
 export type DeliveryRecord = z.infer<typeof deliveryRecord>;
+
+/** A request for people: as it would be sent, secrets masked. */
+export const shownRequest = z.strictObject({
+  handler: z.string(),
+  method: z.string(),
+  url: z.string().describe('Without its own query, which may hold secrets.'),
+  headers: z.record(z.string(), z.string()).describe('Names in lower case; values that may be secrets are ***.'),
+  body: z.string(),
+});
+export type ShownRequest = z.infer<typeof shownRequest>;
+
+/** The differences between a recorded request and the one of today's configuration. */
+export const requestDifference = z.strictObject({
+  handler: z.string(),
+  events: z.array(sentEvent),
+  differences: z.array(z.string()).describe('Lines that begin with - or +.'),
+});
+export type RequestDifference = z.infer<typeof requestDifference>;
+
+const events = z.array(z.strictObject({ id: z.string(), uuid: z.string() }));
+
+/** The result of a dry run for one request. */
+const dryResult = z.strictObject({
+  handler: z.string(),
+  events,
+  request: shownRequest.extend({ is_truncated: z.boolean() }),
+  delivery: z
+    .string()
+    .nullable()
+    .describe('The newest delivery that begins with the same event; null without one, or when what it sent is not known any more.'),
+  differences: z.array(z.string()).nullable().describe('Lines that begin with - or +; null without a delivery.'),
+});
+export type DryResult = z.infer<typeof dryResult>;
+
+const sentResult = z.strictObject({
+  handler: z.string(),
+  outcome: deliveryOutcome,
+  events,
+  status: z.int().optional(),
+  details: z.string().optional(),
+  attempts: z.array(attempt),
+});
+
+/** A line of the results of a replay: a request, or a part that could not be sent. */
+const replayResult = z.union([sentResult, dryResult, z.strictObject({ skipped: z.string(), reason: z.string() })]);
+export type ReplayResult = z.infer<typeof replayResult>;

@@ -8,13 +8,9 @@ export type { Attempt, DeliveryOutcome, DeliveryRecord, RecordedReply } from './
 export const recordKinds = ['deliveries', 'replays'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
-/** Where records of deliveries are read. Implementations: files here, streams in Redis for many nodes. */
+/** Reads records of deliveries, from files or from streams in Redis. */
 export interface DeliveryRecords {
-  /**
-   * The records so far, oldest first. What is none is reported and skipped.
-   *
-   * @param from where to begin; undefined for the oldest that is kept
-   */
+  /** The records so far, oldest first. Other lines are reported and skipped. @param from undefined for the oldest record */
   read(
     kind: RecordKind,
     from: LogPosition | undefined,
@@ -22,32 +18,32 @@ export interface DeliveryRecords {
   ): AsyncGenerator<{ record: DeliveryRecord; position: LogPosition }>;
   /** Where to begin reading records that are not older than a time, in Unix milliseconds. */
   since(kind: RecordKind, sinceMs: number): LogPosition | undefined;
-  /** The record that begins at a position; undefined when there is none, or none any more. */
+  /** The record at a position; undefined when there is none, or none any more. */
   at(kind: RecordKind, position: LogPosition): Promise<DeliveryRecord | undefined>;
-  /** The records so far, newest first. What is none is passed over. The first step says where the search begins. */
+  /** The records so far, newest first. Other lines are skipped. The first step tells where the search begins. */
   newestFirst(kind: RecordKind, search: RecordSearch): AsyncGenerator<SearchStep>;
 }
 
-/** Which records are looked at, before they are filtered. */
+/** Limits a search before its records are filtered. */
 export interface RecordSearch {
-  /** Only what stands before it. */
+  /** Only records before it. */
   before: LogPosition | undefined;
-  /** Only records that are not older, Unix time in milliseconds; older ones may come, too. */
+  /** Unix time in milliseconds: older records may be left out. */
   sinceMs: number | undefined;
-  /** Texts that the JSON of each record has in it; others may be left out. */
+  /** Records whose JSON lacks one of these texts may be left out. */
   needles: readonly string[];
 }
 
 /** One step of a search back in time. */
 export interface SearchStep {
-  /** Everything at and behind it is looked at. */
+  /** Everything at and behind it was searched. */
   position: LogPosition;
   record?: DeliveryRecord;
-  /** How much was read since the step before. */
+  /** Bytes read since the step before. */
   readBytes: number;
 }
 
-/** Reads one line of the record. @returns undefined when it has not what readers rely on */
+/** Parses one line of the record. @returns undefined when it lacks what readers rely on */
 export function parseDeliveryRecord(line: string): DeliveryRecord | undefined {
   try {
     const record = parseJson(line) as Partial<DeliveryRecord> | null;

@@ -8,10 +8,10 @@ import {
   type SearchStep,
 } from './delivery-record.ts';
 
-/** How much of the records one page looks through; what it did not find by then is for the next. */
+/** Bytes of the records that one page reads; the next page goes on there. */
 const maxBytesPerPage = 16 * 1024 * 1024;
 
-/** Which deliveries are wanted; without members all. */
+/** A filter of deliveries; without members it passes all. */
 export interface DeliveryFilter {
   handlers?: readonly string[] | undefined;
   outcomes?: readonly DeliveryOutcome[] | undefined;
@@ -25,23 +25,23 @@ export interface DeliveryFilter {
   eventId?: string | undefined;
 }
 
-/** A delivery with the name by which it is found again. */
+/** A delivery with its ID. */
 export interface NamedDelivery {
   id: string;
   kind: RecordKind;
   record: DeliveryRecord;
 }
 
-/** Some deliveries, newest first. */
+/** A page of deliveries, newest first. */
 export interface DeliveryPage {
   deliveries: NamedDelivery[];
-  /** Where the next page begins; undefined at the end. A page may be short, or empty, and still have a next. */
+  /** Where the next page begins; undefined at the end. A short or empty page may have a next one. */
   next: string | undefined;
 }
 
 const letters = { deliveries: 'd', replays: 'r' } as const;
 
-/** The deliveries that pass a filter, by the service and by hand, newest first. @param cursor `next` of the page before; undefined for one that is malformed */
+/** The deliveries that pass a filter, by the service and by hand, newest first. @returns undefined for a malformed cursor */
 export async function newestDeliveries(
   records: DeliveryRecords,
   filter: DeliveryFilter,
@@ -55,32 +55,32 @@ export async function newestDeliveries(
   const deliveries: NamedDelivery[] = [];
   try {
     for (let readBytes = 0; ; ) {
-      for (const row of rows) {
-        while (!row.hasHead && readBytes < maxBytesPerPage) readBytes += await row.step();
-      }
+      for (const row of rows) while (!row.isReady && readBytes < maxBytesPerPage) readBytes += await row.step();
       if (readBytes >= maxBytesPerPage || deliveries.length >= limit) return { deliveries, next: formatCursor(rows) };
-      const newest = rows.filter(({ head }) => head !== undefined).sort((a, b) => (a.time < b.time ? 1 : -1))[0];
+      const heads = rows.flatMap((row) => (row.head ? { row, head: row.head } : []));
+      const [newest] = heads.sort((a, b) => (a.head.record.time < b.head.record.time ? 1 : -1));
       if (!newest) return { deliveries, next: undefined };
-      deliveries.push(newest.take());
+      deliveries.push(newest.row.take(newest.head));
     }
   } finally {
     for (const row of rows) await row.close();
   }
 }
 
-/** The delivery with an ID. @returns undefined when there is none, or none any more */
+/** Finds the delivery with an ID. @returns undefined when there is none, or none any more */
 export async function findDelivery(records: DeliveryRecords, id: string): Promise<NamedDelivery | undefined> {
-  const place = parsePlace(id);
+  const place = parseDeliveryId(id);
   const record = place && (await records.at(place.kind, place.position));
   return record && { id, kind: place.kind, record };
 }
 
-/** The records of one kind on their way back in time. */
+/** The records of one kind, newest first. */
 class Row {
   readonly kind: RecordKind;
   readonly #steps: AsyncGenerator<SearchStep>;
   readonly #filter: DeliveryFilter;
-  #head: { record: DeliveryRecord; position: LogPosition } | undefined;
+  /** The next record that passes the filter. */
+  head: { record: DeliveryRecord; position: LogPosition } | undefined;
   #position: LogPosition | undefined;
   #isDone = false;
 
@@ -88,28 +88,20 @@ class Row {
     this.kind = kind;
     this.#filter = filter;
     this.#position = before;
-    this.#steps = records.newestFirst(kind, { before, sinceMs: filter.sinceMs, needles: signsOf(filter) });
+    this.#steps = records.newestFirst(kind, { before, sinceMs: filter.sinceMs, needles: filterNeedles(filter) });
   }
 
-  /** Whether it is known what comes next, or that nothing does. */
-  get hasHead(): boolean {
-    return this.#isDone || this.#head !== undefined;
+  /** Whether the head, or the end, is known. */
+  get isReady(): boolean {
+    return this.#isDone || this.head !== undefined;
   }
 
-  get head(): DeliveryRecord | undefined {
-    return this.#head?.record;
-  }
-
-  get time(): string {
-    return this.#head?.record.time ?? '';
-  }
-
-  /** Everything at and behind it is in a page, or passed over. */
+  /** Everything at and behind it is in a page, or filtered out. */
   get position(): LogPosition | undefined {
     return this.#isDone ? { segment: 0, offset: 0 } : this.#position;
   }
 
-  /** Looks one step further back. @returns how many bytes were read for it */
+  /** Searches one step further back. @returns the bytes that were read */
   async step(): Promise<number> {
     const { value, done } = await this.#steps.next();
     if (done) {
@@ -117,14 +109,13 @@ class Row {
       return 0;
     }
     const { position, record, readBytes } = value;
-    if (record && passes(record, this.#filter)) this.#head = { record, position };
+    if (record && passes(record, this.#filter)) this.head = { record, position };
     else this.#position = position;
     return readBytes;
   }
 
-  take(): NamedDelivery {
-    const { record, position } = this.#head as { record: DeliveryRecord; position: LogPosition };
-    this.#head = undefined;
+  take({ record, position }: NonNullable<Row['head']>): NamedDelivery {
+    this.head = undefined;
     this.#position = position;
     return { id: formatDeliveryId(this.kind, position), kind: this.kind, record };
   }
@@ -134,15 +125,15 @@ class Row {
   }
 }
 
-/** What stands in the JSON of each record that passes. */
-function signsOf({ handlers, outcomes, eventUuid, eventId }: DeliveryFilter): string[] {
-  const signOf = (name: string, values: readonly string[] | undefined) =>
+/** Texts in the JSON of each record that passes. */
+function filterNeedles({ handlers, outcomes, eventUuid, eventId }: DeliveryFilter): string[] {
+  const needle = (name: string, values: readonly string[] | undefined) =>
     values?.length === 1 ? [`"${name}":${JSON.stringify(values[0])}`] : [];
   return [
-    ...signOf('handler', handlers),
-    ...signOf('outcome', outcomes),
-    ...signOf('uuid', eventUuid === undefined ? undefined : [eventUuid]),
-    ...signOf('id', eventId === undefined ? undefined : [eventId]),
+    ...needle('handler', handlers),
+    ...needle('outcome', outcomes),
+    ...needle('uuid', eventUuid === undefined ? undefined : [eventUuid]),
+    ...needle('id', eventId === undefined ? undefined : [eventId]),
   ];
 }
 
@@ -160,7 +151,7 @@ export function formatDeliveryId(kind: RecordKind, { segment, offset }: LogPosit
   return `${letters[kind]}${segment}-${offset}`;
 }
 
-function parsePlace(text: string): { kind: RecordKind; position: LogPosition } | undefined {
+function parseDeliveryId(text: string): { kind: RecordKind; position: LogPosition } | undefined {
   const match = /^([dr])(\d{1,15})-(\d{1,15})$/.exec(text);
   const kind = recordKinds.find((candidate) => letters[candidate] === match?.[1]);
   if (!match || !kind) return undefined;
@@ -176,7 +167,7 @@ function formatCursor(rows: readonly Row[]): string | undefined {
 function parseCursor(text: string): Partial<Record<RecordKind, LogPosition>> | undefined {
   const begin: Partial<Record<RecordKind, LogPosition>> = {};
   for (const part of text.split('.', 3)) {
-    const place = parsePlace(part);
+    const place = parseDeliveryId(part);
     if (!place) return undefined;
     begin[place.kind] = place.position;
   }

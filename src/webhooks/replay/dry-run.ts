@@ -2,6 +2,7 @@ import { journalEvents } from '../../events/journal/event-search.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
 import { lineDiff } from '../../lib/line-diff.ts';
 import { type RecordKind, recordKinds } from '../records/delivery-record.ts';
+import type { DryResult, RequestDifference } from '../records/delivery-record-schema.ts';
 import { formatDeliveryId } from '../records/newest-deliveries.ts';
 import type { SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import {
@@ -14,12 +15,11 @@ import {
   renderRecord,
   requestKey,
 } from './recorded-requests.ts';
-import type { DryResult, RequestDifference } from './replay-schemas.ts';
 import type { ReplaySelection } from './selected-events.ts';
-import { comparedText, describeRequest } from './shown-request.ts';
+import { comparedText, describeRequest } from './shown-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Compares recorded requests with what today's configuration makes of their events. Those that are the same have no differences. */
+/** Compares recorded requests with those of today's configuration for their events. */
 export async function* comparedRequests(
   journal: ReplayedJournal,
   handlers: readonly WebhookHandler[],
@@ -34,23 +34,27 @@ export async function* comparedRequests(
   let compared = 0;
   for await (const request of requests) {
     if (options.limit !== undefined && compared++ >= options.limit) break;
-    const { record, events } = request;
-    const handler = byUuid.get(record.handler) as WebhookHandler;
+    const handler = byUuid.get(request.record.handler) as WebhookHandler;
     yield {
-      handler: record.handler,
-      events: events.map(({ event: { id, uuid } }) => ({ id, uuid })),
-      differences: findDifferences(request, handler, (uuid) => groups.get(uuid)),
+      handler: handler.uuid,
+      events: nameEvents(request.events),
+      differences: findDifferences(request, handler, groups),
     };
   }
 }
 
-/** What a handler would send differently today. @param groupOf the group of an event's account, by the event's UUID */
+/** Names events as results show them. */
+export function nameEvents(events: readonly SentEvent[]): { id: string; uuid: string }[] {
+  return events.map(({ event: { id, uuid } }) => ({ id, uuid }));
+}
+
+/** The differences of today's request to a recorded one. @param groups of the events' accounts, by the event's UUID */
 function findDifferences(
   { record, events, rendered }: RecordedRequest,
   handler: WebhookHandler,
-  groupOf: (uuid: string) => string | undefined,
+  groups: ReadonlyMap<string, string | undefined>,
 ): string[] {
-  const unwanted = events.filter(({ event }) => !handler.wants(event, groupOf(event.uuid)));
+  const unwanted = events.filter(({ event }) => !handler.wants(event, groups.get(event.uuid)));
   const differences = unwanted.map(({ event }) => `- today's filters leave out ${event.id} ${event.uuid}`);
   if (unwanted.length === events.length) return differences;
   const today = maskSecrets(handler.render(events), events);
@@ -61,7 +65,7 @@ function findDifferences(
   return [...differences, ...lineDiff(comparedText(record.method, then), comparedText(method, now))];
 }
 
-/** Most of a body that is shown, in characters. */
+/** Largest part of a body that is shown, in characters. */
 const shownBodyCharacters = 32 * 1024;
 
 /** A request that would be made. */
@@ -71,35 +75,34 @@ export interface PlannedRequest {
 }
 
 /**
- * Shows requests as they would be made, each with what differs from what was sent for the same events before. Sends nothing.
+ * Shows requests as they would be made, each with its differences to the newest delivery of the same first event. Sends nothing.
  *
- * @param groupOf the group of an event's account, by the event's UUID
+ * @param groups of the events' accounts, by the event's UUID
+ * @param nowMs time of the signatures, Unix time in milliseconds
  */
 export async function* dryResults(
   journal: ReplayedJournal,
   planned: readonly PlannedRequest[],
-  dependencies: { nowMs: number; groupOf: (uuid: string) => string | undefined },
+  groups: ReadonlyMap<string, string | undefined>,
+  nowMs: number,
 ): AsyncGenerator<DryResult> {
-  const { nowMs, groupOf } = dependencies;
-  const keys = new Set(
-    planned.map(({ handler, events }) => requestKey({ handler: handler.uuid, events: [{ uuid: events[0]?.event.uuid ?? '' }] })),
-  );
-  const newest = await newestPlaces(journal, keys);
+  const keys = new Set(planned.map(({ handler, events }) => requestKey({ handler: handler.uuid, events: nameEvents(events) })));
+  const newest = await findNewest(journal, keys);
   const lines = new JournalLines(journal);
   try {
     for (const { handler, events } of planned) {
       const request = describeRequest(handler, events, handler.render(events), nowMs);
-      const shown = events.map(({ event: { id, uuid } }) => ({ id, uuid }));
-      const place = newest.get(requestKey({ handler: handler.uuid, events: shown }));
-      const record = place && (await journal.records.at(place.kind, place.position));
+      const shown = nameEvents(events);
+      const found = newest.get(requestKey({ handler: handler.uuid, events: shown }));
+      const record = found && (await journal.records.at(found.kind, found.position));
       const before = record && (await readRecordedEvents(record, lines));
       const rendered = before && renderRecord(record, before);
       yield {
         handler: handler.uuid,
         events: shown,
         request: { ...request, body: request.body.slice(0, shownBodyCharacters), is_truncated: request.body.length > shownBodyCharacters },
-        delivery: place && rendered ? formatDeliveryId(place.kind, place.position) : null,
-        differences: rendered ? findDifferences({ record, events: before, rendered }, handler, groupOf) : null,
+        delivery: found && rendered ? formatDeliveryId(found.kind, found.position) : null,
+        differences: rendered ? findDifferences({ record, events: before, rendered }, handler, groups) : null,
       };
     }
   } finally {
@@ -107,10 +110,8 @@ export async function* dryResults(
   }
 }
 
-type Place = { kind: RecordKind; position: LogPosition; time: string };
-
-async function newestPlaces(journal: ReplayedJournal, keys: ReadonlySet<string>): Promise<Map<string, Place>> {
-  const newest = new Map<string, Place>();
+async function findNewest(journal: ReplayedJournal, keys: ReadonlySet<string>) {
+  const newest = new Map<string, { kind: RecordKind; position: LogPosition; time: string }>();
   for (const kind of recordKinds)
     for await (const { record, position } of journal.records.read(kind, undefined, () => {})) {
       const key = requestKey(record);

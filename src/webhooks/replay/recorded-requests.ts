@@ -7,19 +7,19 @@ import { isJson, isObject } from '../../lib/json.ts';
 import { publicEvent, queryText } from '../payload/create-payload.ts';
 import type { OutgoingEvent, RenderedPayload } from '../payload/payload.ts';
 import { mask, secretMember } from '../payload/payload-extra-data.ts';
-import type { DeliveryRecord } from '../records/delivery-record.ts';
+import { type DeliveryRecord, recordKinds } from '../records/delivery-record.ts';
 import type { SentEvent } from '../webhook-handler.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Told of what cannot be sent again. */
+/** Is told of parts that cannot be sent again. */
 export interface BadLineReport {
-  /** A malformed line, or record. It may throw, which ends the run. */
+  /** A malformed line or record. May throw to end the run. */
   add: OnBadLine;
-  /** Something well-formed that cannot be had any more. */
+  /** A well-formed part that is not kept any more. */
   missing: OnBadLine;
 }
 
-/** A request as it was sent once. */
+/** A request that was sent earlier. */
 export interface RecordedRequest {
   record: DeliveryRecord;
   events: SentEvent[];
@@ -27,11 +27,10 @@ export interface RecordedRequest {
 }
 
 /**
- * The requests that were recorded for some events, byte for byte, in the order they were made: of those with the same first
- * event to the same handler the newest.
+ * The recorded requests of some events, byte for byte, in their order: the newest for each handler and first event.
  *
- * @param isWanted whether a record is asked for, by handler and the UUID of one of its events
- * @param bad told of malformed records, and of those whose events the journal does not have any more or whose body was not kept
+ * @param isWanted whether a record is wanted, by handler and the UUID of one of its events
+ * @param bad is told of malformed records, and of those without their events or body
  */
 export async function* recordedRequests(
   journal: ReplayedJournal,
@@ -40,7 +39,7 @@ export async function* recordedRequests(
 ): AsyncGenerator<RecordedRequest> {
   const newest = new Map<string, string>();
   for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
-    // What came from a file has no place in the journal to be read from.
+    // Events of a file are not in the journal.
     const isOfJournal = record.events.every(({ position }) => position !== undefined);
     if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(requestKey(record), place);
   }
@@ -62,18 +61,17 @@ async function* records(
   journal: ReplayedJournal,
   onBadLine: (reason: string) => void,
 ): AsyncGenerator<{ record: DeliveryRecord; place: string }> {
-  for (const kind of ['deliveries', 'replays'] as const) {
+  for (const kind of recordKinds)
     for await (const { record, position } of journal.records.read(kind, undefined, onBadLine))
       yield { record, place: `${kind} ${formatPosition(position)}` };
-  }
 }
 
-/** What requests for the same first event to the same handler have in common. */
+/** The key that requests of one handler with the same first event share. */
 export function requestKey({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
   return `${handler} ${events[0]?.uuid}`;
 }
 
-/** Single lines of the journal; neighbours are read once. To be closed. */
+/** Reads single lines of the journal, block by block. To be closed. */
 export class JournalLines {
   readonly #reader: EventReader;
   readonly #block = new Map<number, Buffer>();
@@ -98,7 +96,7 @@ export class JournalLines {
   }
 }
 
-/** The events of a record as the journal has them. @returns undefined when it does not have all of them any more */
+/** Reads the events of a record from the journal. @returns undefined when it lacks one of them */
 export async function readRecordedEvents(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
   const events: SentEvent[] = [];
   for (const { uuid, position: text } of record.events) {
@@ -111,59 +109,59 @@ export async function readRecordedEvents(record: DeliveryRecord, lines: JournalL
   return events;
 }
 
-/** What is shown of a request: its secrets are masked. */
+/** A request with its secrets masked. */
 export function maskSecrets(rendered: RenderedPayload, events: readonly OutgoingEvent[]): RenderedPayload {
-  return masked({ contentType: rendered.contentType, recorded: rendered.recorded }, events);
+  return renderMasked(rendered, events);
 }
 
 /**
- * A request as it was recorded, with the secrets that today's configuration has for it: records keep none.
+ * A recorded request with the secrets of today's configuration: records keep none.
  *
- * @param today what today's configuration makes of the same events
- * @returns undefined when these cannot be put back in their places
+ * @param today the request of today's configuration for the same events
+ * @returns undefined when the secrets cannot be put back
  */
 export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): RenderedPayload | undefined {
   const { recorded } = rendered;
   if (isDeepStrictEqual(recorded, today.recorded)) return { ...rendered, body: today.body, query: today.query };
   if (!JSON.stringify(recorded).includes(mask)) return rendered;
   if ('query' in recorded) {
-    const members = filled(membersOf(recorded.query), membersOf(today.query));
+    const members = fillSecrets(parseQuery(recorded.query), parseQuery(today.query));
     return isObject(members) ? { ...rendered, query: Object.entries(members).map(([name, value]) => [name, queryText(value)]) } : undefined;
   }
   if (!('before' in recorded) || !rendered.body || !today.body || !isJson(today.body.toString('utf8'))) return undefined;
-  const tail = filled(JSON.parse(recorded.before + recorded.after), JSON.parse(today.body.toString('utf8')));
+  const tail = fillSecrets(JSON.parse(recorded.before + recorded.after), JSON.parse(today.body.toString('utf8')));
   if (tail === undefined) return undefined;
   const head = rendered.body.subarray(0, rendered.body.length - Buffer.byteLength(recorded.after));
   return { ...rendered, body: Buffer.concat([head, Buffer.from(JSON.stringify(tail).slice(recorded.before.length))]) };
 }
 
-/** What a query was made of: lists and objects stand in it as JSON. */
-function membersOf(query: RenderedPayload['query']): Record<string, unknown> {
+/** The members of a query, in which lists and objects are JSON. */
+function parseQuery(query: RenderedPayload['query']): Record<string, unknown> {
   return Object.fromEntries(query.map(([name, value]) => [name, /^[[{]/.test(value) && isJson(value) ? JSON.parse(value) : value]));
 }
 
-/** Puts secrets back by their names. @returns undefined when one is not there any more */
-function filled(value: unknown, secrets: unknown, isSecret = false): unknown {
+/** Puts secrets back by their names. @returns undefined when one is missing */
+function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknown {
   if (isSecret && value === mask) return secrets;
   if (Array.isArray(value)) {
-    const items = value.map((item, index) => filled(item, Array.isArray(secrets) ? secrets[index] : undefined, isSecret));
+    const items = value.map((item, index) => fillSecrets(item, Array.isArray(secrets) ? secrets[index] : undefined, isSecret));
     return items.includes(undefined) ? undefined : items;
   }
   if (!isObject(value)) return value;
-  const ofMember = (name: string) => (isObject(secrets) && Object.hasOwn(secrets, name) ? secrets[name] : undefined);
+  const findSecrets = (name: string) => (isObject(secrets) && Object.hasOwn(secrets, name) ? secrets[name] : undefined);
   const members = Object.entries(value).map(([name, member]) => [
     name,
-    filled(member, ofMember(name), isSecret || secretMember.test(name)),
+    fillSecrets(member, findSecrets(name), isSecret || secretMember.test(name)),
   ]);
   return members.some(([, member]) => member === undefined) ? undefined : Object.fromEntries(members);
 }
 
-/** What a record says that was sent, its secrets masked. @returns undefined when that was too long to be kept */
+/** The request of a record, its secrets masked. @returns undefined when it was too long to keep */
 export function renderRecord({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
-  return body && masked({ contentType: content_type, recorded: body }, events);
+  return body && renderMasked({ contentType: content_type, recorded: body }, events);
 }
 
-function masked(
+function renderMasked(
   { contentType, recorded: body }: Pick<RenderedPayload, 'contentType' | 'recorded'>,
   events: readonly OutgoingEvent[],
 ): RenderedPayload {

@@ -1,15 +1,20 @@
 import { hostname } from 'node:os';
+import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventServer } from '../../events/event.ts';
+import { processAccount } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { MemoryUrlHealth } from '../../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from '../options.ts';
+import type { DeliveryRecord } from '../records/delivery-record.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
+import { maskSecrets } from './recorded-requests.ts';
 
 /** The handlers of a configuration. */
-export type ConfiguredHandlers = Readonly<Record<string, EventHandlerOptions>>;
+type ConfiguredHandlers = Readonly<Record<string, EventHandlerOptions>>;
 
-/** The options of those named, or of all that are enabled. @throws ServiceError `bad-request` for one that is not configured */
+/** The options of the named handlers, or of all enabled ones. @throws ServiceError `bad-request` for one that is not configured */
 export function chosenHandlers(configured: ConfiguredHandlers, named: readonly string[]): (readonly [string, EventHandlerOptions])[] {
   if (named.length === 0) return Object.entries(configured).filter(([, handler]) => handler.enabled);
   return [...new Set(named)].map((uuid) => {
@@ -21,12 +26,59 @@ export function chosenHandlers(configured: ConfiguredHandlers, named: readonly s
   });
 }
 
-/** A handler as a replay uses it: with suspensions of its own. @throws ServiceError `unavailable` as `WebhookHandler` */
+/** Makes a handler for a replay, with separate suspensions. @throws ServiceError `unavailable` as `WebhookHandler` */
 export function replayHandler(uuid: string, options: EventHandlerOptions, server: EventServer, clock: Clock): WebhookHandler {
   return new WebhookHandler(uuid, options, { clock, health: new MemoryUrlHealth(clock), server });
 }
 
-/** The server that events sent by hand come from. */
+/** The server of events that are sent by hand. */
 export function replayServer(uuid: string | undefined, name: string | undefined): EventServer {
   return { uuid: uuid ?? 'svc-webhook-replay', type: 'server', name: name || hostname() };
+}
+
+/** Longest time for a test, in seconds: an operator waits for it. */
+const longestS = 30;
+
+export interface TestDependencies {
+  events: EventDispatcher;
+  openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
+  server: EventServer;
+  clock: Clock;
+}
+
+/**
+ * Sends a test event (`testEventSent`) to one handler at once, even if it does not run: one attempt a URL. The journal and the record of
+ * deliveries made by hand have it; no handler gets it in the background.
+ *
+ * @param by name of the operator
+ * @throws ServiceError `unavailable` when the handler cannot be made, `storage-full` or `internal` when the event cannot be journalled
+ */
+export async function sendTest(
+  uuid: string,
+  options: EventHandlerOptions,
+  by: string,
+  { events, openReplayLog, server, clock }: TestDependencies,
+): Promise<DeliveryRecord> {
+  const once = { ...options, retry_count: 0, timeout: Math.min(options.timeout, longestS) };
+  const handler = replayHandler(uuid, once, server, clock);
+  try {
+    const context = { account: processAccount(), component: handler.component };
+    const event = await events.emitDurable({
+      id: eventIds.testEventSent,
+      context,
+      data: { uuid, name: handler.component.name, administrator: by },
+    });
+    const sent = [{ event, raw: Buffer.from(JSON.stringify(event)) }];
+    const rendered = handler.render(sent);
+    // The whole text, as the record has no position of the event.
+    const recorded = rendered.body ? { text: maskSecrets(rendered, sent).body?.toString('utf8') ?? '' } : rendered.recorded;
+    const delivered = await handler.deliver(sent, {}, { ...rendered, recorded });
+    const record = handler.record(delivered, { source: 'test' });
+    const log = openReplayLog();
+    log.append(record);
+    await log.close();
+    return record;
+  } finally {
+    handler.close();
+  }
 }

@@ -4,41 +4,35 @@ import type { LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
+import type { ReplayResult } from '../records/delivery-record-schema.ts';
 import { findDelivery } from '../records/newest-deliveries.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
-import { dryResults, type PlannedRequest } from './dry-run.ts';
+import { dryResults, nameEvents, type PlannedRequest } from './dry-run.ts';
 import { type BadLineReport, JournalLines, readRecordedEvents } from './recorded-requests.ts';
 import { ReplayLane, replayEvents } from './replay.ts';
 import { chosenHandlers, replayHandler } from './replay-handlers.ts';
-import type { ReplayResult } from './replay-schemas.ts';
 import { type ReplaySelection, type SelectedEvent, selectedEvents } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Most that is kept of the results of one job, in characters; of deliveries that were made half of it. */
+/** Largest size of the results of one job, in characters; successes get half of it. */
 const maxCharacters = 2 * 1024 * 1024;
 
-/** What came of the parts of a job, as lines of JSON, bounded; the record of deliveries has them all. */
+/** The results of a job as lines of JSON, bounded; the record of deliveries has them all. */
 class ReplayResults {
   readonly #lines: string[] = [];
   #characters = 0;
-  #leftOut = 0;
+  /** Number of lines without room. */
+  leftOut = 0;
 
-  /** Lines that there was no room for. */
-  get leftOut(): number {
-    return this.#leftOut;
-  }
-
-  /** Whether there is room for more that matters. */
   get isFull(): boolean {
     return this.#characters >= maxCharacters;
   }
 
-  /** @param isGood whether it is one of those that matter less than what failed */
+  /** @param isGood whether it matters less than a failure */
   add(result: ReplayResult, isGood = false): void {
     const line = JSON.stringify(result);
-    const room = isGood ? maxCharacters / 2 : maxCharacters;
-    if (this.#characters + line.length > room) {
-      this.#leftOut++;
+    if (this.#characters + line.length > (isGood ? maxCharacters / 2 : maxCharacters)) {
+      this.leftOut++;
       return;
     }
     this.#lines.push(line);
@@ -51,12 +45,7 @@ class ReplayResults {
   }
 }
 
-/**
- * The events of some deliveries, each for the handler that it was delivered to, whatever the filters of that say today. An event of
- * several of them comes once.
- *
- * @param ids of deliveries
- */
+/** The events of deliveries, each once for the handler that got it, whatever its filters are today. @param ids of deliveries */
 async function* deliveredEvents(
   journal: ReplayedJournal,
   ids: readonly string[],
@@ -88,9 +77,9 @@ async function* deliveredEvents(
   }
 }
 
-/** What is sent again, to the handlers of the configuration, at their own URLs. */
+/** A request to send events again, to the configured handlers at their own URLs. */
 export interface ReplayRequest {
-  /** IDs of deliveries, whose events go to their handlers again; when there are none, what is selected. */
+  /** IDs of deliveries, whose events go to their handlers again; without any, the selection counts. */
   deliveries: readonly string[];
   selection: ReplaySelection;
   /** UUIDs of handlers; none for all that are enabled. */
@@ -98,7 +87,6 @@ export interface ReplayRequest {
   isDryRun: boolean;
 }
 
-/** What a job has of its service. */
 export interface JobDependencies {
   journal: ReplayedJournal & { readonly end: LogPosition };
   openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
@@ -106,12 +94,10 @@ export interface JobDependencies {
   clock: Clock;
 }
 
-type JobState = 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
-
-/** How far a job is; one for each event and handler that gets it. */
+/** The progress of a job, counted by event and handler. */
 interface JobProgress {
-  state: JobState;
-  /** Null until everything was looked through. */
+  state: 'waiting' | 'running' | 'done' | 'cancelled' | 'failed';
+  /** Null until it is known. */
   total: number | null;
   done: number;
   delivered: number;
@@ -121,14 +107,14 @@ interface JobProgress {
   details: string | undefined;
 }
 
-/** Most events of one handler whose records are remembered to find out what was not delivered: some 100 MB. */
+/** Events of handlers that are remembered to find undelivered ones: some 100 MB. */
 const maxRemembered = 2_000_000;
 
-/** A dry run shows so many requests with so many events at most. */
+/** Requests and events that a dry run shows. */
 const maxShown = 1000;
 const maxShownEvents = 10_000;
 
-/** One replay of a running service: what is sent, how far it is, and what came of it. */
+/** One replay of a running service, with its progress and results. */
 export class ReplayJob {
   readonly request: ReplayRequest;
   readonly results = new ReplayResults();
@@ -147,18 +133,17 @@ export class ReplayJob {
     const configured = journal.config?.event_handlers ?? {};
     const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
     this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, server, clock));
-    // What comes meanwhile, the outcomes of this job among it, is not for this job.
-    const { end } = journal;
-    this.#selection = { ...request.selection, end, history: { sinceMs: request.selection.since, most: maxRemembered } };
+    // Later events, such as the outcomes of this job, are not sent.
+    this.#selection = { ...request.selection, end: journal.end, history: { sinceMs: request.selection.since, maxEvents: maxRemembered } };
   }
 
-  /** Ends it after the requests under way are given up. */
+  /** Aborts the requests under way and ends. */
   cancel(): void {
     this.#cancelled.abort();
-    if (this.progress.state === 'waiting') this.#end('cancelled');
+    if (this.progress.state === 'waiting') this.progress.state = 'cancelled';
   }
 
-  /** Never throws: what goes wrong is its outcome. */
+  /** Never throws: an error is its outcome. */
   async run(): Promise<void> {
     const { signal } = this.#cancelled;
     if (signal.aborted) return;
@@ -166,17 +151,13 @@ export class ReplayJob {
     try {
       if (this.request.isDryRun) await this.#show();
       else await this.#send();
-      this.#end(signal.aborted ? 'cancelled' : 'done');
+      this.progress.state = signal.aborted ? 'cancelled' : 'done';
     } catch (error) {
       this.progress.details = (error as Error).message;
-      this.#end('failed');
+      this.progress.state = 'failed';
     } finally {
       for (const handler of this.#handlers) handler.close();
     }
-  }
-
-  #end(state: JobState): void {
-    this.progress.state = state;
   }
 
   #events(tells: boolean): AsyncGenerator<SelectedEvent> {
@@ -219,7 +200,7 @@ export class ReplayJob {
     this.progress.done += events.length;
     this.progress[isDelivered ? 'delivered' : 'failed'] += events.length;
     const { status, details, attempts } = result;
-    const shown = events.map(({ event: { id, uuid } }) => ({ id, uuid }));
+    const shown = nameEvents(events);
     this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, attempts }, isDelivered);
   }
 
@@ -240,14 +221,13 @@ export class ReplayJob {
           planned.push(request);
           open.set(handler.uuid, request);
         }
-        // A copy: the line is part of the block that was read with it.
+        // A copy: the line is a view of a larger block.
         request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
       }
     }
     this.progress.total = total;
     const { journal, clock } = this.#dependencies;
-    const dependencies = { nowMs: clock.nowMs(), groupOf: (uuid: string) => groups.get(uuid) };
-    for await (const result of dryResults(journal, planned, dependencies)) {
+    for await (const result of dryResults(journal, planned, groups, clock.nowMs())) {
       if (this.#cancelled.signal.aborted || this.results.isFull) break;
       this.results.add(result);
       this.progress.done += result.events.length;
@@ -255,33 +235,32 @@ export class ReplayJob {
   }
 }
 
-/** Jobs that run at once; others wait. */
 const maxRunning = 2;
 const maxWaiting = 20;
 
-/** Jobs that are remembered once they ended. */
+/** Ended jobs that are remembered. */
 const maxEnded = 20;
 
-/** A job with what is known of it. */
+/** A job with its ID, time and operator. */
 export interface ListedJob {
   id: string;
   /** ISO 8601, UTC. */
   created: string;
-  /** Who wanted it. */
+  /** Name of the operator. */
   by: string;
   job: ReplayJob;
 }
 
-/** The replays of a running service: so many at once, so many that wait, so many that are remembered. */
+/** The replays of a running service. */
 export class ReplayJobs {
   readonly #jobs = new Map<string, ListedJob>();
   readonly #running = new Set<Promise<void>>();
   #isStopping = false;
 
   /**
-   * Takes a replay on.
+   * Starts a replay, or lets it wait.
    *
-   * @param by who wants it
+   * @param by name of the operator
    * @returns its ID
    * @throws ServiceError `too-many-requests` when too many wait, `bad-request` and `unavailable` as `ReplayJob`
    */
@@ -306,7 +285,7 @@ export class ReplayJobs {
     return this.#jobs.get(id);
   }
 
-  /** Cancels all jobs and waits for their ends. */
+  /** Cancels all jobs and awaits their ends. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const { job } of this.#jobs.values()) job.cancel();

@@ -7,19 +7,18 @@ import { type BadLineReport, recordedRequests, withSecrets } from './recorded-re
 import type { ReplaySelection, SelectedEvent } from './selected-events.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** What a replay does with each delivery. */
 interface LaneOptions {
-  /** Most requests at once. */
+  /** Largest number of requests at once. */
   concurrency: number;
   signal: AbortSignal;
-  /** Records what was sent; undefined when there is no handler to record it for. */
+  /** Records deliveries; undefined without a configured handler. */
   record: (() => Pick<DeliveryLog, 'append'>) | undefined;
   onDelivered: (handler: WebhookHandler, delivered: Delivered) => void;
-  /** Gets what would be sent, instead of the receiver. */
+  /** Gets each request instead of the receiver. */
   preview: ((handler: WebhookHandler, events: readonly SentEvent[], rendered: RenderedPayload) => void) | undefined;
 }
 
-/** Sends events to one handler, in batches of its size, so many requests at once. */
+/** Sends events to one handler in batches. */
 export class ReplayLane {
   readonly handler: WebhookHandler;
   readonly #options: LaneOptions;
@@ -38,12 +37,7 @@ export class ReplayLane {
     if (this.#batch.length >= this.handler.batchSize) await this.#flush();
   }
 
-  /** Sends events as one request, with this body. */
-  async send(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
-    await this.#start(events, rendered);
-  }
-
-  /** Resolves when everything is sent. @throws when something failed that is not the receiver's doing */
+  /** Resolves when all events are sent. @throws an error that is not the receiver's */
   async finish(): Promise<void> {
     if (this.#batch.length > 0) await this.#flush();
     await Promise.all(this.#underWay);
@@ -54,10 +48,11 @@ export class ReplayLane {
   async #flush(): Promise<void> {
     const events = this.#batch;
     this.#batch = [];
-    await this.#start(events, this.handler.render(events));
+    await this.send(events, this.handler.render(events));
   }
 
-  async #start(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
+  /** Sends events as one request; resolves when there is room for more. */
+  async send(events: readonly SentEvent[], rendered: RenderedPayload): Promise<void> {
     if (this.#options.preview) {
       this.#options.preview(this.handler, events, rendered);
       return;
@@ -80,7 +75,7 @@ export class ReplayLane {
   }
 }
 
-/** Sends selected events, each by the lanes of its takers. @returns number of events */
+/** Sends selected events by the lanes of their handlers. @returns number of events */
 export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: readonly ReplayLane[]): Promise<number> {
   const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
   let matched = 0;
@@ -91,7 +86,7 @@ export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: 
   return matched;
 }
 
-/** Sends what was recorded, to the handlers it was recorded for. @returns number of events */
+/** Sends recorded requests again to their handlers. @returns number of events */
 export async function replayRecorded(
   journal: ReplayedJournal,
   lanes: readonly ReplayLane[],

@@ -11,14 +11,17 @@ import { isObject, parseJson } from '../../lib/json.ts';
 import type { HistoryBounds } from '../records/delivery-history.ts';
 import type { SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import type { BadLineReport } from './recorded-requests.ts';
-import { type ReplayedJournal, UndeliveredEvents } from './undelivered-events.ts';
+import { type ReplayedJournal, readUndelivered } from './undelivered-events.ts';
 
-/** An event to be looked at or sent again; `group` is known for events of the journal. */
+/** An event to show or to send again; `group` is known for events of the journal. */
 interface SourceEvent extends SentEvent {
   group: string | undefined;
 }
 
-/** Largest document that is read whole: one request body in pretty print. */
+/** Events stand two levels deep in a request body. */
+const bodyLimits = { deepest: deepestEvent + 2 };
+
+/** Largest document, one pretty-printed request body, in bytes. */
 const largestDocumentBytes = 64 * 1024 * 1024;
 
 /**
@@ -34,38 +37,35 @@ async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSig
   let number = 0;
   let head = '';
   let isDocument: boolean | undefined;
-  for await (const line of lines(stream, name, signal)) {
+  for await (const line of readLines(stream, name, signal)) {
     number++;
     if (isDocument === undefined && line.trim() === '') continue;
-    // A first line that is no JSON of its own begins a document that is written over several lines.
+    // A first line that is no JSON begins a document of several lines.
     isDocument ??= parse(line) === undefined && /^\s*[[{]/.test(line);
     if (isDocument) {
       head += `${line}\n`;
       if (head.length <= largestDocumentBytes) continue;
-      // Too large for one body: lines after all, the first of them damaged.
-      yield* linesOf(head, place, onBadLine);
+      // Too large for one body: these are lines, the first of them damaged.
+      yield* parseLines(head, place, onBadLine);
       head = '';
       isDocument = false;
       continue;
     }
-    if (line.trim() !== '') yield* eventsOf(line, `${place}:${number}`, onBadLine);
+    if (line.trim() !== '') yield* parseText(line, `${place}:${number}`, onBadLine);
   }
-  if (isDocument) yield* documentEvents(head, place, onBadLine);
+  // A document that cannot be parsed may be lines, the first of them damaged.
+  if (isDocument) yield* parse(head) === undefined ? parseLines(head, place, onBadLine) : parseText(head, place, onBadLine);
 }
 
-// What looks like a document and is none may be lines after all, the first of them damaged.
-function* documentEvents(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
-  yield* parse(text) === undefined ? linesOf(text, place, onBadLine) : eventsOf(text, place, onBadLine);
+function* parseLines(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
+  for (const [index, line] of text.split('\n').entries())
+    if (line.trim() !== '') yield* parseText(line, `${place}:${index + 1}`, onBadLine);
 }
 
-function* linesOf(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
-  for (const [index, line] of text.split('\n').entries()) if (line.trim() !== '') yield* eventsOf(line, `${place}:${index + 1}`, onBadLine);
-}
-
-function* eventsOf(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
+function* parseText(text: string, place: string, onBadLine: OnBadLine): Generator<SourceEvent> {
   let value: unknown;
   try {
-    value = parseEvents(text);
+    value = parseJson(text, bodyLimits);
   } catch (error) {
     onBadLine(place, (error as Error).message);
     return;
@@ -83,12 +83,7 @@ function* eventsOf(text: string, place: string, onBadLine: OnBadLine): Generator
   }
 }
 
-/** Events stand two levels deep in a request body. */
-function parseEvents(text: string): unknown {
-  return parseJson(text, { deepest: deepestEvent + 2 });
-}
-
-/** An event written by hand need not have a UUID; receivers that look for repeats need the same one each time. */
+/** Gives an event written by hand a UUID, the same each time for receivers that detect repeats. */
 function withUuid(item: unknown): unknown {
   if (!isObject(item)) return item;
   const { id, uuid, ...rest } = item;
@@ -97,7 +92,7 @@ function withUuid(item: unknown): unknown {
 
 function parse(text: string): unknown {
   try {
-    return parseEvents(text);
+    return parseJson(text, bodyLimits);
   } catch {
     return undefined;
   }
@@ -110,7 +105,7 @@ function openSource(name: string): Readable {
   return createReadStream(name);
 }
 
-async function* lines(stream: Readable, name: string, signal: AbortSignal | undefined): AsyncGenerator<string> {
+async function* readLines(stream: Readable, name: string, signal: AbortSignal | undefined): AsyncGenerator<string> {
   let rest: Buffer[] = [];
   let isFirst = true;
   const text = (bytes: Buffer) => {
@@ -137,49 +132,46 @@ async function* lines(stream: Readable, name: string, signal: AbortSignal | unde
 }
 
 /**
- * A UUID made of a JSON value: the same for the same content, however it is spaced and in whatever order its members stand
- * (version 8, RFC 9562 §5.8; the first bits of SHA-256).
- *
- * @throws RangeError when the value nests too deep to be written
+ * A UUID of a JSON value (version 8, RFC 9562 §5.8; the first bits of SHA-256): the same for the same content in any spacing and
+ * order of members.
  */
 function contentUuid(value: unknown): string {
-  const digits = hash('sha256', JSON.stringify(value, inOrder));
+  const digits = hash('sha256', JSON.stringify(value, sortMembers));
   const variant = ((Number.parseInt(digits.charAt(16), 16) & 3) | 8).toString(16);
-  return [digits.slice(0, 8), digits.slice(8, 12), `8${digits.slice(13, 16)}`, variant + digits.slice(17, 20), digits.slice(20, 32)].join(
-    '-',
-  );
+  const [first, second, third, last] = [digits.slice(0, 8), digits.slice(8, 12), digits.slice(13, 16), digits.slice(20, 32)];
+  return `${first}-${second}-8${third}-${variant}${digits.slice(17, 20)}-${last}`;
 }
 
-function inOrder(_name: string, value: unknown): unknown {
+function sortMembers(_name: string, value: unknown): unknown {
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The handler that deliveries to a URL without one are reported under: it takes every event. */
+/** The handler under which deliveries to a mere URL are reported; it takes every event. */
 export const plainHandler = 'url';
 
-/** Which events are sent again. */
+/** Selects the events to send again. */
 export interface ReplaySelection extends EventSelection {
-  /** Only what stands before it in the journal. */
+  /** Only events before it in the journal. */
   end?: LogPosition;
-  /** Only what was not delivered. */
+  /** Only events that were not delivered. */
   failed?: boolean;
-  /** How much of the records is remembered for `failed`; undefined for all. */
+  /** Limits of the records that are read for `failed`. */
   history?: HistoryBounds;
-  /** Most events. */
+  /** Largest number of events. */
   limit?: number;
-  /** Also what the filters of a handler leave out. */
+  /** Also events that the filters of a handler leave out. */
   force?: boolean;
 }
 
-/** An event with those that get it. */
+/** An event with the handlers that get it. */
 export interface SelectedEvent {
   sent: SourceEvent;
   takers: WebhookHandler[];
 }
 
 /**
- * The events of the journal, or of a file, that are selected and that somebody wants.
+ * The selected events of the journal, or of a file, that some handler wants.
  *
  * @param source path of the file, or `-` for stdin; undefined for the journal
  */
@@ -195,7 +187,7 @@ export async function* selectedEvents(
   const events: AsyncIterable<SourceEvent> =
     source === undefined ? journalEvents(journal, options, onBadLine) : fileEvents(source, onBadLine, signal);
   const undelivered = options.failed
-    ? await UndeliveredEvents.read(journal, source !== undefined, (reason) => bad.add('records', reason), options.history)
+    ? await readUndelivered(journal, source !== undefined, (reason) => bad.add('records', reason), options.history)
     : undefined;
   let matched = 0;
   for await (const sent of events) {

@@ -1,5 +1,5 @@
 import type { ReplayView } from '../../../console/api/schemas/replays.ts';
-import type { ReplayResult } from '../../../webhooks/replay/replay-schemas.ts';
+import type { ReplayResult } from '../../../webhooks/records/delivery-record-schema.ts';
 import { make } from '../../shared/dom.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, wordOf } from '../language.ts';

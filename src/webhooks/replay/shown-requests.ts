@@ -1,0 +1,115 @@
+import { isSecretHeader } from '../../lib/headers/header-fields.ts';
+import { redactedUrl } from '../../lib/remote/redacted-url.ts';
+import { withQuery } from '../delivery.ts';
+import type { EventHandlerOptions } from '../options.ts';
+import { createPayload } from '../payload/create-payload.ts';
+import type { OutgoingEvent, RenderedPayload } from '../payload/payload.ts';
+import { mask } from '../payload/payload-extra-data.ts';
+import type { ShownRequest } from '../records/delivery-record-schema.ts';
+import type { NamedDelivery } from '../records/newest-deliveries.ts';
+import { messageId, signatureHeaders, signingKey } from '../signing.ts';
+import { JournalLines, maskSecrets, readRecordedEvents, renderRecord } from './recorded-requests.ts';
+import type { ReplayedJournal } from './undelivered-events.ts';
+
+/**
+ * The request that a handler would make, its secrets masked.
+ *
+ * @param nowMs time of the signature, Unix time in milliseconds
+ */
+export function describeRequest(
+  { uuid, options }: { uuid: string; options: EventHandlerOptions },
+  events: readonly OutgoingEvent[],
+  rendered: RenderedPayload,
+  nowMs: number,
+): ShownRequest {
+  const [url = ''] = options.url;
+  const uuids = events.map(({ event }) => event.uuid);
+  const { query, body } = maskSecrets(rendered, events);
+  return {
+    handler: uuid,
+    method: options.request_method.toUpperCase(),
+    url: query.length > 0 ? withQuery(url.split('?')[0] as string, query) : redactedUrl(url),
+    headers: shownHeaders(options, uuids, rendered, nowMs),
+    body: body?.toString('utf8') ?? '',
+  };
+}
+
+/** The headers of a request, values of the configuration masked but for Content-Type. @param uuids of its events */
+function shownHeaders(
+  options: EventHandlerOptions,
+  uuids: readonly string[],
+  { contentType, body }: Pick<RenderedPayload, 'contentType' | 'body'>,
+  nowMs: number,
+): Record<string, string> {
+  const sent: [string, string][] = contentType === undefined ? [] : [['content-type', contentType]];
+  const configured = options.headers.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
+  sent.push(...configured.map(([name, value]): [string, string] => [name, name === 'content-type' ? value : mask]));
+  sent.push(...Object.entries(signatureHeaders(options.signing_secret.map(signingKey), messageId(uuids), nowMs, body)));
+  const headers = Object.fromEntries(sent.map(([name, value]) => [name, isSecretHeader(name) ? mask : value]));
+  if (options.username !== '' || options.password !== '') headers.authorization = `Basic ${mask}`;
+  return headers;
+}
+
+/** The text of a request that `--diff` compares: JSON in many lines, so that differences are small. */
+export function comparedText(method: string, rendered: Pick<RenderedPayload, 'contentType' | 'query' | 'body'>): string {
+  const query = rendered.query.map(([name, value]) => `?${name}=${value}\n`).join('');
+  const type = rendered.contentType === undefined ? '' : `content-type: ${rendered.contentType}\n`;
+  return `${method}\n${query}${type}\n${prettyJson(rendered.body?.toString('utf8') ?? '')}`;
+}
+
+function prettyJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text.replaceAll('><', '>\n<');
+  }
+}
+
+/** Largest part of a body that is shown, in characters. */
+const shownBodyCharacters = 256 * 1024;
+
+/** The request of a delivery, secrets masked. */
+export interface ShownSending {
+  method: string;
+  /** Of the last attempt, without the query of the configuration. */
+  url: string;
+  /** Names in lower case; no record has them, so they are usually those of the configuration in force. */
+  headers: { from: 'configuration' | 'record'; values: Record<string, string> };
+  /** From the record, without secrets of `extra_data`, or rendered anew by today's configuration; null when neither is possible. */
+  body: { from: 'configuration' | 'record'; text: string; is_truncated: boolean } | null;
+}
+
+export interface ShownDependencies {
+  journal: Pick<ReplayedJournal, 'openReader' | 'config'>;
+  server: Parameters<typeof createPayload>[1];
+}
+
+/** Shows the request of a delivery: from its record, and otherwise as today's configuration renders it. */
+export async function shownSending({ record }: NamedDelivery, { journal, server }: ShownDependencies): Promise<ShownSending> {
+  const handlers = journal.config?.event_handlers ?? {};
+  const options = Object.hasOwn(handlers, record.handler) ? handlers[record.handler] : undefined;
+  const lines = new JournalLines(journal);
+  const events = await readRecordedEvents(record, lines).finally(() => lines.close());
+  const recorded = record.body && ('before' in record.body ? events && renderRecord(record, events) : renderRecord(record, events ?? []));
+  const rendered = recorded ?? (options && events && maskSecrets(createPayload(options, server).render(events), events));
+  const text = rendered?.body?.toString('utf8');
+  const from = recorded ? ('record' as const) : ('configuration' as const);
+  return {
+    method: record.method,
+    url: withQuery(record.attempts.at(-1)?.url ?? '', rendered?.query ?? []),
+    headers: recordHeaders(record, options, rendered),
+    body: text === undefined ? null : { from, text: text.slice(0, shownBodyCharacters), is_truncated: text.length > shownBodyCharacters },
+  };
+}
+
+function recordHeaders(
+  record: NamedDelivery['record'],
+  options: EventHandlerOptions | undefined,
+  rendered: RenderedPayload | undefined,
+): ShownSending['headers'] {
+  if (!options) return { from: 'record', values: record.content_type === undefined ? {} : { 'content-type': record.content_type } };
+  const sentMs = Date.parse(record.attempts.at(-1)?.time ?? record.time);
+  const uuids = record.events.map(({ uuid }) => uuid);
+  const { contentType, body } = rendered ?? { contentType: record.content_type, body: undefined };
+  return { from: 'configuration', values: shownHeaders(options, uuids, { contentType, body }, sentMs) };
+}
