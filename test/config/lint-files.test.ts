@@ -52,22 +52,8 @@ test('keys: of another certificate, encrypted, too small, readable by all', (t) 
   ]);
   chmodSync(join(folder, 'key.pem'), 0o644);
   assert.deepEqual(withKey('key.pem'), [soon, 'warning secret-readable services.web.tls_key_path']);
-  openssl(
-    folder,
-    'req',
-    '-x509',
-    '-newkey',
-    'rsa:1024',
-    '-nodes',
-    '-keyout',
-    'weak-key.pem',
-    '-out',
-    'weak.pem',
-    '-subj',
-    '/CN=x',
-    '-days',
-    '90',
-  );
+  const request = 'req -x509 -newkey rsa:1024 -nodes -keyout weak-key.pem -out weak.pem -subj /CN=x -days 90';
+  openssl(folder, ...request.split(' '));
   const weak = check(folder, https.replace('cert.pem', 'weak.pem').replace('key.pem', 'weak-key.pem'));
   assert.ok(weak.includes('warning tls-weak services.web.tls_certificate_path'), weak.join('\n'));
 });

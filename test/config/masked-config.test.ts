@@ -5,50 +5,13 @@ import { maskedChanges, maskedConfig } from '../../src/config/changes.ts';
 import { type LoadedConfig, parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 import { readPlainYaml } from '../../src/lib/yaml-document.ts';
-import { options } from '../support/option-table.ts';
+import { configWith, options as table } from '../support/option-table.ts';
 import { cheapHash } from '../support/passwords.ts';
-import { sshOptions } from '../support/ssh-options.ts';
 
 function load(value: unknown, env: Record<string, string> = {}): LoadedConfig {
   const source = parseSource('/etc/svc/svc.config.yaml', JSON.stringify(value));
   return { config: parseConfig(source, env), file: source.file, source };
 }
-
-type Holder = (option: object) => object;
-const service =
-  (type: string): Holder =>
-  (option) => ({ services: { s: { type, ...option } } });
-const ofServer =
-  (section: string): Holder =>
-  (option) => ({ server: { [section]: option } });
-const holders: Record<string, Holder> = {
-  server: (option) => ({ server: option }),
-  state: ofServer('state'),
-  log: ofServer('log'),
-  events: ofServer('events'),
-  uploads: ofServer('uploads'),
-  password: ofServer('password_policy'),
-  security: ofServer('security_policy'),
-  callout: (option) => ({ authentications: { a: { type: 'http', url: 'http://x/', ...option } } }),
-  application: (option) => ({ authentications: { a: { type: 'application', ...option } } }),
-  anonymous: (option) => ({ authentications: { a: { type: 'anonymous', group: 'DEFAULT_GROUP', ...option } } }),
-  group: (option) => ({ groups: { g: option } }),
-  account: (option) => ({ accounts: { alice: option } }),
-  http: service('http'),
-  https: service('https'),
-  ssh: service('ssh'),
-  monitor: service('monitor'),
-  console: service('console'),
-  handler: (option) => ({ event_handlers: { h: { type: 'http', url: 'http://x/', ...option } } }),
-};
-
-function holding(where: string, option: string, value: unknown): object {
-  const holder = holders[where];
-  assert.ok(holder, `no holder for ${where}`);
-  return holder({ [option]: value });
-}
-
-const table = [...options, ...sshOptions];
 
 /** Options of which nothing but their form is shown. */
 const secretOptions = new Set([
@@ -75,13 +38,13 @@ test('every option but headers is shown as it is, or is one of the secrets of wh
     const key = `${where}.${option}`;
     const values = good.map((text) => readPlainYaml(text));
     const shown = values.map((value) => {
-      const loaded = load(holding(where, option, value));
+      const loaded = load(configWith(where, option, value));
       return { loaded, masked: maskedConfig(loaded) };
     });
     if (secretOptions.has(key)) {
       for (const [index, value] of values.entries()) {
         if (where === 'console') continue;
-        const other = maskedConfig(load(holding(where, option, otherSecret(value))));
+        const other = maskedConfig(load(configWith(where, option, otherSecret(value))));
         assert.deepEqual(other, shown[index]?.masked, `${key} shows its secret`);
       }
       seen.add(key);
@@ -104,7 +67,7 @@ test('what comes from a variable makes no difference to what is shown, whatever 
       const hidden = referring(readPlainYaml(text), env);
       if (Object.keys(env).length === 0) continue;
       const form = JSON.stringify(hidden);
-      const masked = maskedConfig(load(holding(where, option, hidden), env));
+      const masked = maskedConfig(load(configWith(where, option, hidden), env));
       const before = byForm.get(form);
       if (before) {
         assert.deepEqual(masked, before, `${where}.${option}: ${text}`);

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Finding } from '../../src/config/findings.ts';
-import { ConfigError } from '../../src/config/findings.ts';
+import { ConfigError, type Finding } from '../../src/config/findings.ts';
 import { parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 import { configJsonSchema } from '../../src/config/schema/json-schema.ts';
 import type { Config } from '../../src/config/schema/schema.ts';
-import { options } from '../support/option-table.ts';
-import { sshOptions } from '../support/ssh-options.ts';
+import { configWith, options as table } from '../support/option-table.ts';
 
 function parse(text: string, env: Record<string, string> = {}): Config {
   return parseConfig(parseSource('/etc/svc/svc.config.yaml', text), env);
@@ -23,33 +21,9 @@ function findings(text: string, env: Record<string, string> = {}): readonly Find
   return [];
 }
 
-const at: Record<string, (yaml: string) => string> = {
-  server: (yaml) => `server: {${yaml}}`,
-  state: (yaml) => `server: {state: {${yaml}}}`,
-  log: (yaml) => `server: {log: {${yaml}}}`,
-  events: (yaml) => `server: {events: {${yaml}}}`,
-  uploads: (yaml) => `server: {uploads: {${yaml}}}`,
-  password: (yaml) => `server: {password_policy: {${yaml}}}`,
-  security: (yaml) => `server: {security_policy: {${yaml}}}`,
-  callout: (yaml) => `authentications: {a: {type: http, url: "http://x/", ${yaml}}}`,
-  application: (yaml) => `authentications: {a: {type: application, ${yaml}}}`,
-  anonymous: (yaml) => `authentications: {a: {type: anonymous, ${yaml}${yaml.startsWith('group:') ? '' : ', group: DEFAULT_GROUP'}}}`,
-  group: (yaml) => `groups: {g: {${yaml}}}`,
-  account: (yaml) => `accounts: {alice: {${yaml}}}`,
-  http: (yaml) => `services: {s: {type: http, ${yaml}}}`,
-  https: (yaml) => `services: {s: {type: https, ${yaml}}}`,
-  ssh: (yaml) => `services: {s: {type: ssh, ${yaml}}}`,
-  monitor: (yaml) => `services: {s: {type: monitor, ${yaml}}}`,
-  handler: (yaml) => `event_handlers: {h: {type: http, url: "http://x/", ${yaml}}}`,
-};
-
-const table = [...options, ...sshOptions];
-
+/** A file of one line with one option. @param value as YAML */
 function optionText(where: string, option: string, value: string): string {
-  // Their texts give a URL already.
-  if (option === 'url' && where === 'handler') return `event_handlers: {h: {type: http, url: ${value}}}`;
-  if (option === 'url' && where === 'callout') return `authentications: {a: {type: http, url: ${value}}}`;
-  return at[where]?.(`${option}: ${value}`) ?? '';
+  return JSON.stringify(configWith(where, option, '@')).replace('"@"', () => value);
 }
 
 /** Options that stand in no table: entries of maps, and what the table's own texts already give. */
@@ -123,23 +97,23 @@ test('every option refuses bad values, and says where', () => {
 });
 
 test('both spellings mean the same', () => {
-  const handler = (yaml: string) => parse(at.handler?.(yaml) ?? '').event_handlers.h;
-  assert.deepEqual(handler('target: "40017, !40022"')?.target, { include: [40017], exclude: [40022] });
-  assert.deepEqual(handler('target: [40017, "!40022"]')?.target, { include: [40017], exclude: [40022] });
-  assert.deepEqual(handler('data_filter: "a, b, c"')?.data_filter, [{ name: 'a', expression: 'b, c' }]);
-  const service = (yaml: string) => {
-    const options = parse(at.http?.(yaml) ?? '').services.s;
+  const handler = (option: string, value: string) => parse(optionText('handler', option, value)).event_handlers.h;
+  assert.deepEqual(handler('target', '"40017, !40022"')?.target, { include: [40017], exclude: [40022] });
+  assert.deepEqual(handler('target', '[40017, "!40022"]')?.target, { include: [40017], exclude: [40022] });
+  assert.deepEqual(handler('data_filter', '"a, b, c"')?.data_filter, [{ name: 'a', expression: 'b, c' }]);
+  const service = (option: string, value: string) => {
+    const options = parse(optionText('http', option, value)).services.s;
     assert.ok(options?.type === 'http');
     return options;
   };
-  assert.deepEqual(service('headers: "X-A: b:c"').headers, service('headers: {X-A: "b:c"}').headers);
-  assert.deepEqual(service('metadata_fields: "x, required\\na-*"').metadata_fields, {
+  assert.deepEqual(service('headers', '"X-A: b:c"').headers, service('headers', '{X-A: "b:c"}').headers);
+  assert.deepEqual(service('metadata_fields', '"x, required\\na-*"').metadata_fields, {
     header: 'x',
     required: true,
     keys: [{ pattern: 'a-*', required: false }],
   });
-  assert.deepEqual(service('triggers: ["Reject, warning, G, H"]').triggers, [{ name: 'Reject', style: 'warning', groups: ['G', 'H'] }]);
-  assert.equal(service('port: "80"').port, 80);
+  assert.deepEqual(service('triggers', '["Reject, warning, G, H"]').triggers, [{ name: 'Reject', style: 'warning', groups: ['G', 'H'] }]);
+  assert.equal(service('port', '"80"').port, 80);
   const group = parse('groups: {g: {permissions: [[allow-read], ["/in/*", allow-write, allow-list]]}}').groups.g;
   assert.deepEqual(group?.permissions, {
     general: ['allow-read'],

@@ -9,11 +9,7 @@ import { parseXml, type XmlElement } from '../../src/http/webdav/webdav-xml.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { escapeXml } from '../../src/lib/xml/escape-xml.ts';
 import { exchangeOf } from '../support/exchange.ts';
-import { damaged, fuzz } from '../support/fuzz.ts';
-
-function assertRefusal(error: unknown): void {
-  assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
-}
+import { assertRefusal, damaged, fuzz } from '../support/fuzz.ts';
 
 /** Cuts bytes into pieces as a network might. */
 function pieces(bytes: Buffer, sizes: readonly number[]): Buffer[] {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseMetadata } from '../../src/http/request/upload-metadata.ts';
-import { ServiceError } from '../../src/lib/errors.ts';
 import { namesType, preferredType } from '../../src/lib/headers/accept-header.ts';
 import { type ByteRange, parseRange } from '../../src/lib/headers/byte-ranges.ts';
 import { evaluateConditions } from '../../src/lib/headers/conditional-request.ts';
@@ -11,16 +10,7 @@ import { clientBehindProxies, forwardedHost } from '../../src/lib/headers/forwar
 import { formatHttpDate } from '../../src/lib/headers/http-dates.ts';
 import { parseIfHeader } from '../../src/lib/headers/if-header.ts';
 import { parseKeyValueList, parseList } from '../../src/lib/list-values.ts';
-import { damaged, fuzz } from '../support/fuzz.ts';
-
-/** What a parser of hostile text may do: give a value, or refuse with a ServiceError. */
-function readOrRefused(parse: () => unknown): void {
-  try {
-    parse();
-  } catch (error) {
-    assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
-  }
-}
+import { damaged, fuzz, orRefused } from '../support/fuzz.ts';
 
 const number = fc.oneof(fc.constant(''), fc.nat(30).map(String), fc.constantFrom('0', '00', '99999999999999999999', '-1', '1e3', ' 5'));
 const spec = fc.tuple(number, fc.constantFrom('-', ' - ', '--', ''), number).map((parts) => parts.join(''));
@@ -106,14 +96,7 @@ test('conditions: the verdict is that of RFC 9110 §13.2.2, step by step', (t) =
   ));
 
 const mediaRange = fc.constantFrom(
-  'text/html',
-  'application/json',
-  'application/zip',
-  'text/*',
-  '*/*',
-  'image/png',
-  'TEXT/HTML',
-  'text/html;level=1',
+  ...'text/html application/json application/zip text/* */* image/png TEXT/HTML text/html;level=1'.split(' '),
 );
 const weight = fc.constantFrom('', ';q=0', ';q=0.1', ';q=0.5', '; q=1', ';q=2', ';q=x');
 
@@ -140,6 +123,7 @@ const headerSeeds = [
   '<http://x/home/a> (Not <urn:uuid:1> ["etag"]) (["W/x"] <DAV:no-lock>)',
   'MD5:d41d8cd98f00b204e9800998ecf8427e SHA1:da39a3ee',
   'bytes=0-1, 5-, -3',
+  '</x> (Not W/ <a:b> ["e"]) "()',
   '203.0.113.7:4711, 10.0.0.1',
 ];
 
@@ -154,12 +138,12 @@ test('no header makes a parser throw anything but a refusal', (t) =>
       clientBehindProxies('X-Forwarded-For', text, () => true);
       forwardedHost(text);
       wantsReprDigest(text);
-      readOrRefused(() => parseKeyValueList(text));
-      readOrRefused(() => parseList(text));
-      readOrRefused(() => parseIfHeader(text));
-      readOrRefused(() => parseMetadata({ header: 'x', required: true, keys: [{ pattern: 'k*', required: true }] }, text));
+      orRefused(() => parseKeyValueList(text));
+      orRefused(() => parseList(text));
+      orRefused(() => parseIfHeader(text));
+      orRefused(() => parseMetadata({ header: 'x', required: true, keys: [{ pattern: 'k*', required: true }] }, text));
       for (const name of ['content-digest', 'repr-digest', 'oc-checksum', 'content-md5'])
-        readOrRefused(() => parseExpectedDigests({ [name]: text }));
+        orRefused(() => parseExpectedDigests({ [name]: text }));
     },
     { share: 2 },
   ));
@@ -188,8 +172,8 @@ test('the time to read a header grows with its length, not with the square', () 
     forwardedHost(text);
     wantsReprDigest(text);
     parseRange(text, 5);
-    for (const parse of [parseKeyValueList, parseList, parseIfHeader]) readOrRefused(() => parse(text));
-    for (const name of ['content-digest', 'oc-checksum', 'content-md5']) readOrRefused(() => parseExpectedDigests({ [name]: text }));
+    for (const parse of [parseKeyValueList, parseList, parseIfHeader]) orRefused(() => parse(text));
+    for (const name of ['content-digest', 'oc-checksum', 'content-md5']) orRefused(() => parseExpectedDigests({ [name]: text }));
   }
   assert.ok(performance.now() - startedMs < 10_000, 'minutes where a parser goes back and forth');
 });

@@ -7,10 +7,9 @@ import { openFile } from '../../src/files/disk/opened.ts';
 import { Mounts } from '../../src/files/mounts.ts';
 import { parseRequestTarget, urlPathOf } from '../../src/http/request/request-target.ts';
 import { transferRequest } from '../../src/http/webdav/copy-move.ts';
-import { ServiceError } from '../../src/lib/errors.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { exchangeOf } from '../support/exchange.ts';
-import { fuzz } from '../support/fuzz.ts';
+import { fuzz, orRefused } from '../support/fuzz.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const names = ['d', 'f', 'up', 'out', 'dangling', 'loop', 'deep', 'v', 'data', 'secret', 'home', '..', '.', '...', '__svc__', ''];
@@ -47,15 +46,10 @@ const target = fc
   )
   .map((parts) => parts.join(''));
 
-/** A virtual path, or undefined for what is refused or no file. */
+/** A virtual path; undefined for a refused target or one of no file. */
 function memberOf(raw: string): VirtualPath | undefined {
-  try {
-    const parsed = parseRequestTarget(raw);
-    return parsed.kind === 'member' ? parsed.path : undefined;
-  } catch (error) {
-    assert.ok(error instanceof ServiceError && error.code !== 'internal', String(error));
-    return undefined;
-  }
+  const parsed = orRefused(() => parseRequestTarget(raw));
+  return parsed?.kind === 'member' ? parsed.path : undefined;
 }
 
 test('no sequence of encodings reaches a file that the model does not have at that path', (t) => {
@@ -95,17 +89,14 @@ test('no sequence of encodings reaches a file that the model does not have at th
       if (virtual === undefined) return;
       assert.equal(posix.normalize(virtual), virtual);
       const location = mounts.locate(virtual);
-      let content: string | undefined;
-      try {
-        if (location.kind === 'real') {
-          const { fd } = openFile(mounts.roots, location.realPath);
-          content = readFileSync(fd, 'utf8');
-          closeSync(fd);
-          reached++;
-        }
-      } catch (error) {
-        assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
-      }
+      const content = orRefused(() => {
+        if (location.kind !== 'real') return undefined;
+        const { fd } = openFile(mounts.roots, location.realPath);
+        const text = readFileSync(fd, 'utf8');
+        closeSync(fd);
+        reached++;
+        return text;
+      });
       assert.equal(content, whole(virtual), `${raw} is ${virtual}`);
     },
     { share: 6 },
@@ -148,19 +139,16 @@ test('Destination: a member of this host by the same reading as a target, or ref
     ({ scheme, host, rest, overwrite, depth }) => {
       const destination = scheme === '' ? rest.join('') : `${scheme}${host}${rest.join('')}`;
       const headers = { destination, ...(overwrite === undefined ? {} : { overwrite }), ...(depth === undefined ? {} : { depth }) };
-      try {
-        const read = transferRequest(exchangeOf({ method: 'MOVE', headers }));
-        assert.equal(posix.normalize(read.destination), read.destination);
-        const expected = parseRequestTarget(destination.trim().replace(/^https?:\/\/[^/]*/i, ''));
-        assert.ok(expected.kind === 'member' && expected.path === read.destination);
-        if (scheme !== '') assert.match(destination, /^https?:\/\/(a@)?files\.example(:80)?\//i);
-        assert.equal(read.namesFolder, expected.isFolder);
-        const mayReplace = { T: 'anything', F: 'nothing' }[overwrite?.trim() ?? ''] ?? 'file';
-        assert.equal(read.rules.mayReplace, mayReplace);
-        assert.ok(depth === undefined || /^(0|infinity)$/i.test(depth));
-      } catch (error) {
-        assert.ok(error instanceof ServiceError && error.code !== 'internal', String((error as Error).stack));
-      }
+      const read = orRefused(() => transferRequest(exchangeOf({ method: 'MOVE', headers })));
+      if (!read) return;
+      assert.equal(posix.normalize(read.destination), read.destination);
+      const expected = parseRequestTarget(destination.trim().replace(/^https?:\/\/[^/]*/i, ''));
+      assert.ok(expected.kind === 'member' && expected.path === read.destination);
+      if (scheme !== '') assert.match(destination, /^https?:\/\/(a@)?files\.example(:80)?\//i);
+      assert.equal(read.namesFolder, expected.isFolder);
+      const mayReplace = { T: 'anything', F: 'nothing' }[overwrite?.trim() ?? ''] ?? 'file';
+      assert.equal(read.rules.mayReplace, mayReplace);
+      assert.ok(depth === undefined || /^(0|infinity)$/i.test(depth));
     },
     { share: 3 },
   ));

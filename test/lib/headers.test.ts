@@ -4,9 +4,6 @@ import fc from 'fast-check';
 import { compileAddressRanges } from '../../src/lib/address-ranges.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { namesType, preferredType } from '../../src/lib/headers/accept-header.ts';
-import { parseRange } from '../../src/lib/headers/byte-ranges.ts';
-import { evaluateConditions, parseEntityTags } from '../../src/lib/headers/conditional-request.ts';
-import { parseExpectedDigests } from '../../src/lib/headers/digest-fields.ts';
 import { clientBehindProxies, normaliseAddress } from '../../src/lib/headers/forwarded-header.ts';
 import { contentDisposition, isHeaderValue } from '../../src/lib/headers/header-fields.ts';
 import { formatHttpDate, parseHttpDate } from '../../src/lib/headers/http-dates.ts';
@@ -42,71 +39,24 @@ test('Accept: quality, specificity, order of offers', () => {
   assert.equal(namesType('*/*', 'text/html'), false);
 });
 
-test('ranges always lie inside the file and never grow', () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.stringMatching(/^bytes=[-0-9, ]{0,40}$/)), fc.nat(1000), (header, size) => {
-      const ranges = parseRange(header, size);
-      if (ranges === undefined || ranges === 'unsatisfiable') return;
-      assert.ok(ranges.length > 0 && ranges.length <= 50);
-      for (const { start, end } of ranges) assert.ok(start >= 0 && start <= end && end < size);
-    }),
-    { seed, numRuns: 3000 },
-  );
-});
-
 test('HTTP dates: three forms read, one written, nonsense refused', () => {
   for (const text of ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994'])
     assert.equal(parseHttpDate(text), 784_111_777_000, text);
-  for (const text of [
+  const wrong = [
     '',
     'now',
     'Sun, 31 Feb 2021 00:00:00 GMT',
     'Sun, 06 Nov 1994 25:00:00 GMT',
     'Sun, 06 Nov 1994 08:49:37 CET',
     '1994-11-06',
-  ])
-    assert.equal(parseHttpDate(text), undefined, text);
+  ];
+  for (const text of wrong) assert.equal(parseHttpDate(text), undefined, text);
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4_000_000_000 }), (second) =>
       assert.equal(parseHttpDate(formatHttpDate(second * 1000 + 999)), second * 1000),
     ),
     { seed },
   );
-});
-
-test('parsers of client headers never throw anything but ServiceError', () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary-ascii' })), (text) => {
-      parseEntityTags(text);
-      parseHttpDate(text);
-      preferredType(text, ['text/html']);
-      clientBehindProxies('Forwarded', text, () => true);
-      clientBehindProxies('X-Forwarded-For', text, () => true);
-      for (const action of [
-        () => parseKeyValueList(text),
-        () => parseList(text),
-        () => parseExpectedDigests({ 'content-digest': text, 'oc-checksum': text, 'content-md5': text }),
-      ]) {
-        try {
-          action();
-        } catch (error) {
-          assert.ok(error instanceof ServiceError, String(error));
-        }
-      }
-    }),
-    { seed, numRuns: 3000 },
-  );
-});
-
-test('If-Match and If-None-Match compare strongly and weakly', () => {
-  const current = { etag: '"a"', lastModifiedMs: 0 };
-  const put = (headers: Record<string, string>) => evaluateConditions({ method: 'PUT', headers, current });
-  assert.equal(put({ 'if-match': '"x", "a"' }), 'proceed');
-  assert.equal(put({ 'if-match': 'W/"a"' }), 'precondition-failed');
-  assert.equal(put({ 'if-match': 'garbage' }), 'precondition-failed', 'a malformed If-Match fails safely');
-  assert.equal(put({ 'if-none-match': 'W/"a"' }), 'precondition-failed');
-  assert.equal(evaluateConditions({ method: 'PUT', headers: { 'if-match': '*' }, current: undefined }), 'precondition-failed');
-  assert.equal(evaluateConditions({ method: 'PUT', headers: { 'if-none-match': '*' }, current: undefined }), 'proceed');
 });
 
 test('forwarded clients: from the right, the last that is no proxy; ports, IPv6, quotes, nonsense', () => {

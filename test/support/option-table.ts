@@ -29,8 +29,7 @@ const names = [
   ['{a: b}', '"\\"a"'],
 ];
 
-/** Every option: where it stands, values that are good in either spelling, and values that are refused. */
-/** Every option but those of services of type ssh: where it stands, values that it takes in both spellings, and values that it refuses. */
+/** Every option: its holder, values that it takes in both spellings, and values that it refuses. */
 export const options: [string, string, string[], string[]][] = [
   ['server', 'uuid', ['abc', 'cc5c804d-0a3c'], ['a/b', '"a|b"', '5', '""']],
   ['server', 'name', ['x'], ['[]', '5']],
@@ -198,4 +197,67 @@ export const options: [string, string, string[], string[]][] = [
   ['account', 'home_folder_structure', ['[a, [b/c]]', '"a, b"'], ['[../x]', '{}', '[[a, b]]']],
   ['account', 'virtual_folders', ['[]', '[[/a, /srv/a]]'], ['[[a, /srv]]', '[[/a]]', 'x']],
   ['account', 'permissions', ['[[allow-read]]', '"allow-read, allow-list"'], ['[[allow-everything]]', '5']],
+  ['ssh', 'authentications', ['a', '"a, b"', '[a, b]', 'null'], ['{}']],
+  ['ssh', 'public_error', ...yesNo],
+  ['ssh', 'idle_connection_timeout', ['1', '"300"'], ['0', 'x']],
+  ['ssh', 'session_maximum_age', ['60', '"86400"'], ['-1', 'x']],
+  ['ssh', 'maximum_concurrent_connections', ['1', '"1000"'], ['-1', 'x']],
+  ['ssh', 'port', ['0', '"2222"', '65535'], ['65536', 'x']],
+  ['ssh', 'address', ['0.0.0.0', '"::1"'], ['""', '5']],
+  ['ssh', 'host_key_paths', ['[]', '"/etc/a, /etc/b"'], ['{}']],
+  ['ssh', 'before_login_message', ['x', '""', 'null'], ['[]']],
+  ['ssh', 'ssh_cipher_list', ['secure', 'all', 'fips', '"aes256-ctr, ssh-ed25519"', '[]'], ['aes256', '3des-cbc', 'ssh-rsa', '{}']],
+  ['ssh', 'login_grace_time', ['1', '"3600"', '0.5e1'], ['0', '3601', 'x']],
+  ['ssh', 'max_auth_tries', ['1', '"100"'], ['0', '101', '1.5']],
+  ['ssh', 'maximum_unauthenticated_connections', ['1', '"100000"'], ['0', '100001']],
+  ['ssh', 'maximum_unauthenticated_connections_per_address', ['1', '"100000"'], ['0', '100001']],
+  ['ssh', 'maximum_sessions_per_account', ['1', '"100000"'], ['0', '100001']],
+  ['ssh', 'maximum_channels', ['1', '"1000"'], ['0', '1001']],
+  ['ssh', 'maximum_handles', ['1', '"100000"'], ['0', '100001']],
+  ['ssh', 'keep_alive_interval', ['1', '"3600"'], ['0', '3601']],
+  ['ssh', 'rekey_bytes', ['1048576', '"1073741824"'], ['1048575', 'x']],
+  ['ssh', 'rekey_seconds', ['10', '"86400"'], ['9', '86401']],
+  ['ssh', 'ignore_create_permissions', ...yesNo],
+  ['ssh', 'partial_uploads', ['remove', 'keep'], ['leave', '[]']],
+  ['ssh', 'temporary_names', ['[]', '"*.part, .in.*"'], ['{}']],
+  ['ssh', 'copy_on_resume_limit', ['0', '"1073741824"'], ['-1', 'x']],
+  ['ssh', 'attribute_events', ...yesNo],
+  ['ssh', 'checksum_commands', ...yesNo],
+  ['ssh', 'proxy_protocol', ...yesNo],
+  ['ssh', 'trusted_proxies', ['[]', '"10.0.0.0/8, ::1"'], ['x', '10.0.0.0/33']],
 ];
+
+type Holder = (option: object) => object;
+const service =
+  (type: string): Holder =>
+  (option) => ({ services: { s: { type, ...option } } });
+const ofServer =
+  (section: string): Holder =>
+  (option) => ({ server: { [section]: option } });
+const holders: Record<string, Holder> = {
+  server: (option) => ({ server: option }),
+  state: ofServer('state'),
+  log: ofServer('log'),
+  events: ofServer('events'),
+  uploads: ofServer('uploads'),
+  password: ofServer('password_policy'),
+  security: ofServer('security_policy'),
+  callout: (option) => ({ authentications: { a: { type: 'http', url: 'http://x/', ...option } } }),
+  application: (option) => ({ authentications: { a: { type: 'application', ...option } } }),
+  anonymous: (option) => ({ authentications: { a: { type: 'anonymous', group: 'DEFAULT_GROUP', ...option } } }),
+  group: (option) => ({ groups: { g: option } }),
+  account: (option) => ({ accounts: { alice: option } }),
+  http: service('http'),
+  https: service('https'),
+  ssh: service('ssh'),
+  monitor: service('monitor'),
+  console: service('console'),
+  handler: (option) => ({ event_handlers: { h: { type: 'http', url: 'http://x/', ...option } } }),
+};
+
+/** A configuration with one option. @param where as in the table */
+export function configWith(where: string, option: string, value: unknown): object {
+  const holder = holders[where];
+  if (!holder) throw new Error(`no holder for ${where}`);
+  return holder({ [option]: value });
+}
