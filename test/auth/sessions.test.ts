@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { loginSource } from '../../src/auth/ban-list.ts';
 import { MemorySessions } from '../../src/state/memory/sessions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { loginOf } from '../support/redis-sessions.ts';
+import { loginOf } from '../support/redis.ts';
 
 test('sessions: idle life, absolute life, transfers count as activity, sweeping', async () => {
   const clock = new ManualClock();

@@ -4,8 +4,7 @@ import type { Locator, Page, Route } from 'playwright-core';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { openBrowser } from '../support/browser.ts';
 import type { Client } from '../support/client.ts';
-import { type ConsoleClient, startConsole } from '../support/console.ts';
-import { signIn } from '../support/console-pages.ts';
+import { type ConsoleClient, signIn, startConsole } from '../support/console.ts';
 import { until } from '../support/receiver.ts';
 
 /** So many requests, a hundred at once; each makes two events. */

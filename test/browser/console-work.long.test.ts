@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';
-import { ConsoleClient, consoleService } from '../support/console.ts';
-import { signIn } from '../support/console-pages.ts';
+import { ConsoleClient, consoleService, signIn } from '../support/console.ts';
 import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
 import { startNodes } from '../support/node-process.ts';
 import { freePort, startRedis } from '../support/redis.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';
-import { startConsole } from '../support/console.ts';
-import { signIn } from '../support/console-pages.ts';
+import { signIn, startConsole } from '../support/console.ts';
 import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
 
 test('a receiver that fails: its delivery is seen, the handler started again, the delivery replayed and delivered', async (t) => {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBrowser } from '../support/browser.ts';
-import { asOperator, operatorPassword, startConsole } from '../support/console.ts';
-import { signIn } from '../support/console-pages.ts';
+import { asOperator, operatorPassword, signIn, startConsole } from '../support/console.ts';
 import { answerHostile, views } from '../support/console-replies.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { HeldClients } from '../support/transfers.ts';

@@ -3,10 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { recordFilm, silence } from '../../scripts/films.mjs';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, login, openBrowser, touch } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
-import { touch } from '../support/touch.ts';
 
 test('films in the grid have a frame as their poster, a broken one its icon; opened they are played', async (t) => {
   const server = await startServer(t);

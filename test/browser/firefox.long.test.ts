@@ -1,15 +1,69 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import type { Download } from 'playwright-core';
-import { assertAccessible, loginByForm, openMenu } from '../support/browser.ts';
+import { after, type TestContext, test } from 'node:test';
+import { type Browser, type Download, firefox } from 'playwright-core';
+import { assertAccessible, type BrowserOptions, loginByForm, openMenu, openPage, type TestPage } from '../support/browser.ts';
 import { workByKeyboard } from '../support/by-keyboard.ts';
-import { openFirefox } from '../support/firefox.ts';
 import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf, reopen } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
+import { hasProgram } from '../support/requires.ts';
+import { watchOutput } from '../support/secret-watch.ts';
 import { startServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
 import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
+
+/** Whatever Firefox asks for by itself finds no name, or a proxy where nobody answers: only this machine is reached. */
+const nowhere = {
+  'network.dns.disabled': true,
+  'network.proxy.type': 1,
+  'network.proxy.http': '127.0.0.1',
+  'network.proxy.http_port': 9,
+  'network.proxy.ssl': '127.0.0.1',
+  'network.proxy.ssl_port': 9,
+};
+
+const file = { after };
+let shared: Promise<Browser> | undefined;
+
+/**
+ * Opens a page of Debian's Firefox with cookies of its own; the tests of a file have one browser.
+ *
+ * @returns undefined when the browser is not installed; the test is skipped then
+ */
+async function openFirefox(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
+  if (!hasProgram(t, 'firefox-esr')) return undefined;
+  shared ??= start();
+  return openPage(t, await shared, options);
+}
+
+const home = temporaryFolder(file);
+watchOutput(file, async () => (await shared)?.close(), []);
+
+async function start(): Promise<Browser> {
+  const browser = await firefox.launch({
+    // The way to browsers as they are shipped, by WebDriver BiDi.
+    channel: 'moz-firefox',
+    executablePath: '/usr/bin/firefox-esr',
+    // Without motion a page looks at once as it will.
+    firefoxUserPrefs: { ...nowhere, 'ui.prefersReducedMotion': 1 },
+    env: { ...process.env, HOME: home },
+  });
+  leaveOut(browser, 'emulation.setMediaFeaturesOverride');
+  return browser;
+}
+
+/** What Playwright keeps of a browser. */
+interface Inside {
+  _connection: { toImpl: (browser: Browser) => { _browserSession: { send: (method: string, parameters: unknown) => Promise<unknown> } } };
+}
+
+/** Playwright sends every new context this command, which the extended support release has not learnt yet. */
+function leaveOut(browser: Browser, command: string): void {
+  const session = (browser as unknown as Inside)._connection.toImpl(browser)._browserSession;
+  const { send } = session;
+  session.send = (method, parameters) => (method === command ? Promise.resolve({}) : send.call(session, method, parameters));
+}
 
 test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign out', async (t) => {
   const server = await startServer(t);

@@ -3,8 +3,8 @@ import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { assertAccessible, login, openBrowser } from '../support/browser.ts';
-import { zipWith } from '../support/read-zip.ts';
 import { startServer } from '../support/server.ts';
+import { zipWith } from '../support/zips.ts';
 
 test('new folders and renaming: names that cannot be, what is new is in sight and has the focus', async (t) => {
   const server = await startServer(t);

@@ -6,7 +6,7 @@ import { login, openBrowser } from '../support/browser.ts';
 import { assertNeverAnew, assertUploaded, choose, eventsOf, largeFile, lineOf } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
-import { SteppedClock } from '../support/stepped-clock.ts';
+import { SteppedClock } from '../support/shifted-clock.ts';
 import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 
 const fileBytes = 9_000_000;

@@ -3,11 +3,10 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, login, openBrowser, touch } from '../support/browser.ts';
 import { plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
-import { touch } from '../support/touch.ts';
 
 const hostile = '"><img src=x onerror=owned()> \u202egnp.png';
 

@@ -5,7 +5,15 @@ import { parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
 import { configJsonSchema } from '../../src/config/schema/json-schema.ts';
 import type { Config } from '../../src/config/schema/schema.ts';
+import { checkedConfig } from '../support/checked-config.ts';
+import { assertLinear } from '../support/doubling.ts';
+import { configurations } from '../support/many-entries.ts';
 import { configWith, options as table } from '../support/option-table.ts';
+
+// Two of them; all are in the long run.
+for (const name of ['unknown options of services', 'one address for all services'])
+  test(`the work of a check grows no faster than the configuration: ${name}, in one line`, () =>
+    assertLinear(name, (count) => JSON.stringify(configurations[name]?.(count)), checkedConfig, 1000));
 
 function parse(text: string, env: Record<string, string> = {}): Config {
   return parseConfig(parseSource('/etc/svc/svc.config.yaml', text), env);

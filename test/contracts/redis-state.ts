@@ -14,7 +14,7 @@ import { RedisSessions } from '../../src/state/redis/sessions.ts';
 import { RedisUploadStore } from '../../src/state/redis/uploads.ts';
 import { RedisUrlHealth } from '../../src/state/redis/url-health.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { openJournal } from '../support/redis-journal.ts';
+import { openJournal } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { bansContract, inTurns } from './bans.ts';
 import { type DeliveryGround, deliveryStoreContract } from './delivery-store.ts';

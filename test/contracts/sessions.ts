@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import type { Identity } from '../../src/auth/credentials.ts';
 import { maxSessionsPerAccount, type Session, type SessionLifetimes, type SessionStore } from '../../src/auth/sessions.ts';
 import { until } from '../support/receiver.ts';
-import { loginOf } from '../support/redis-sessions.ts';
+import { loginOf } from '../support/redis.ts';
 
 /** What a store is made of; the test closes it. */
 export interface SessionsDependencies {

@@ -7,8 +7,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { eventLogContract, readAll, testEvent } from '../contracts/event-log.ts';
 import { until } from '../support/receiver.ts';
-import { linkTo, startRedis, type TestRedis } from '../support/redis.ts';
-import { journalTexts, openJournal, row } from '../support/redis-journal.ts';
+import { journalTexts, linkTo, openJournal, row, startRedis, type TestRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

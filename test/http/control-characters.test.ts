@@ -5,11 +5,11 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { packetTypes, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import { command, form, httpDoors, httpFolderDoors, sftpDoors, urlOf } from '../support/doors.ts';
-import { zipWith } from '../support/read-zip.ts';
 import { startServer, type TestConfig } from '../support/server.ts';
 import { loginSftp } from '../support/sftp-client.ts';
 import { tree } from '../support/tree.ts';
 import { propfind } from '../support/webdav.ts';
+import { zipWith } from '../support/zips.ts';
 
 /** A server with both protocols, a folder `d` and a file `spare`. */
 async function bothProtocols(t: TestContext, config: TestConfig = {}) {

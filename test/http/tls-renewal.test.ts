@@ -7,7 +7,7 @@ import { openssl, selfSign, signByAuthority } from '../support/certificates.ts';
 import { startConsole } from '../support/console.ts';
 import { hasProgram } from '../support/requires.ts';
 import { startServer, type TestServer, testConfig } from '../support/server.ts';
-import { SteppedClock } from '../support/stepped-clock.ts';
+import { SteppedClock } from '../support/shifted-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { visit } from '../support/tls-visit.ts';
 

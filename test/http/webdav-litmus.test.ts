@@ -1,12 +1,33 @@
 import assert from 'node:assert/strict';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { agentProxy } from '../support/agent-proxy.ts';
 import { runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
 import { allowSecrets } from '../support/secret-watch.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
+
+/** A proxy that passes everything on as it is but for the name of the client's program. @returns its URL */
+async function agentProxy(t: TestContext, upstream: string, userAgent: string): Promise<string> {
+  const server = createServer((incoming, outgoing) => {
+    const { hostname, port } = new URL(upstream);
+    const headers = { ...incoming.headers, 'user-agent': userAgent };
+    const passed = request({ hostname, port, method: incoming.method, path: incoming.url, headers }, (reply) => {
+      outgoing.writeHead(reply.statusCode ?? 502, reply.headers);
+      reply.pipe(outgoing);
+    });
+    passed.on('error', () => outgoing.destroy());
+    incoming.pipe(passed);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 const suites = ['basic', 'copymove', 'props', 'locks', 'http'];
 

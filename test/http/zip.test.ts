@@ -7,11 +7,11 @@ import { test } from 'node:test';
 import { takeSendBuffers } from '../../src/http/reply/send-buffers.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
-import { zipWith } from '../support/read-zip.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer, testSections } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
+import { zipWith } from '../support/zips.ts';
 
 test('a folder comes as a ZIP with full paths, exact length, links left out', async (t) => {
   if (!hasProgram(t, 'python3') || !hasProgram(t, 'unzip')) return;

@@ -3,10 +3,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { zipWith } from '../support/read-zip.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
+import { zipWith } from '../support/zips.ts';
 
 test('more than 65,535 members need ZIP64', async (t) => {
   if (!hasProgram(t, 'python3') || !hasProgram(t, 'unzip')) return;

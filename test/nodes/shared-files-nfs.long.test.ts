@@ -1,11 +1,58 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { sharedFilesContract } from '../contracts/shared-files.ts';
-import { runOnNfs } from '../support/nfs.ts';
+import { type ProgramEnd, runProgram } from '../support/program.ts';
 import { hasProgram } from '../support/requires.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+/** What a Linux kernel of its own runs first: an NFS server, two clients of it, and a test file, whose end it writes into a file. */
+const script = (folder: string, options: string, testFile: string) => `#!/bin/sh
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+cd /
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+for place in /mnt /run /var/lib/nfs; do mount -t tmpfs tmpfs $place; done
+mkdir -p /mnt/tmp /mnt/export /mnt/here /mnt/there /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs
+touch /var/lib/nfs/etab /var/lib/nfs/rmtab
+mount -t tmpfs tmpfs /mnt/export
+ip link set lo up
+modprobe -d ${folder} -a nfsd nfs nfsv4
+mount -t nfsd nfsd /proc/fs/nfsd
+exportfs -o rw,no_root_squash,fsid=0,insecure,no_subtree_check 127.0.0.1:/mnt/export
+rpc.nfsd -N 3 4
+rpc.mountd -N 3
+# Different versions of the protocol make them two clients to the server.
+mount -t nfs4 -o vers=4.1,nosharecache,${options} 127.0.0.1:/ /mnt/here
+mount -t nfs4 -o vers=4.2,nosharecache,${options} 127.0.0.1:/ /mnt/there
+export TMPDIR=/mnt/tmp HOME=/mnt/tmp SVC_ALLOW_ROOT=1 SVC_ROOT='${process.env.SVC_ROOT ?? ''}'
+SVC_SHARED_FOLDERS=/mnt/here:/mnt/there ${process.execPath} --enable-source-maps --test --test-reporter=tap ${testFile} > ${folder}/output 2>&1
+echo $? > ${folder}/code
+halt -f
+`;
+
+/**
+ * Runs a test file on NFS: in User Mode Linux, a Linux kernel as a process, as most machines and containers let nobody mount NFS. In it the
+ * environment has SVC_SHARED_FOLDERS, two mounts of one export by two clients.
+ *
+ * @param options of the mounts
+ */
+async function runOnNfs(t: TestContext, testFile: string, options: string): Promise<ProgramEnd> {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'lib'));
+  symlinkSync('/usr/lib/uml/modules', join(folder, 'lib/modules'));
+  const init = join(folder, 'init');
+  writeFileSync(init, script(folder, options, testFile), { mode: 0o755 });
+  const boot = ['mem=1536M', 'rootfstype=hostfs', 'rootflags=/', 'rw', `init=${init}`, 'con=null', 'con0=null,fd:1', 'quiet'];
+  const { output } = await runProgram('linux.uml', boot, { cwd: folder, timeoutMs: 110_000 });
+  try {
+    return { code: Number(readFileSync(join(folder, 'code'), 'utf8')), output: readFileSync(join(folder, 'output'), 'utf8') };
+  } catch {
+    return { code: null, output };
+  }
+}
 
 /** The options of the mounts that docs/operate/nodes.md asks for. */
 const mountOptions = process.env.SVC_NFS_OPTIONS ?? 'actimeo=0,lookupcache=positive';

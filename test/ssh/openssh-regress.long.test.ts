@@ -1,7 +1,93 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
-import { hasRegressScripts, regressScript, startRegress } from '../support/openssh-regress.ts';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { runProgram } from '../support/program.ts';
+import { hasPackage } from '../support/requires.ts';
+import { makeKey, publicKey, startSsh } from '../support/ssh.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const installed = '/usr/lib/openssh/regress';
+
+/** One of the scripts with which OpenSSH tests its own programs. */
+function regressScript(name: string): string {
+  return readFileSync(join(installed, name), 'utf8');
+}
+
+/** Whether the scripts are there. */
+function hasRegressScripts(t: TestContext): boolean {
+  return hasPackage(t, 'openssh-tests', installed);
+}
+
+/**
+ * Starts a server for the scripts that OpenSSH tests its `sftp` and `scp` with.
+ *
+ * @param data content of the file that they copy
+ * @param permissions those of accounts beside the usual one, for scripts that start OpenSSH's `sftp-server` with options, by these (`-R`)
+ * @returns runs a script to its end, and gives what it finds wrong
+ */
+async function startRegress(
+  t: TestContext,
+  data: Buffer,
+  permissions: Record<string, readonly string[]> = {},
+): Promise<(script: string) => Promise<string[]>> {
+  const [keys, user] = [temporaryFolder(t), userInfo().username];
+  const key = makeKey(keys, 'ssh-ed25519');
+  const account = { ssh_keys: [publicKey(key)] };
+  const restricted = Object.entries(permissions).map(([options, list]) => [`as${options}`, { ...account, permissions: [list] }]);
+  const server = await startSsh(t, { host_key_paths: [key] }, { accounts: { [user]: account, ...Object.fromEntries(restricted) } });
+  const folder = server.clientFolder;
+  // Scripts use one path at both ends.
+  const obj = join(folder, 'obj');
+  mkdirSync(join(server.home, obj), { recursive: true });
+  symlinkSync(join(server.home, obj), obj);
+  for (const name of ['ssh-ed25519', 'ssh-ed25519.pub']) copyFileSync(join(keys, name), join(obj, name));
+  // They copy what matches `/bin/l*` on either side, and compare what is in the folder that they run in, too.
+  const bin = join(server.home, 'bin');
+  mkdirSync(bin);
+  for (const name of ['ln', 'ls']) copyFileSync(join('/bin', name), join(bin, name));
+  writeFileSync(join(folder, 'data'), data);
+  const program = (name: string, ...lines: string[]) => {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${lines.join('\n')}\n`);
+    chmodSync(join(folder, name), 0o700);
+    return join(folder, name);
+  };
+  const options = ['BatchMode=yes', 'StrictHostKeyChecking=no', `UserKnownHostsFile=${join(folder, 'known')}`, 'LogLevel=ERROR'];
+  const env = {
+    TEST_SHELL: 'sh',
+    TEST_SSH_PORT: String(server.sshPort),
+    // A key of each kind is not needed.
+    TEST_SSH_SSH: program('ssh', 'case "$*" in *"-Q key-plain") echo ssh-ed25519;; *) exec ssh "$@";; esac'),
+    // Their server runs already: what stands for it is a process to be ended.
+    TEST_SSH_SSHD: program(
+      'sshd',
+      'case "$*" in *" -E"*) ;; *) exit 0;; esac',
+      `sh -c 'trap "rm ${obj}/pidfile; kill \\$!; exit" TERM; sleep 60 & echo $$ > ${obj}/pidfile; wait' > /dev/null 2>&1 &`,
+    ),
+    TEST_SSH_SFTPSERVER: program(
+      'sftp-server',
+      `user=${user}; [ "$1" = -el ] && [ "$3" ] && user=as$3$4`,
+      `exec ssh -F /dev/null -p ${server.sshPort} -i ${key} ${options.map((option) => `-o ${option}`).join(' ')} $user@127.0.0.1 -s sftp`,
+    ),
+    TEST_SSH_SSHAGENT: join(folder, 'data'),
+    TEST_SSH_UNSAFE_PERMISSIONS: '1',
+  };
+  return async (script) => {
+    const failures = join(obj, 'failed-regress.log');
+    rmSync(failures, { force: true });
+    // Those of scp run as copies: the older protocol of theirs would need no server.
+    for (const name of [script, 'scp-ssh-wrapper.sh'])
+      writeFileSync(join(folder, name), regressScript(name).replace('for mode in scp sftp', 'for mode in sftp'));
+    const args = [join(installed, 'test-exec.sh'), obj, join(folder, script)];
+    const { code, output } = await runProgram('sh', args, { cwd: bin, env, timeoutMs: 240_000 });
+    const logged = existsSync(failures) ? readFileSync(failures, 'utf8').split('\n') : [];
+    const failed = output.split('\n').filter((line) => logged.includes(`FAIL: ${line}`));
+    const isToItsEnd = new RegExp(`^${code === 0 ? 'ok' : 'failed'} `, 'm').test(output) && !output.includes('SKIPPED');
+    return isToItsEnd ? failed : [...failed, output];
+  };
+}
 
 // Those that are not here have other servers as their subject: options of OpenSSH's own (sftp-chroot), or ssh.com's (ssh-com-sftp).
 test("OpenSSH's own tests of sftp find nothing but that there are no links", async (t) => {

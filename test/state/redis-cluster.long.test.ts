@@ -8,10 +8,8 @@ import { eventLogContract, testEvent } from '../contracts/event-log.ts';
 import { stateContracts } from '../contracts/redis-state.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
-import { linkTo, markAsUsed } from '../support/redis.ts';
+import { journalTexts, linkTo, loginOf, markAsUsed, openJournal, row, sessionsOn } from '../support/redis.ts';
 import { type Cluster, startCluster, untilReplicated } from '../support/redis-groups.ts';
-import { journalTexts, openJournal, row } from '../support/redis-journal.ts';
-import { loginOf, sessionsOn } from '../support/redis-sessions.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

@@ -6,10 +6,8 @@ import { attempt, guess } from '../contracts/bans.ts';
 import { testEvent } from '../contracts/event-log.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
-import { linkTo, type TestRedis } from '../support/redis.ts';
+import { journalTexts, linkTo, loginOf, openJournal, row, sessionsOn, type TestRedis } from '../support/redis.ts';
 import { type SentinelGroup, startSentinelGroup, untilReplicated } from '../support/redis-groups.ts';
-import { journalTexts, openJournal, row } from '../support/redis-journal.ts';
-import { loginOf, sessionsOn } from '../support/redis-sessions.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

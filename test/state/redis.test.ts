@@ -11,8 +11,7 @@ import { attempt, guess } from '../contracts/bans.ts';
 import { stateContracts } from '../contracts/redis-state.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
-import { freePort, linkTo, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
-import { loginOf, longSessions, sessionsOn } from '../support/redis-sessions.ts';
+import { freePort, linkTo, loginOf, longSessions, sessionsOn, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 
 async function open(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink } | undefined> {

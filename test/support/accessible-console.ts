@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { assertAccessible, openBrowser } from './browser.ts';
-import { startConsole } from './console.ts';
-import { signIn } from './console-pages.ts';
+import { signIn, startConsole } from './console.ts';
 import { answerHostile, views } from './console-replies.ts';
 
 /**

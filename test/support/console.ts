@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { Client, type TestReply, type TestRequest } from './client.ts';
 import { Contract } from './openapi-contract.ts';
 import { cheapHash } from './passwords.ts';
 import { startServer, type TestConfig, type TestServer } from './server.ts';
+
+/** Signs in to a console with its form. @param hash what the page shows then */
+export async function signIn(page: Page, url: string, hash = '', role: 'operator' | 'viewer' = 'operator'): Promise<void> {
+  await page.goto(`${url}/${hash}`);
+  await page.locator('#username').fill(role === 'operator' ? 'olga' : 'vera');
+  await page.locator('#password').fill(role === 'operator' ? operatorPassword : viewerPassword);
+  await page.locator('main form button').click();
+  await page.locator('#sections a').first().waitFor();
+}
 
 /** The passwords of the administrators of `consoleService`. */
 export const operatorPassword = 'marker-Op3rate-9xK';

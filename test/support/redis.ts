@@ -4,12 +4,59 @@ import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import type { Identity } from '../../src/auth/credentials.ts';
+import { FileEventLog, journalFolder } from '../../src/events/journal/file-event-log.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { RedisLink, type RedisLinkOptions } from '../../src/lib/redis/redis-link.ts';
+import { RedisEventLog } from '../../src/state/redis/journal/redis-event-log.ts';
+import { RedisSessions } from '../../src/state/redis/sessions.ts';
+import { readAll } from '../contracts/event-log.ts';
 import { runProgram } from './program.ts';
 import { learnFromText } from './secrets.ts';
 import { type Ending, temporaryFolder } from './temp.ts';
+
+/** The journal of one node. */
+export function openJournal(link: RedisLink, folder: string, node = 'n1'): Promise<RedisEventLog> {
+  const local = new FileEventLog({
+    folder: journalFolder(folder),
+    maximumFileSizeBytes: 1_000_000,
+    retentionDays: 30,
+    clock: systemClock,
+    log: silentLog,
+  });
+  return RedisEventLog.open({ link, local, node, dataFolderPath: folder, retentionDays: 30, clock: systemClock, log: silentLog });
+}
+
+/** The texts of all its events. */
+export async function journalTexts(log: RedisEventLog): Promise<string[]> {
+  return (await readAll(log)).map(({ event }) => String(event.data.text));
+}
+
+/** The numbers from one to below another, as texts. */
+export function row(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, index) => String(from + index));
+}
+
+/** Sessions that live for a minute without a request. */
+export const longSessions = {
+  lifetimes: () => ({ idleMs: 60_000, maximumAgeMs: 120_000 }),
+  onTimeout: () => {},
+  clock: systemClock,
+  log: silentLog,
+};
+
+/** Who logged in to an account whose UUID is its name, with the first of the passwords that have these fingerprints. */
+export function loginOf(name: string, fingerprints = ['first']): Identity {
+  return { name, uuid: name, method: { uuid: 'm', type: 'application' }, proof: { type: 'password', fingerprints: [...fingerprints] } };
+}
+
+/** The sessions of a node, closed with the test. */
+export function sessionsOn(t: Ending, link: RedisLink): RedisSessions {
+  const sessions = new RedisSessions(link, 'web', longSessions);
+  t.after(() => sessions.close());
+  return sessions;
+}
 
 /** A Redis of one test, and what can be done to it. */
 export interface TestRedis {

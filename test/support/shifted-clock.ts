@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock, type Timer } from '../../src/lib/clock.ts';
 
 /** The system's clock that jumps ahead when it is told to; its timers stay where they are. */
 export class ShiftedClock implements Clock {
@@ -17,5 +17,24 @@ export class ShiftedClock implements Clock {
 
   shift(ms: number): void {
     this.#aheadMs += ms;
+  }
+}
+
+/** A clock that jumps, and whose periodic work is also done when it is told to. */
+export class SteppedClock extends ShiftedClock {
+  readonly #periodic = new Set<() => void>();
+  override readonly every = (periodMs: number, action: () => void): Timer => {
+    const timer = systemClock.every(periodMs, action);
+    this.#periodic.add(action);
+    return {
+      cancel: () => {
+        this.#periodic.delete(action);
+        timer.cancel();
+      },
+    };
+  };
+
+  runPeriodic(): void {
+    for (const action of this.#periodic) action();
   }
 }

@@ -10,7 +10,7 @@ import { append, begin, content, hidden, newest, part, sha256, stored, whole } f
 import { until } from '../../support/receiver.ts';
 import { watchOutput } from '../../support/secret-watch.ts';
 import { startServer, testConfig } from '../../support/server.ts';
-import { SteppedClock } from '../../support/stepped-clock.ts';
+import { SteppedClock } from '../../support/shifted-clock.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
 // MUSTs: what has lost its content is over (Offset); SHOULD: what is refused for a limit is told all limits (Limits).

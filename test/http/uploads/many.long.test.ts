@@ -12,7 +12,7 @@ import { append, part } from '../../support/draft-uploads.ts';
 import { until } from '../../support/receiver.ts';
 import { watchOutput } from '../../support/secret-watch.ts';
 import { startServer, testConfig } from '../../support/server.ts';
-import { SteppedClock } from '../../support/stepped-clock.ts';
+import { SteppedClock } from '../../support/shifted-clock.ts';
 
 const count = 10_000;
 const atOnce = 32;

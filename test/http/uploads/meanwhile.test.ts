@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { append, begin, content, hidden, stored, uploads } from '../../support/draft-uploads.ts';
 import { startReceiver, until } from '../../support/receiver.ts';
 import { startServer, testConfig } from '../../support/server.ts';
-import { SteppedClock } from '../../support/stepped-clock.ts';
+import { SteppedClock } from '../../support/shifted-clock.ts';
 import { WatchedRequest } from '../../support/watched-request.ts';
 
 const dayMs = 86_400_000;
