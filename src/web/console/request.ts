@@ -1,3 +1,4 @@
+import { readLines } from '../shared/lines.ts';
 import { text } from './language.ts';
 
 /** A refused request, with the message of the console. */
@@ -50,19 +51,10 @@ export function withQuery(path: string, query: URLSearchParams | Record<string, 
   return used.size === 0 ? path : `${path}?${used}`;
 }
 
-/** The lines of a reply of NDJSON, as they come. @throws as `send` */
+/** The values of a reply of NDJSON, as they come. @throws as `send` */
 export async function* lines<T>(path: string, signal: AbortSignal): AsyncGenerator<T> {
-  const { body } = await send('GET', path, { signal, accept: 'application/x-ndjson' });
-  if (!body) return;
-  let rest = '';
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    const parts = (rest + (value ?? '')).split('\n');
-    rest = done ? '' : (parts.pop() ?? '');
-    for (const line of parts) if (line !== '') yield JSON.parse(line) as T;
-    if (done) return;
-  }
+  const reply = await send('GET', path, { signal, accept: 'application/x-ndjson' });
+  for await (const line of readLines(reply)) yield JSON.parse(line) as T;
 }
 
 export function reasonOf(error: unknown): string {

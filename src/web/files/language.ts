@@ -5,16 +5,13 @@ import english from '../texts/files/en.json' with { type: 'json' };
 /** The name of a text of the page's script. */
 export type ScriptTextName = keyof typeof english;
 
-const loaded = await loadTexts<ScriptTextName>(english, {
+const { tag, texts } = await loadTexts<ScriptTextName>(english, {
   de: () => import('../texts/files/de.json', { with: { type: 'json' } }),
   es: () => import('../texts/files/es.json', { with: { type: 'json' } }),
   fr: () => import('../texts/files/fr.json', { with: { type: 'json' } }),
 });
 
-/** Language of the texts of the page. */
-export const { tag } = loaded;
-
 /** A text in the language of the page. */
 export function text(name: ScriptTextName, values?: TextValues): string {
-  return fillText(tag, loaded.texts[name], values);
+  return fillText(tag, texts[name], values);
 }

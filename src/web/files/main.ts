@@ -25,6 +25,7 @@ import {
   kindOf,
   nameOf,
   type Row,
+  rowAt,
   rowsAreWhole,
   shownRows,
   startRows,
@@ -48,7 +49,7 @@ async function open(row: Row): Promise<void> {
 function startOpening(): void {
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
-    const row = link?.closest<Row>('tr');
+    const row = rowAt(link);
     if (!row || !canPreview(row) || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     void open(row);
@@ -65,12 +66,8 @@ function openNamed(name: string): boolean {
 
 /** Takes over the switch between list and grid, so that a choice needs no new page. */
 function startView(): void {
-  const [toList, toGrid] = ['list', 'grid'].map((view) => document.querySelector<HTMLAnchorElement>(`#tools .to-${view}`));
-  for (const [view, link] of [
-    ['list', toList],
-    ['grid', toGrid],
-  ] as const) {
-    link?.addEventListener('click', (event) => {
+  for (const view of ['list', 'grid'] as const) {
+    document.querySelector<HTMLAnchorElement>(`#tools .to-${view}`)?.addEventListener('click', (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       const list = byId('list');
@@ -141,29 +138,17 @@ let growingOlder: ReturnType<typeof setInterval> | undefined;
 
 /** Writes the times of rows as the reader says them, keeps them true, and tells the whole time where the pointer rests. */
 function startRowDates(): void {
-  whenRowIsWritten(showTime);
+  const timeCell = (row: Row) => row.querySelector<HTMLElement>('[data-time]') as HTMLElement;
+  whenRowIsWritten((row) => showDate(timeCell(row)));
   clearInterval(growingOlder);
-  growingOlder = setInterval(() => inFrames(allRows().filter(isWritten), renewTime), minuteMs);
+  const renew = (row: Row) => growsOlder(timeCell(row)) && showDate(timeCell(row));
+  growingOlder = setInterval(() => inFrames(allRows().filter(isWritten), renew), minuteMs);
   // A tooltip for each row would take longer to write than its date.
   byId('list').addEventListener('pointerover', ({ target }) => {
     const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
     const cell = shown?.closest('td');
     if (shown && cell) shown.title = wholeTime(timeOf(cell));
   });
-}
-
-function showTime(row: Row): void {
-  const cell = timeCell(row);
-  if (cell) showDate(cell);
-}
-
-function renewTime(row: Row): void {
-  const cell = timeCell(row);
-  if (cell && growsOlder(cell)) showDate(cell);
-}
-
-function timeCell(row: Row): HTMLElement | null {
-  return row.querySelector<HTMLElement>('[data-time]');
 }
 
 await pageHasCome();

@@ -129,14 +129,3 @@ export async function listMembers(url: string): Promise<ListedMember[] | string>
     return text('noConnection');
   }
 }
-
-/** The lines of a reply as they come. */
-export async function* linesOf(reply: Response): AsyncGenerator<string> {
-  const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
-  for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) {
-    const lines = (rest + read.value).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
-}

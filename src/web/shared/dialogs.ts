@@ -24,7 +24,7 @@ export interface DialogModel {
   /** Receives the focus; else the first field or button. */
   focus?: HTMLElement;
   /** Characters of the field that are selected; else all. */
-  selectedLength?: number;
+  selectedLength?: number | undefined;
   /** Whether it is about more than the folder that is shown, and stays when another one is. */
   stays?: boolean;
 }

@@ -54,6 +54,13 @@ export function makeButton(label: string, iconName: IconName | undefined, action
   return button;
 }
 
+/** A quiet button with an icon alone, and a label for screen readers. */
+export function iconButton(label: string, iconName: IconName, action: () => void): HTMLButtonElement {
+  const button = makeButton('', iconName, action, 'quiet');
+  button.ariaLabel = label;
+  return button;
+}
+
 /** The element with an ID that every listing page has. @throws when the page is not a listing */
 export function byId(id: string): HTMLElement {
   const element = document.getElementById(id);

@@ -28,6 +28,16 @@ export async function loadTexts<Name extends string>(
   return chosen;
 }
 
+/** Makes the function for the texts of a part, which brings all languages with it. */
+export function partTexts<Name extends string>(
+  all: Readonly<Record<string, Readonly<Record<Name, Text>>>> & { en: Readonly<Record<Name, Text>> },
+) {
+  return (name: Name, values?: TextValues): string => {
+    const { tag } = loaded ?? { tag: 'en' };
+    return fillText(tag, (all[tag] ?? all.en)[name], values);
+  };
+}
+
 /** A text that every page has, in the language of the page. */
 export function sharedText(name: SharedTextName, values?: TextValues): string {
   return loaded ? fillText(loaded.tag, loaded.texts[name], values) : '';

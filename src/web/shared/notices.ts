@@ -1,4 +1,4 @@
-import { byId, make, makeButton } from './dom.ts';
+import { byId, iconButton, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
 /** How long a message stays, in milliseconds; what went wrong takes longer to read, and what can be pressed longer to reach. */
@@ -15,8 +15,7 @@ export interface NoticeAction {
 /** Shows a message, which screen readers say; it goes by itself, but not under the pointer or with the focus. @returns removes it */
 export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
   const remove = () => element.remove();
-  const close = makeButton('', 'close', remove, 'quiet');
-  close.setAttribute('aria-label', sharedText('close'));
+  const close = iconButton(sharedText('close'), 'close', remove);
   const offer = action && makeButton(action.label, undefined, action.run);
   const element = make('div', { className: `notice ${kind}` }, make('p', message), offer, close);
   let timer = 0;

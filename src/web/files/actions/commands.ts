@@ -1,12 +1,13 @@
 import { nameInText } from '../../../lib/display-name.ts';
-import { ask, progressBar } from '../../shared/dialogs.ts';
-import { byId } from '../../shared/dom.ts';
+import { ask, cancelButton, type DialogButton, progressBar } from '../../shared/dialogs.ts';
+import { byId, type Child } from '../../shared/dom.ts';
+import { readLines } from '../../shared/lines.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
 import { allRows, type Member, nameOf, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
-import { linesOf, memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
+import { memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
 
 /** The outcome of a command on members. */
 export interface Outcome {
@@ -50,7 +51,7 @@ function keepPage(event: Event): void {
 }
 
 /** Runs a folder command on members of a folder. The service ends it when the page is left. Never rejects. */
-export async function runCommand(command: Command, names: readonly string[], course: Course): Promise<Outcome> {
+async function runCommand(command: Command, names: readonly string[], course: Course): Promise<Outcome> {
   const { onProgress, signal, folder = folderUrl() } = course;
   const outcome: Outcome = { names, done: [], problems: [], isLost: false, isStopped: false };
   let through = 0;
@@ -70,7 +71,7 @@ export async function runCommand(command: Command, names: readonly string[], cou
         outcome.problems.push(await reasonOf(reply));
         break;
       }
-      for await (const line of linesOf(reply)) {
+      for await (const line of readLines(reply)) {
         const item = JSON.parse(line) as { target: string; message: string | null };
         // A folder that could not be deleted whole has a line for each failure.
         if (item.target !== last) onProgress(++through);
@@ -85,6 +86,39 @@ export async function runCommand(command: Command, names: readonly string[], cou
   } finally {
     window.removeEventListener('beforeunload', keepPage);
   }
+  return outcome;
+}
+
+/**
+ * Asks in a dialog, then runs a folder command, which the dialog shows and can stop.
+ * @param makeCommand called when the button is pressed
+ * @returns undefined when the reader cancelled
+ */
+export async function askAndRun(
+  title: string,
+  content: Child[],
+  button: Omit<DialogButton, 'value'>,
+  names: readonly string[],
+  makeCommand: () => Command,
+): Promise<Outcome | undefined> {
+  const folder = folderUrl();
+  const progress = progressBar(button.label, names.length);
+  const stopped = new AbortController();
+  let outcome: Outcome | undefined;
+  await ask({
+    title,
+    content: [...content, progress.element],
+    buttons: [cancelButton(), { value: 'ok', ...button }],
+    check: async () => {
+      const work = runCommand(makeCommand(), names, { onProgress: progress.show, signal: stopped.signal, folder });
+      const parts = content.filter((part) => part instanceof HTMLElement);
+      for (const part of parts) part.inert = true;
+      outcome = await work;
+      for (const part of parts) part.inert = false;
+      return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
+    },
+    onStop: () => stopped.abort(),
+  });
   return outcome;
 }
 

@@ -1,28 +1,18 @@
-import { ask, cancelButton, nameList, progressBar } from '../../shared/dialogs.ts';
+import { ask, cancelButton, type DialogModel, nameList } from '../../shared/dialogs.ts';
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { nameOf, type Row, refreshRows } from '../rows/rows.ts';
 import { memberUrl, obstacle, reasonOf, send } from '../server.ts';
-import { type Outcome, runCommand, showOutcome } from './commands.ts';
+import { askAndRun, showOutcome } from './commands.ts';
 
 /** Asks, then deletes members. @returns whether any is deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   if (rows.length === 0) return false;
   const names = rows.map(nameOf);
-  const progress = progressBar(text('delete'), names.length);
-  const stopped = new AbortController();
-  let outcome: Outcome | undefined;
-  await ask({
-    title: text('deleteQuestion', { count: names.length }),
-    content: [nameList(names), make('p.hint', text('deleteWarning')), progress.element],
-    buttons: [cancelButton(), { value: 'ok', label: text('delete'), kind: 'primary danger' }],
-    check: async () => {
-      outcome = await runCommand({ command: 'delete' }, names, { onProgress: progress.show, signal: stopped.signal });
-      return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
-    },
-    onStop: () => stopped.abort(),
-  });
+  const content = [nameList(names), make('p.hint', text('deleteWarning'))];
+  const button = { label: text('delete'), kind: 'primary danger' } as const;
+  const outcome = await askAndRun(text('deleteQuestion', { count: names.length }), content, button, names, () => ({ command: 'delete' }));
   if (outcome) await showOutcome(outcome, 'deleted');
   return (outcome?.done.length ?? 0) > 0;
 }
@@ -32,28 +22,38 @@ export function nameProblem(name: string): string | undefined {
   return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
 }
 
-/** Asks for a name, then creates a folder. */
-async function createFolder(): Promise<void> {
-  const field = make('input', { required: true, maxLength: 255, autocomplete: 'off' });
+/** A dialog that asks for a name. @param check uses the name, and may return a problem, for people @returns the name after success */
+export async function askName(
+  question: Pick<DialogModel, 'title' | 'selectedLength'> & { label: string; button: string; value?: string },
+  check: (name: string) => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const { title, label, button, value = '', selectedLength } = question;
+  const focus = make('input', { required: true, maxLength: 255, autocomplete: 'off', value });
   const answer = await ask({
-    title: text('newFolder'),
-    content: [make('label.labelled', text('folderName'), field)],
-    buttons: [cancelButton(), { value: 'ok', label: text('create'), kind: 'primary' }],
-    focus: field,
-    check: async () => {
-      const name = field.value.trim();
-      const problem = nameProblem(name);
-      if (problem !== undefined) return problem;
-      try {
-        const reply = await send('PUT', memberUrl(name, true));
-        if (reply.ok) return undefined;
-        return reply.status === 409 ? text('nameTaken') : await reasonOf(reply);
-      } catch {
-        return text('noConnection');
-      }
-    },
+    title,
+    content: [make('label.labelled', label, focus)],
+    buttons: [cancelButton(), { value: 'ok', label: button, kind: 'primary' }],
+    focus,
+    selectedLength,
+    check: async () => (focus.value === value ? undefined : (nameProblem(focus.value) ?? check(focus.value))),
   });
-  if (answer === 'ok') await refreshRows(field.value.trim());
+  return answer === 'ok' ? focus.value : undefined;
+}
+
+async function createFolder(): Promise<void> {
+  const question = { title: text('newFolder'), label: text('folderName'), button: text('create') };
+  const name = await askName(question, async (wanted) => {
+    const problem = nameProblem(wanted.trim());
+    if (problem !== undefined) return problem;
+    try {
+      const reply = await send('PUT', memberUrl(wanted.trim(), true));
+      if (reply.ok) return undefined;
+      return reply.status === 409 ? text('nameTaken') : await reasonOf(reply);
+    } catch {
+      return text('noConnection');
+    }
+  });
+  if (name !== undefined) await refreshRows(name.trim());
 }
 
 /** Adds the button for new folders to the tools. */

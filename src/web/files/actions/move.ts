@@ -1,14 +1,13 @@
 import { displayName, nameInText } from '../../../lib/display-name.ts';
-import { ask, cancelButton, progressBar } from '../../shared/dialogs.ts';
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { formatTag } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
-import { isFolder, linkOf, memberOf, nameOf, type Row } from '../rows/rows.ts';
+import { isFolder, linkOf, memberOf, nameOf, type Row, rowAt } from '../rows/rows.ts';
 import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
 import { listMembers } from '../server.ts';
-import { type Outcome, runAtOnce, runCommand, showOutcome, type TransferKind } from './commands.ts';
+import { askAndRun, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
 
 /** Rows on their way to another folder. */
@@ -20,7 +19,7 @@ let target: HTMLElement | undefined;
 export function startDrag(): void {
   endDrag();
   byId('list').addEventListener('dragstart', (event) => {
-    const row = event.target instanceof Element ? event.target.closest<Row>('tbody tr') : null;
+    const row = rowAt(event.target);
     if (row && event.dataTransfer) beginDrag(row, event.dataTransfer);
   });
   byId('main').addEventListener('dragover', (event) => {
@@ -131,30 +130,19 @@ async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<v
   const members = rows.map(memberOf);
   const names = members.map(({ name }) => name);
   const browser: Browser = {
-    chosen: folderUrl(),
+    chosen: from,
     place: make('p', { role: 'status' }),
     problem: make('p.notice.error', { hidden: true, role: 'alert' }),
     folders: make('ul.names'),
     moved: new Set(names),
   };
-  const progress = progressBar(text(kind), names.length);
   const left = rows.length < selected.length && make('p.hint', text('copyFilesOnly'));
-  const stopped = new AbortController();
-  let outcome: Outcome | undefined;
-  void browse(browser, folderUrl());
-  await ask({
-    title: text(title),
-    content: [left, browser.place, browser.problem, browser.folders, progress.element],
-    buttons: [cancelButton(), { value: 'ok', label: text(here), kind: 'primary' }],
-    check: async () => {
-      browser.folders.inert = true;
-      const command = { command: kind, destination: decodeURIComponent(browser.chosen) };
-      outcome = await runCommand(command, names, { onProgress: progress.show, signal: stopped.signal, folder: from });
-      browser.folders.inert = false;
-      return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
-    },
-    onStop: () => stopped.abort(),
-  });
+  void browse(browser, from);
+  const content = [left, browser.place, browser.problem, browser.folders];
+  const outcome = await askAndRun(text(title), content, { label: text(here), kind: 'primary' }, names, () => ({
+    command: kind,
+    destination: decodeURIComponent(browser.chosen),
+  }));
   if (!outcome) return;
   if (kind === 'copy') return showOutcome(outcome, 'copied');
   const done = new Set(outcome.done);

@@ -1,13 +1,12 @@
 import { nameInText } from '../../../lib/display-name.ts';
-import { ask, cancelButton } from '../../shared/dialogs.ts';
-import { byId, make } from '../../shared/dom.ts';
+import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { focusedRow, memberOf, type Row, refreshRows } from '../rows/rows.ts';
 import { addAction, clearSelection, selectedRows } from '../rows/selection.ts';
 import { renameMember } from './commands.ts';
-import { nameProblem } from './members.ts';
+import { askName } from './members.ts';
 import { noticeUndoable } from './undo.ts';
 
 let moves: Promise<boolean> | undefined;
@@ -55,19 +54,17 @@ async function rename(row: Row): Promise<void> {
   const member = memberOf(row);
   const oldName = member.name;
   const folder = folderUrl();
-  const field = make('input', { required: true, maxLength: 255, autocomplete: 'off', value: oldName });
   const dot = oldName.lastIndexOf('.');
-  const answer = await ask({
+  const question = {
     title: text('renameItem', { name: nameInText(oldName) }),
-    content: [make('label.labelled', text('renameTo'), field)],
-    buttons: [cancelButton(), { value: 'ok', label: text('rename'), kind: 'primary' }],
-    focus: field,
+    label: text('renameTo'),
+    button: text('rename'),
+    value: oldName,
     selectedLength: dot > 0 && !member.isFolder ? dot : oldName.length,
-    check: async () => (field.value === oldName ? undefined : (nameProblem(field.value) ?? renameMember(folder, member, field.value))),
-  });
-  if (answer !== 'ok') return;
+  };
+  const newName = await askName(question, (name) => renameMember(folder, member, name));
+  if (newName === undefined) return;
   clearSelection();
-  const newName = field.value;
   if (newName !== oldName) {
     noticeUndoable(text('renamed', { name: nameInText(newName) }), { from: folder, to: folder, members: [member], newName });
   }

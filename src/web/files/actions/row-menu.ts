@@ -3,7 +3,7 @@ import { byId, icon, make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
-import { canPreview, isFolder, linkOf, nameOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
+import { canPreview, isFolder, linkOf, nameOf, type Row, rowAt, whenRowIsWritten } from '../rows/rows.ts';
 import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
 import { deleteRows } from './members.ts';
 
@@ -156,7 +156,7 @@ export function startRowMenu(): void {
     open(row, button, button.getBoundingClientRect());
   });
   list.addEventListener('contextmenu', (event) => {
-    const row = (event.target as Element).closest<Row>('#list tbody tr');
+    const row = rowAt(event.target);
     if (!row || event.shiftKey) return;
     event.preventDefault();
     linkOf(row).focus({ preventScroll: true });

@@ -1,5 +1,5 @@
 import { displayName } from '../../../lib/display-name.ts';
-import { icon, make, makeButton } from '../../shared/dom.ts';
+import { icon, iconButton, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { addStyle } from '../../shared/parts.ts';
 import { text } from '../language.ts';
@@ -55,9 +55,8 @@ class Player {
   }
 
   #button(label: Parameters<typeof text>[0], iconName: Parameters<typeof icon>[0], action: () => void): HTMLButtonElement {
-    const button = makeButton('', iconName, action, 'quiet');
+    const button = iconButton(text(label), iconName, action);
     button.title = text(label);
-    button.setAttribute('aria-label', text(label));
     return button;
   }
 
@@ -120,8 +119,7 @@ class Player {
     const isPaused = this.#audio.paused;
     const label = text(isPaused ? 'play' : 'pause');
     this.#toggle.replaceChildren(icon(isPaused ? 'resume' : 'pause'));
-    this.#toggle.title = label;
-    this.#toggle.setAttribute('aria-label', label);
+    this.#toggle.title = this.#toggle.ariaLabel = label;
   }
 
   #showTime(): void {
@@ -129,7 +127,7 @@ class Player {
     const times = `${clockText(currentTime)} / ${clockText(duration)}`;
     this.#position.max = String(Number.isFinite(duration) ? duration : 0);
     this.#position.value = String(currentTime);
-    this.#position.setAttribute('aria-valuetext', times);
+    this.#position.ariaValueText = times;
     this.#times.textContent = times;
   }
 

@@ -7,13 +7,12 @@ import { selectedRows, selectOnly } from './selection.ts';
 const field = make('input.filter', {
   type: 'search',
   placeholder: text('filterHint'),
+  ariaLabel: text('filterHint'),
   autocomplete: 'off',
   name: 'search',
   required: true,
 });
-field.setAttribute('aria-label', text('filterHint'));
-const result = make('span.hint');
-result.setAttribute('role', 'status');
+const result = make('span.hint', { role: 'status' });
 
 const nothing = make(
   'p.empty',
@@ -59,11 +58,8 @@ const comparable = new WeakMap<Row, string>();
 
 /** The name of a row's member as names are compared. */
 export function comparableName(row: Row): string {
-  let name = comparable.get(row);
-  if (name === undefined) {
-    name = normalised(nameOf(row));
-    comparable.set(row, name);
-  }
+  const name = comparable.get(row) ?? normalised(nameOf(row));
+  comparable.set(row, name);
   return name;
 }
 

@@ -177,9 +177,13 @@ function withCells(row: Row): Row {
   return isWritten(row) ? row : writtenRow(row);
 }
 
-/** The row that has the focus in it. */
+/** The row of the list that holds an element. */
+export function rowAt(target: EventTarget | null): Row | undefined {
+  return (target instanceof Element && target.closest<Row>('#list tbody tr')) || undefined;
+}
+
 export function focusedRow(): Row | undefined {
-  return document.activeElement?.closest<Row>('#list tbody tr') ?? undefined;
+  return rowAt(document.activeElement);
 }
 
 /** Puts the focus into a row, and the row into sight. */

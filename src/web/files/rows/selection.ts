@@ -1,5 +1,5 @@
 import type { IconName } from '../../../lib/icon-shapes.ts';
-import { byId, icon, make, makeButton } from '../../shared/dom.ts';
+import { byId, iconButton, make, makeButton } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { placedRows } from './row-window.ts';
 import {
@@ -12,6 +12,7 @@ import {
   linkOf,
   nameOf,
   type Row,
+  rowAt,
   shownRows,
   whenRowIsPlaced,
   whenRowsChange,
@@ -22,7 +23,7 @@ export function startRowClicks(): void {
   byId('list').addEventListener('click', (event) => {
     const { target } = event;
     if (!(target instanceof Element) || target.closest('input, button')) return;
-    const row = target.closest<Row>('#list tbody tr');
+    const row = rowAt(target);
     if (!row) return;
     if (event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
@@ -201,12 +202,11 @@ export function startSelection(): void {
   anchor = end = undefined;
   areAllMeant = false;
   byId('actions').prepend(counter);
-  const clear = make('button.quiet', { type: 'button', title: text('clearSelection') }, icon('close'));
-  clear.setAttribute('aria-label', text('clearSelection'));
-  clear.addEventListener('click', () => {
+  const clear = iconButton(text('clearSelection'), 'close', () => {
     clearSelection();
     byId('members').focus();
   });
+  clear.title = text('clearSelection');
   byId('actions').append(clear);
   document.querySelector('#list th.check')?.replaceChildren(all);
   byId('list').addEventListener('click', (event) => {

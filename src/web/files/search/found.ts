@@ -1,28 +1,22 @@
 import { escapeInvisible } from '../../../lib/display-name.ts';
 import { fileIconClasses } from '../../../lib/media-types.ts';
-import { fillText, type Text, type TextValues } from '../../../lib/translated-text.ts';
 import { icon, make } from '../../shared/dom.ts';
-import { sizeText } from '../../shared/locale.ts';
+import { readLines } from '../../shared/lines.ts';
+import { partTexts, sizeText } from '../../shared/locale.ts';
 import de from '../../texts/found/de.json' with { type: 'json' };
 import en from '../../texts/found/en.json' with { type: 'json' };
 import es from '../../texts/found/es.json' with { type: 'json' };
 import fr from '../../texts/found/fr.json' with { type: 'json' };
 import { showDate } from '../dates.ts';
-import { tag, text } from '../language.ts';
+import { text } from '../language.ts';
 import { shownPage } from '../navigation/folder.ts';
 import { leadToPreview } from '../navigation/links.ts';
-import { type ListedMember, linesOf, reasonOf, send } from '../server.ts';
+import { type ListedMember, reasonOf, send } from '../server.ts';
 
 /** Something that was found; the last line says that there may be more. */
 type FoundLine = (ListedMember & { path: string; truncated?: never }) | { truncated: true };
 
-type FoundTextName = keyof typeof en;
-
-const texts: Readonly<Record<string, Record<FoundTextName, Text>>> = { en, de, es, fr };
-
-function foundText(name: FoundTextName, values?: TextValues): string {
-  return fillText(tag, (texts[tag] ?? en)[name], values);
-}
+const foundText = partTexts({ en, de, es, fr });
 
 /** Searches as the URL says, and shows each thing as soon as it is found. @param signal ends it */
 export async function showFound(list: HTMLElement, signal: AbortSignal): Promise<void> {
@@ -37,7 +31,7 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
     const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal });
     if (!reply.ok) problem = await reasonOf(reply);
     else {
-      for await (const line of linesOf(reply)) {
+      for await (const line of readLines(reply)) {
         const found = JSON.parse(line) as FoundLine;
         if (found.truncated) isTruncated = true;
         else {

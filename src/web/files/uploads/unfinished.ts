@@ -9,69 +9,62 @@ import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './
 import { ask } from './requests.ts';
 import { newUpload, pathOf, type Upload } from './upload.ts';
 
-/** Uploads to a folder that were left unfinished; each can continue once its file is chosen again. */
-export class Unfinished {
-  readonly #add: (uploads: Upload[]) => void;
-  readonly #lines = new Map<string, HTMLElement>();
-  readonly #taken = new Set<string>();
-  readonly #list = make('ul');
-  readonly #element: HTMLElement;
+/**
+ * Offers to continue the unfinished uploads to the folder, each once its file is chosen again and as soon as no other tab has it.
+ * @param add sends a file that was chosen again
+ * @returns withdraws the offer for an upload, which somebody continues
+ */
+export function offerUnfinished(add: (uploads: Upload[]) => void): (location: string) => void {
+  const lines = new Map<string, HTMLElement>();
+  const taken = new Set<string>();
+  const list = make('ul');
+  const heading = make('h2', { id: 'unfinished' }, text('unfinished'));
+  const hint = make('p.hint', text('unfinishedHint'));
+  const element = make('section.unfinished', { attributes: { 'aria-labelledby': heading.id } }, heading, hint, list);
 
-  /** @param add sends a file that was chosen again */
-  constructor(add: (uploads: Upload[]) => void) {
-    this.#add = add;
-    const heading = make('h2', { id: 'unfinished' }, text('unfinished'));
-    const hint = make('p.hint', text('unfinishedHint'));
-    this.#element = make('section.unfinished', { attributes: { 'aria-labelledby': heading.id } }, heading, hint, this.#list);
-  }
+  const withdraw = (location: string) => {
+    taken.add(location);
+    lines.get(location)?.remove();
+    lines.delete(location);
+    if (lines.size === 0) element.remove();
+  };
 
-  /** Offers to go on with each, as soon as no other tab does. */
-  start(): void {
-    for (const kept of keptUploads()) void whenFree(kept.location).then(() => this.#offer(kept));
-  }
-
-  /** Offers an upload no more: somebody goes on with it. */
-  remove(location: string): void {
-    this.#taken.add(location);
-    this.#lines.get(location)?.remove();
-    this.#lines.delete(location);
-    if (this.#lines.size === 0) this.#element.remove();
-  }
-
-  async #offer(kept: KeptUpload): Promise<void> {
+  const offer = async (kept: KeptUpload) => {
     const { location } = kept;
     if (!isKept(kept)) return;
     const reply = await ask('HEAD', location);
     const isOver = reply?.headers.get('upload-complete') === '?1';
     if (isOver || reply?.status === 404 || reply?.status === 410) forgetUpload(kept);
-    if (isOver || !reply?.ok || this.#taken.has(location) || kept.home !== folderUrl()) return;
+    if (isOver || !reply?.ok || taken.has(location) || kept.home !== folderUrl()) return;
     const path = pathOf(kept);
     const done = text('running', { done: sizeText(Number(reply.headers.get('upload-offset'))), total: sizeText(kept.size) });
     const field = make('input', { type: 'file', hidden: true, ariaLabel: `${text('resume')}: ${path}` });
     field.addEventListener('change', () => {
-      if (field.files?.[0]) this.#take(kept, field.files[0]);
+      if (field.files?.[0]) take(kept, field.files[0]);
       field.value = '';
     });
     const resume = makeButton(text('resume'), undefined, () => field.click());
-    const discard = makeButton(text('discard'), undefined, () => void this.#discard(kept), 'quiet');
-    for (const button of [resume, discard]) button.setAttribute('aria-label', `${button.textContent}: ${path}`);
+    const discard = makeButton(text('discard'), undefined, () => drop(kept), 'quiet');
+    for (const button of [resume, discard]) button.ariaLabel = `${button.textContent}: ${path}`;
     const title = make('span.title', { title: displayName(path) }, make('bdi', displayName(path)));
     const line = make('li', title, make('span.hint', done), resume, discard, field);
-    this.#lines.set(location, line);
-    this.#list.append(line);
-    byId('members').before(this.#element);
-  }
+    lines.set(location, line);
+    list.append(line);
+    byId('members').before(element);
+  };
 
-  #take(kept: KeptUpload, file: File): void {
-    const { fileName, size, lastModified, home, folder } = kept;
+  const take = ({ fileName, size, lastModified, home, folder }: KeptUpload, file: File) => {
     if (file.name === fileName && file.size === size && file.lastModified === lastModified)
-      this.#add([newUpload(file, home, folder, may('look'))]);
+      add([newUpload(file, home, folder, may('look'))]);
     else notice(text('otherFile', { name: nameInText(fileName), size: sizeText(size), time: wholeTime(lastModified) }), 'error');
-  }
+  };
 
-  async #discard(kept: KeptUpload): Promise<void> {
+  const drop = (kept: KeptUpload) => {
     forgetUpload(kept);
-    this.remove(kept.location);
-    await ask('DELETE', kept.location);
-  }
+    withdraw(kept.location);
+    void ask('DELETE', kept.location);
+  };
+
+  for (const kept of keptUploads()) void whenFree(kept.location).then(() => offer(kept));
+  return withdraw;
 }

@@ -7,7 +7,7 @@ import { refreshRows } from '../rows/rows.ts';
 import { ensureFolder } from './folders.ts';
 import { UploadPanel } from './panel.ts';
 import { UploadQueue } from './queue.ts';
-import { Unfinished } from './unfinished.ts';
+import { offerUnfinished } from './unfinished.ts';
 import { newUpload, pastedName, type Upload } from './upload.ts';
 
 /** Takes files and pictures that are pasted anywhere but into a field. @param take takes them while the event is handled */
@@ -85,10 +85,10 @@ export function startUploads(): () => void {
       if (ended.some(({ home }) => home === folderUrl())) void refreshRows();
     },
   );
-  let unfinished: Unfinished | undefined;
+  let withdraw = (_location: string) => {};
   const send: Add = (uploads) => {
     queue.add(uploads);
-    for (const { location } of uploads) if (location !== undefined) unfinished?.remove(location);
+    for (const { location } of uploads) if (location !== undefined) withdraw(location);
   };
   const add: Add = (uploads) => {
     void askMetadata(uploads).then((isGiven) => isGiven && send(uploads));
@@ -105,8 +105,7 @@ export function startUploads(): () => void {
     });
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
-    unfinished = new Unfinished(send);
-    unfinished.start();
+    withdraw = offerUnfinished(send);
   };
 }
 

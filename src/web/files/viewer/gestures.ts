@@ -15,8 +15,7 @@ export interface Gestures {
 
 /** Watches one finger or the mouse (drag, swipe), two fingers (pinch), the wheel, and double clicks. @returns what ends it */
 export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortController {
-  const watch = new AbortController();
-  const { signal } = watch;
+  const [watch, on] = listeners(stage);
   const down = new Map<number, Point>();
   let path: Point | undefined;
   const fromMiddle = ({ x, y }: Point): Point => {
@@ -24,59 +23,54 @@ export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortCont
     return { x: x - box.x - box.width / 2, y: y - box.y - box.height / 2 };
   };
   const pointOf = (event: MouseEvent): Point => ({ x: event.clientX, y: event.clientY });
-  stage.addEventListener(
-    'pointerdown',
-    (event) => {
-      if (event.button !== 0 || !(event.target instanceof HTMLImageElement || event.target === stage)) return;
-      down.set(event.pointerId, pointOf(event));
-      stage.setPointerCapture(event.pointerId);
-      path = down.size === 1 && event.pointerType !== 'mouse' ? { x: 0, y: 0 } : undefined;
-    },
-    { signal },
-  );
-  stage.addEventListener(
-    'pointermove',
-    (event) => {
-      const before = down.get(event.pointerId);
-      if (!before) return;
-      const now = pointOf(event);
-      const by = { x: now.x - before.x, y: now.y - before.y };
-      const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
-      down.set(event.pointerId, now);
-      if (other) {
-        const middle = fromMiddle({ x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 });
-        gestures.drag({ x: by.x / 2, y: by.y / 2 });
-        gestures.zoom(distance(now, other) / Math.max(1, distance(before, other)), middle);
-      } else if (gestures.drag(by)) path = undefined;
-      else if (path) path = { x: path.x + by.x, y: path.y + by.y };
-    },
-    { signal },
-  );
+  on('pointerdown', (event) => {
+    if (event.button !== 0 || !(event.target instanceof HTMLImageElement || event.target === stage)) return;
+    down.set(event.pointerId, pointOf(event));
+    stage.setPointerCapture(event.pointerId);
+    path = down.size === 1 && event.pointerType !== 'mouse' ? { x: 0, y: 0 } : undefined;
+  });
+  on('pointermove', (event) => {
+    const before = down.get(event.pointerId);
+    if (!before) return;
+    const now = pointOf(event);
+    const by = { x: now.x - before.x, y: now.y - before.y };
+    const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
+    down.set(event.pointerId, now);
+    if (other) {
+      const middle = fromMiddle({ x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 });
+      gestures.drag({ x: by.x / 2, y: by.y / 2 });
+      gestures.zoom(distance(now, other) / Math.max(1, distance(before, other)), middle);
+    } else if (gestures.drag(by)) path = undefined;
+    else if (path) path = { x: path.x + by.x, y: path.y + by.y };
+  });
   const up = (event: PointerEvent) => {
     if (!down.delete(event.pointerId)) return;
     if (path && event.type === 'pointerup') gestures.swipe(path);
     path = undefined;
   };
-  stage.addEventListener('pointerup', up, { signal });
-  stage.addEventListener('pointercancel', up, { signal });
-  stage.addEventListener('dblclick', (event) => gestures.toggle(fromMiddle(pointOf(event))), { signal });
-  stage.addEventListener(
-    'wheel',
-    (event) => {
-      event.preventDefault();
-      // Browsers tell lines or pixels; a pinch on a touchpad comes in small steps, with Ctrl.
-      const steps = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1) * (event.ctrlKey ? 5 : 1);
-      gestures.zoom(1.0015 ** -Math.max(-400, Math.min(400, steps)), fromMiddle(pointOf(event)));
-    },
-    { passive: false, signal },
-  );
+  on('pointerup', up);
+  on('pointercancel', up);
+  on('dblclick', (event) => gestures.toggle(fromMiddle(pointOf(event))));
+  on('wheel', (event) => {
+    event.preventDefault();
+    // Browsers tell lines or pixels; a pinch on a touchpad comes in small steps, with Ctrl.
+    const steps = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1) * (event.ctrlKey ? 5 : 1);
+    gestures.zoom(1.0015 ** -Math.max(-400, Math.min(400, steps)), fromMiddle(pointOf(event)));
+  });
   return watch;
+}
+
+/** Adds listeners that one controller removes. */
+function listeners(stage: HTMLElement) {
+  const watch = new AbortController();
+  const on = <K extends keyof HTMLElementEventMap>(type: K, listener: (event: HTMLElementEventMap[K]) => void) =>
+    stage.addEventListener(type, listener, { passive: false, signal: watch.signal });
+  return [watch, on] as const;
 }
 
 /** Watches swipes over a film, except on its own controls. @param go shows the file that many steps away @returns ends it */
 export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
-  const watch = new AbortController();
-  const { signal } = watch;
+  const [watch, on] = listeners(stage);
   let start: PointerEvent | undefined;
   const isOfControls = ({ target, clientY }: PointerEvent) =>
     target === film && clientY > film.getBoundingClientRect().bottom - controlsHeight;
@@ -90,15 +84,11 @@ export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by:
     start = undefined;
     if (by !== 0) go(by);
   };
-  stage.addEventListener('pointerdown', down, { signal });
-  stage.addEventListener('pointerup', up, { signal });
-  stage.addEventListener(
-    'pointercancel',
-    () => {
-      start = undefined;
-    },
-    { signal },
-  );
+  on('pointerdown', down);
+  on('pointerup', up);
+  on('pointercancel', () => {
+    start = undefined;
+  });
   return watch;
 }
 

@@ -44,12 +44,6 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
 /** Largest PDF that is shown: it is held in memory. */
 const pdfLimit = 200_000_000;
 
-async function contentOf(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
-  const src = `${linkOf(row).pathname}?inline`;
-  const label = previewText('previewOf', { name: nameOf(row) });
-  return kindOf(row) === 'video' ? film(src, label, stage, go) : pdf(row, src, label);
-}
-
 async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   // The browser asks for the film by itself: its own password box would lock the page, and it does not tell what is gone from what is damaged.
   const problem = await obstacle(src);
@@ -180,23 +174,34 @@ class Viewer {
     this.#download.href = linkOf(row).href;
     for (const button of this.#steps) button.hidden = total < 2;
     this.#tools.replaceChildren();
-    this.#stage.setAttribute('aria-label', previewText('previewOf', { name: nameInText(name) }));
-    this.#stage.setAttribute('aria-busy', 'true');
+    this.#stage.ariaLabel = previewText('previewOf', { name: nameInText(name) });
+    this.#stage.ariaBusy = 'true';
     this.#stage.replaceChildren();
     const shown = await this.#contentOf(row);
     if (row !== this.#row || !this.#dialog.open) return shown.clean?.();
     this.#shown = shown;
-    this.#stage.removeAttribute('aria-busy');
+    this.#stage.ariaBusy = null;
     this.#stage.replaceChildren(...shown.nodes);
     this.#tools.replaceChildren(...(shown.tools ?? []));
     fetchAhead(row, [this.#rowAfter(1), this.#rowAfter(-1)]);
   }
 
-  async #contentOf(row: Row): Promise<Shown> {
-    if (kindOf(row) === 'image') return showPicture(row, this.#stage, (by) => this.#go(by));
-    if (kindOf(row) === 'text') return shownFile(row, () => import('../previews/text/text-preview.ts'));
-    if (kindOf(row) === 'zip') return shownFile(row, () => import('../previews/archive/archive-preview.ts'));
-    return contentOf(row, this.#stage, (by) => this.#go(by));
+  #contentOf(row: Row): Promise<Shown> {
+    const src = `${linkOf(row).pathname}?inline`;
+    const label = previewText('previewOf', { name: nameOf(row) });
+    const go = (by: number) => this.#go(by);
+    switch (kindOf(row)) {
+      case 'image':
+        return showPicture(row, this.#stage, go);
+      case 'text':
+        return shownFile(row, () => import('../previews/text/text-preview.ts'));
+      case 'zip':
+        return shownFile(row, () => import('../previews/archive/archive-preview.ts'));
+      case 'video':
+        return film(src, label, this.#stage, go);
+      default:
+        return pdf(row, src, label);
+    }
   }
 
   #rowAfter(by: number): Row {

@@ -83,99 +83,89 @@ const savingMs = 60_000;
 export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   try {
     const archive = await Archive.open(file);
-    return await new ArchiveView(archive, signal).open();
+    return await archiveView(archive, signal);
   } catch (error) {
     return make('p.trouble', { role: 'alert' }, text('error', { reason: faultText(error) }));
   }
 }
 
-class ArchiveView {
-  readonly #archive: Archive;
-  readonly #signal: AbortSignal;
-  readonly #count = make('p.hint', { role: 'status' });
-  readonly #problem = make('p', { role: 'alert' });
-  readonly #content = make('div');
-  readonly #place = make('div.archive-content', this.#problem, this.#content);
+async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLElement> {
+  const count = make('p.hint', { role: 'status' });
+  const problem = make('p', { role: 'alert' });
+  const content = make('div');
+  const element = make('div.archive-content', problem, content);
 
-  constructor(archive: Archive, signal: AbortSignal) {
-    this.#archive = archive;
-    this.#signal = signal;
-  }
-
-  async open(): Promise<HTMLElement> {
-    const list = await growingList({ next: () => this.#next(), isAtEnd: () => this.#archive.isAtEnd }, 'members');
-    this.#content.replaceChildren(this.#count, list);
-    return this.#place;
-  }
-
-  async #next(): Promise<HTMLElement[]> {
-    const before = this.#archive.members.length;
-    const read = this.#archive.next(batch);
-    // Members that were read stay.
-    await (before === 0 ? read : this.#tried(read));
-    const { members, count, isAtEnd } = this.#archive;
-    const all = previewText('members', { count });
-    this.#count.textContent = isAtEnd ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
-    return members.slice(before).map((member) => this.#item(member));
-  }
-
-  /** Waits for something, and tells the reader when it fails. */
-  async #tried<T>(work: Promise<T>): Promise<T | undefined> {
-    this.#problem.textContent = '';
+  /** Waits for work, and shows its failure. */
+  const tried = async <T>(work: Promise<T>): Promise<T | undefined> => {
+    problem.textContent = '';
     try {
       return await work;
     } catch (error) {
-      if (!this.#signal.aborted) this.#problem.textContent = text('error', { reason: faultText(error) });
+      if (!signal.aborted) problem.textContent = text('error', { reason: faultText(error) });
       return undefined;
     }
-  }
+  };
 
-  #item(member: ZipMember): HTMLElement {
+  const nextItems = async () => {
+    const before = archive.members.length;
+    const read = archive.next(batch);
+    // Members that were read stay.
+    await (before === 0 ? read : tried(read));
+    const { members, isAtEnd } = archive;
+    const all = previewText('members', { count: archive.count });
+    count.textContent = isAtEnd ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
+    return members.slice(before).map(item);
+  };
+
+  const item = (member: ZipMember) => {
     const look = member.isFolder ? 'folder' : fileIconClasses(member.name);
     const name = make('bdi', escapeInvisible(member.name));
     const isText = !member.isFolder && look.split(' ').includes('text');
-    const shown = isText ? this.#opener(member, look, name) : make('span', { className: `i ${look}` }, name);
+    const shown = isText ? openButton(member, look, name) : make('span', { className: `i ${look}` }, name);
     const changed = member.modifiedMs === undefined ? [] : [time.format(member.modifiedMs)];
     const about = [member.isFolder ? previewText('folder') : sizeText(member.sizeBytes), ...changed].join(' · ');
-    return make('li', shown, make('span.hint', about), !member.isFolder && this.#saver(member));
-  }
+    return make('li', shown, make('span.hint', about), !member.isFolder && saver(member));
+  };
 
-  #opener(member: ZipMember, look: string, name: HTMLElement): HTMLElement {
+  const openButton = (member: ZipMember, look: string, name: HTMLElement) => {
     const button = make('button', { type: 'button', className: `plain i ${look}` }, name);
-    button.addEventListener('click', () => void this.#show(member, button));
+    button.addEventListener('click', () => void open(member, button));
     return button;
-  }
+  };
 
-  async #show(member: ZipMember, opener: HTMLElement): Promise<void> {
-    const list = [...this.#content.childNodes];
-    const stage = this.#place.closest('.stage');
+  const open = async (member: ZipMember, opener: HTMLElement) => {
+    const list = [...content.childNodes];
+    const stage = element.closest('.stage');
     const top = stage?.scrollTop ?? 0;
     const back = makeButton(previewText('backToArchive'), 'left', () => {
-      this.#problem.textContent = '';
-      this.#content.replaceChildren(...list);
+      problem.textContent = '';
+      content.replaceChildren(...list);
       stage?.scrollTo({ top });
       opener.focus({ preventScroll: true });
     });
     const heading = make('h3', make('bdi', escapeInvisible(member.name)));
     const shown = make('div.member');
-    this.#content.replaceChildren(make('div.member-head', back, heading, this.#saver(member)), shown);
+    content.replaceChildren(make('div.member-head', back, heading, saver(member)), shown);
     back.focus();
-    const content = await this.#tried(showMember(this.#archive, member, this.#signal));
-    if (content) shown.replaceChildren(content);
-  }
+    const opened = await tried(showMember(archive, member, signal));
+    if (opened) shown.replaceChildren(opened);
+  };
 
-  #saver(member: ZipMember): HTMLElement {
-    const label = previewText('downloadName', { name: escapeInvisible(member.name) });
-    const attributes = { 'aria-label': label };
-    const button = make('button.save', { type: 'button', title: text('download'), attributes }, icon('download'));
+  const saver = (member: ZipMember) => {
+    const ariaLabel = previewText('downloadName', { name: escapeInvisible(member.name) });
+    const button = make('button.save', { type: 'button', title: text('download'), ariaLabel }, icon('download'));
     button.addEventListener('click', async () => {
       button.disabled = true;
-      const file = await this.#tried(memberFile(this.#archive, member, this.#signal));
+      const file = await tried(memberFile(archive, member, signal));
       button.disabled = false;
       if (file) save(file, member.name.slice(member.name.lastIndexOf('/') + 1));
     });
     return button;
-  }
+  };
+
+  const list = await growingList({ next: nextItems, isAtEnd: () => archive.isAtEnd }, 'members');
+  content.replaceChildren(count, list);
+  return element;
 }
 
 function save(file: Blob, name: string): void {

@@ -24,50 +24,19 @@ import { html, xml } from '@codemirror/legacy-modes/mode/xml';
 import { yaml } from '@codemirror/legacy-modes/mode/yaml';
 import { type StreamParser, StringStream } from '@codemirror/streamparser';
 
-/** Classes of colours by what the languages call their tokens, up to the first dot. */
-const classes: Readonly<Record<string, string>> = {
-  keyword: 'keyword',
-  controlKeyword: 'keyword',
-  operatorKeyword: 'keyword',
-  modifier: 'keyword',
-  string: 'string',
-  character: 'string',
-  regexp: 'string',
-  inserted: 'string',
-  comment: 'comment',
-  lineComment: 'comment',
-  blockComment: 'comment',
-  quote: 'comment',
-  number: 'number',
-  atom: 'number',
-  bool: 'number',
-  null: 'number',
-  unit: 'number',
-  color: 'number',
-  def: 'name',
-  definition: 'name',
-  className: 'name',
-  labelName: 'name',
-  header: 'name',
-  heading: 'name',
-  typeName: 'type',
-  tagName: 'type',
-  tag: 'type',
-  qualifier: 'type',
-  angleBracket: 'type',
-  standard: 'type',
-  propertyName: 'property',
-  property: 'property',
-  attributeName: 'property',
-  attribute: 'property',
-  meta: 'meta',
-  documentMeta: 'meta',
-  annotation: 'meta',
-  processingInstruction: 'meta',
-  deleted: 'wrong',
-  error: 'wrong',
-  invalid: 'wrong',
+/** Classes of colours, and the tokens of the languages that have them, up to the first dot. */
+const tokensByClass = {
+  keyword: 'keyword controlKeyword operatorKeyword modifier',
+  string: 'string character regexp inserted',
+  comment: 'comment lineComment blockComment quote',
+  number: 'number atom bool null unit color',
+  name: 'def definition className labelName header heading',
+  type: 'typeName tagName tag qualifier angleBracket standard',
+  property: 'propertyName property attributeName attribute',
+  meta: 'meta documentMeta annotation processingInstruction',
+  wrong: 'deleted error invalid',
 };
+const classes = new Map(Object.entries(tokensByClass).flatMap(([name, tokens]) => tokens.split(' ').map((token) => [token, name])));
 
 /** A part of a line. */
 interface Part {
@@ -81,8 +50,10 @@ const indentUnit = 2;
 
 function classOf(style: string | null): string | undefined {
   // Several tokens in one: the first that has a colour counts.
-  for (const token of style?.split(/[ .]/) ?? []) if (Object.hasOwn(classes, token)) return classes[token];
-  return undefined;
+  return style
+    ?.split(/[ .]/)
+    .map((token) => classes.get(token))
+    .find((name) => name !== undefined);
 }
 
 /** Colours the lines of a program, one after the other: what a line begins may go on in the next. */
