@@ -133,7 +133,7 @@ export class ConsoleServer {
     const context = this.#tlsContext && nextTlsContext(before, options, this.#tlsContext, clock.nowMs());
     this.#service = { ...this.#service, ...this.#configure(uuid, options) };
     if (context) this.#useTls(context);
-    this.#tlsWatch?.look(true);
+    this.#tlsWatch?.check(true);
     // Streams first: a session that ends also ends its streams, without counting them.
     const transfers = streams.keepOnly();
     return { sessions: sessions.keepOnly(this.#service.administrators), transfers };

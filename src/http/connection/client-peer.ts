@@ -6,18 +6,15 @@ import type { Incoming } from '../request/incoming.ts';
 /** The peer of a request whose connection is already gone. */
 const nobody: EventPeer = { address: '0.0.0.0', port: 0, protocol: 'TCP', family: 'IPv4' };
 
-/** Whose word is taken for who sent a request. */
+/** The proxies whose header names the client. */
 export interface ForwardedTrust {
-  /** Name of the header in which proxies say it; empty = no header is believed. */
+  /** Empty = no header is trusted. */
   header: string;
-  /** Whether an address is that of a proxy whose header is believed. */
+  /** Whether an address is a trusted proxy's. */
   isProxy: (address: string) => boolean;
 }
 
-/**
- * Who sent a request: the connection's other end or, where that is a trusted proxy, the client that the configured header names
- * (docs/spec/authentication.md#client-address).
- */
+/** The sender of a request: the connection's peer or, if that is a trusted proxy, the client in its header (docs/spec/authentication.md#client-address). */
 export function clientPeer(incoming: Incoming, trust: ForwardedTrust): EventPeer {
   const near = nearPeer(incoming);
   if (trust.header === '' || !trust.isProxy(near.address)) return near;
@@ -26,7 +23,7 @@ export function clientPeer(incoming: Incoming, trust: ForwardedTrust): EventPeer
   return client ? peerAt(client.address, client.port) : near;
 }
 
-/** Whether a request came through a proxy whose headers are believed. */
+/** Whether a request came through a trusted proxy. */
 export function isForwarded(incoming: Incoming, trust: ForwardedTrust): boolean {
   return trust.header !== '' && trust.isProxy(nearPeer(incoming).address);
 }
@@ -40,5 +37,5 @@ function nearPeer({ socket }: Incoming): EventPeer {
   return known ?? nobody;
 }
 
-/** The other ends of the connections that requests came on. */
+/** The peers of connections. */
 const ofSockets = new WeakMap<object, EventPeer>();

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { catching } from '../../lib/catching.ts';
 
-/** The connections of a listener, and what went over them. */
+/** The connections of a listener and their traffic. */
 export class Connections {
   readonly #sockets = new Set<Socket>();
-  /** Those whose client showed a certificate that counts. */
+  /** Those with a verified client certificate. */
   readonly #authorized = new Set<TLSSocket>();
   readonly #http2Sessions = new Set<ServerHttp2Session>();
   readonly #endedBytes = { received: 0, sent: 0 };
@@ -33,31 +33,21 @@ export class Connections {
 
   add(socket: Socket): void {
     this.#sockets.add(socket);
-    const onClose = () => {
+    this.#onClose(socket, () => {
       this.#sockets.delete(socket);
       this.#endedBytes.received += socket.bytesRead;
       this.#endedBytes.sent += socket.bytesWritten;
-    };
-    socket.once(
-      'close',
-      catching(onClose, (error) => this.#onFault(error, socket)),
-    );
+    });
   }
 
-  /** A connection that `add` has, once hands are shaken. */
+  /** A connection that `add` has, after its handshake. */
   addSecure(socket: TLSSocket): void {
     if (!socket.authorized) return;
     this.#authorized.add(socket);
-    socket.once(
-      'close',
-      catching(
-        () => void this.#authorized.delete(socket),
-        (error) => this.#onFault(error, socket),
-      ),
-    );
+    this.#onClose(socket, () => void this.#authorized.delete(socket));
   }
 
-  /** Has no client certificate count any more that was shown so far: another authority may have verified it. */
+  /** Invalidates all client certificates: another authority may have verified them. */
   distrust(): void {
     for (const socket of this.#authorized) socket.authorized = false;
     this.#authorized.clear();
@@ -66,20 +56,19 @@ export class Connections {
 
   addHttp2(session: ServerHttp2Session): void {
     this.#http2Sessions.add(session);
-    session.once(
-      'close',
-      catching(
-        () => void this.#http2Sessions.delete(session),
-        (error) => this.#onFault(error, session),
-      ),
-    );
-    // A broken connection is the client's affair; the streams on it report themselves.
+    this.#onClose(session, () => void this.#http2Sessions.delete(session));
+    // Only the client is concerned by a broken connection; the streams on it report themselves.
     session.on('error', () => {});
   }
 
-  /** Has HTTP/2 clients begin nothing new here. */
+  #onClose(victim: Socket | ServerHttp2Session, action: () => void): void {
+    const listener = catching(action, (error) => this.#onFault(error, victim));
+    victim.once('close', listener);
+  }
+
+  /** Tells HTTP/2 clients to begin nothing new here. */
   goAway(): void {
-    // A session that its client cut is here until it says so.
+    // A session that its client cut is in the set until its `close`.
     for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);
   }
 

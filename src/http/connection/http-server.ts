@@ -20,10 +20,10 @@ import { PendingReplies } from './pending-replies.ts';
 import { garbageReply, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 import { createTlsServer, hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext, TlsWatch } from './tls-context.ts';
 
-/** A client has so long to send its header section. */
+/** Time for a client to send its header section. */
 const headerTimeoutMs = 30_000;
 
-/** How often a drain looks for connections that became idle. */
+/** Interval at which a drain closes idle connections. */
 const drainStepMs = 50;
 
 const ofSocket = (socket: Socket) => socket;
@@ -33,9 +33,9 @@ const ofFailed = (_: Error, socket: Socket) => socket;
 export class HttpServer {
   #service: HttpService;
   readonly #http1: Server;
-  /** What listens: the server of HTTP/1 itself or, where the service is https, one that gives connections to `#tls`. */
+  /** The listening server: that of HTTP/1 or, for https, one that gives connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Shakes hands by the present options; made anew when they change, as Node.js fixes some of them. */
+  /** Does the handshakes with the present options; made anew when they change, as Node.js fixes some of them. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -46,7 +46,7 @@ export class HttpServer {
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
-  /** Requests: an upload that is cut tells of its end after its connection is gone. */
+  /** Requests: a cut upload ends after its connection. */
   readonly #answering = new PendingWork();
   readonly #pending = new PendingReplies((error, outgoing) => this.#cut(error, outgoing));
 
@@ -92,7 +92,7 @@ export class HttpServer {
       throw error;
     }
     if (!this.#tls) return;
-    // Has the server of HTTP/1 look after the times of connections that another one accepts.
+    // Starts the timeouts of the server of HTTP/1 for connections that another one accepts.
     this.#http1.emit('listening');
     this.#tlsWatch = new TlsWatch(
       () => this.#service,
@@ -110,7 +110,7 @@ export class HttpServer {
     return { ...this.#connections.traffic, requests: this.#requests };
   }
 
-  /** Goes on serving, but has every reply end its connection, so that clients and proxies go elsewhere. */
+  /** Goes on serving, but ends the connection with each reply, so that clients and proxies go elsewhere. */
   leave(): void {
     this.#isLeaving = true;
     this.#connections.goAway();
@@ -130,7 +130,7 @@ export class HttpServer {
     const context = this.#tlsContext && nextTlsContext(this.#service.options, service.options, this.#tlsContext, service.clock.nowMs());
     this.#service = service;
     if (context) this.#useTls(context);
-    this.#tlsWatch?.look(true);
+    this.#tlsWatch?.check(true);
     this.#applyLimits();
   }
 
@@ -139,7 +139,7 @@ export class HttpServer {
     this.#service = { ...this.#service, chain };
   }
 
-  /** Cuts the requests under way of those who may be in no more (`AuthChain.inForce`). @returns what they are named by */
+  /** Cuts the requests of clients whose account is no longer in force (`AuthChain.inForce`). @returns their IDs */
   cutOthers(): RequestTrace[] {
     const cut: RequestTrace[] = [];
     for (const outgoing of [...this.#pending.underWay(), ...this.#streams]) {
@@ -152,9 +152,7 @@ export class HttpServer {
   }
 
   /**
-   * Stops accepting, lets running requests finish, and cuts what is left after `timeoutMs`, or when `hurry` is aborted. All have told of their ends
-   * then.
-   *
+   * Stops accepting, lets requests finish, and cuts the rest after `timeoutMs` or when `hurry` is aborted; all have ended then.
    * @returns whether all finished
    */
   async drain(timeoutMs: number, hurry: AbortSignal): Promise<boolean> {
@@ -169,7 +167,7 @@ export class HttpServer {
     const settled = () => this.#answering.ended();
     const inTime = await drainConnections(clock, { closed, settled, timeoutMs, hurry, cut: () => this.#connections.destroy() });
     stepper.cancel();
-    // No more looking after times, where it did not listen itself.
+    // Stops its timeouts, where it did not listen itself.
     this.#http1.close();
     return inTime;
   }
@@ -200,7 +198,7 @@ export class HttpServer {
     return this.#service.options.idle_connection_timeout * 1000;
   }
 
-  // What the HTTP parser refused has no request to answer; it gets a bare reply and the connection ends.
+  // Bytes that the parser refused are no request; they get a bare reply and the connection ends.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (systemErrorCode(error) === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
@@ -208,20 +206,20 @@ export class HttpServer {
     }
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
     noteGarbage(this.#service, socket, message);
-    // Behind the beginning of a reply the client would take another for its content.
+    // Within a reply the client would take it for content.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());
   }
 
   #accept(socket: Socket): void {
-    // Not by `maxConnections`: node:cluster would pass what is too many on to other nodes, and these back again, for ever.
+    // Not by `maxConnections`: node:cluster would pass the surplus between nodes for ever.
     if (this.#connections.count >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
     this.#connections.add(socket);
     this.#tls?.emit('connection', socket);
   }
 
-  /** Gives a connection to those who speak what it was agreed to speak. */
+  /** Gives a connection to the server of the agreed protocol. */
   #handOver(socket: TLSSocket): void {
     this.#connections.addSecure(socket);
     if (socket.alpnProtocol !== 'h2') return void this.#http1.emit('connection', socket);
@@ -229,7 +227,7 @@ export class HttpServer {
     const session = speakHttp2(socket, { onRequest: (request) => this.#onStream(request), onFault });
     session.setTimeout(this.#idleMs, () => session.destroy());
     this.#connections.addHttp2(session);
-    // By the time of a flood's end the socket may not know any more.
+    // At the end of a flood the socket may have lost them.
     const { remoteAddress, remotePort } = socket;
     const onFlood = (what: string) => noteGarbage(this.#service, { remoteAddress, remotePort }, what);
     endFloods(session, this.#service.clock, onFlood, (error) => onFault(error, session));
@@ -239,20 +237,18 @@ export class HttpServer {
     this.#requests++;
     const { stream, headers } = request;
     this.#streams.add(stream);
-    stream.once(
-      'close',
-      catching(
-        () => void this.#streams.delete(stream),
-        (error) => this.#cut(error, stream),
-      ),
+    const onClose = catching(
+      () => void this.#streams.delete(stream),
+      (error) => this.#cut(error, stream),
     );
+    stream.once('close', onClose);
     const { expect } = headers;
     const expectsContinue = expect !== undefined && /(?:^|\W)100-continue(?:$|\W)/i.test(expect);
     if (expect === undefined || expectsContinue) this.#answerStream(request, expectsContinue);
     else refuseExpectation(this.#service, request, stream);
   }
 
-  /** Listens to a server. A fault ends what `victim` picks of the arguments, and nothing else. */
+  /** Listens to a server. A fault ends only the `victim` among the arguments. */
   #on<Args extends unknown[]>(
     server: EventEmitter,
     event: string,
@@ -263,7 +259,6 @@ export class HttpServer {
     server.on(event, catching(listener, onFault) as (...args: unknown[]) => void);
   }
 
-  // What is no request yet cannot be answered.
   #cut(error: unknown, victim: { destroy(): void }): void {
     const { component } = this.#service;
     const context = () => ({ account: processAccount(), component });

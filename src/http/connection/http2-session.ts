@@ -7,16 +7,16 @@ import type { StreamRequest } from '../request/incoming.ts';
 import { maxPending } from './pending-replies.ts';
 import { headerLimitBytes } from './refusals.ts';
 
-/** A connection may do so much at once of what costs the service more than the client… */
+/** Burst of actions that cost the service more than the client… */
 const burst = 200;
 
-/** …and so much in a second for as long as it likes. Browsers and WebDAV clients stay far below. */
+/** …and their sustained rate per second. Browsers and WebDAV clients stay far below. */
 const perSecond = 20;
 
-/** Codes of the errors with which Node.js ends a session for what its client sent. */
+/** Codes of the errors with which Node.js ends a session because of its client. */
 const refusals = new Set<string | undefined>(['ERR_HTTP2_ERROR', 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES']);
 
-/** A budget that fills again with time. */
+/** A budget that refills with time. */
 class Budget {
   readonly #clock: Clock;
   #left = burst;
@@ -38,10 +38,10 @@ class Budget {
 }
 
 /**
- * Ends an HTTP/2 connection with ENHANCE_YOUR_CALM (RFC 9113 §7) that floods: streams that are reset before their reply (rapid reset,
- * CVE-2023-44487), and SETTINGS and PING frames, which must be answered. Tells of those, too, that Node.js ends.
+ * Ends a flooding HTTP/2 connection with ENHANCE_YOUR_CALM (RFC 9113 §7): streams that are reset before their reply (rapid reset, CVE-2023-44487), and
+ * SETTINGS and PING frames, which must be answered. Also reports connections that Node.js ends.
  *
- * @param onFlood told once, with what the client did
+ * @param onFlood called once, with the client's misbehaviour
  * @param onFault deals with a fault in here; must not throw
  */
 export function endFloods(
@@ -58,10 +58,10 @@ export function endFloods(
     isOver = true;
     onFlood(what);
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // Not from within the frame that was one too many: the GOAWAY would not be sent.
+    // Not within the surplus frame: the GOAWAY would not be sent.
     setImmediate(catching(() => session.destroy(), onFault));
   };
-  // Node.js ends the session itself for frames that it refuses, and for more than it counts.
+  // Node.js ends the session itself for invalid frames and above its own limits.
   const onError = (error: unknown) => {
     if (isOver || !refusals.has(systemErrorCode(error))) return;
     isOver = true;
@@ -86,18 +86,14 @@ const options = {
   maxSessionInvalidFrames: 100,
 };
 
-/** Who answers the requests of a connection of HTTP/2. */
 export interface StreamListener {
-  /** A request whose client still waits for the reply. */
+  /** Called with a request whose client still waits for the reply. */
   onRequest(request: StreamRequest): void;
   /** Deals with a fault of what Node.js calls; must not throw. */
   onFault(error: unknown, victim: { destroy(): void }): void;
 }
 
-/**
- * Speaks HTTP/2 on a connection. The requests are streams of Node.js's core API: its imitation of HTTP/1's request and response costs a small
- * reply a third of its time (docs/design/costs.md).
- */
+/** Speaks HTTP/2 on a connection, with Node.js's core API: the compatibility API costs a small reply a third of its time (docs/design/costs.md). */
 export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListener): ServerHttp2Session {
   const session = performServerHandshake(socket, options);
   const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _: number, rawHeaders: readonly string[]) => {
@@ -115,26 +111,19 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
     const begin = () => {
       if (!stream.destroyed) onRequest(request);
     };
-    // By the next turn a stream that was reset in the packet that brought it is gone, and costs nothing (CVE-2023-44487).
+    // By the next turn a stream that was reset in its own packet is gone and costs nothing (CVE-2023-44487).
     setImmediate(catching(begin, (error) => onFault(error, stream)));
   };
-  session.on(
-    'stream',
-    catching(onStream, (error, stream) => onFault(error, stream)),
-  );
+  const listener = catching(onStream, (error, stream) => onFault(error, stream));
+  session.on('stream', listener);
   return session;
 }
 
-/**
- * Node.js keeps a stream whose client gave it up without an error code for as long as the request is not read to its end, and tells nobody
- * who writes to it: what was opened for its reply would stay open.
- */
+/** Node.js keeps a stream that its client reset without an error code until the request is read, unknown to its writer: opened files would stay open. */
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
-  stream.once(
-    'aborted',
-    catching(() => stream.destroy(), onFault),
-  );
-  // What the client broke off is no fault of ours; whoever writes to the stream hears of it by its end.
+  const onAborted = catching(() => stream.destroy(), onFault);
+  stream.once('aborted', onAborted);
+  // A stream that the client broke off is no fault; its writer hears of its end.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

@@ -25,7 +25,7 @@ const exchangeKey = Symbol('exchange');
 
 type Answering = Outgoing & { [exchangeKey]?: Exchange };
 
-/** The request that a reply is for, once its turn has come. */
+/** The request of a reply, once it is being answered. */
 export function exchangeOf(outgoing: Outgoing): Exchange | undefined {
   return (outgoing as Answering)[exchangeKey];
 }
@@ -41,11 +41,11 @@ interface NodeServer {
 }
 
 /**
- * The server of Node.js for HTTP/1, made by Hono's adapter, and what answers streams of HTTP/2 with the same app. Who listens to it has
- * `answer` called for each request in its turn, as the adapter knows of no pipelining, congestion and `Expect`.
+ * The server of Node.js for HTTP/1, made by Hono's adapter, and the answers to streams of HTTP/2 by the same app. The caller listens, and calls `answer`
+ * for each request in its turn, as the adapter knows no pipelining, congestion or `Expect`.
  *
- * @param service asked at each request, so that a reload takes effect at once
- * @param answering counts the requests whose handlers have not come to their ends
+ * @param service called for each request, so that a reload takes effect at once
+ * @param answering counts the requests that are being answered
  */
 export function createNodeServer(service: () => HttpService, answering: PendingWork): NodeServer {
   const app = createApp();
@@ -53,10 +53,10 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
   const server = createAdaptorServer({
     fetch: async (request, { outgoing }) => {
       const response = await app.fetch(request, (outgoing as Answering)[exchangeKey]);
-      // Of what went to the socket, HEAD's included, Hono makes a response like any other.
+      // Hono makes a response of a reply that went to the socket, too.
       return outgoing.headersSent || isClientGone(outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
     },
-    // A native `Response` costs four times as much; and what becomes of a body that nobody read is up to `endUnreadBody`.
+    // A native `Response` costs four times as much; and `endUnreadBody` deals with unread bodies.
     overrideGlobalObjects: true,
     autoCleanupIncoming: false,
     hostname: 'svc',
@@ -78,17 +78,13 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
     const exchange = new Exchange(service, request, request.stream, expectsContinue, failRequest);
     (request.stream as Answering)[exchangeKey] = exchange;
     // The reply went to the stream (`respond`, `stream`).
-    settle(exchange, app.fetch(requestOf(exchange.method), exchange));
+    settle(exchange, app.fetch(requests.get(exchange.method) ?? otherRequest, exchange));
   };
   return { server, answer, answerStream };
 }
 
-/** A request with a method that nothing answers: names of methods are case-sensitive, and `Request` would take `get` for GET. */
+/** For unknown methods: methods are case-sensitive, and `Request` would take `get` for GET. */
 const otherRequest = new Request('https://svc/', { method: 'OTHER' });
 
+/** Hono reads only the method of a `Request`, as all else stands in the exchange: one for each method is enough. */
 const requests = new Map([...knownMethods].map((method) => [method, new Request(otherRequest, { method })]));
-
-/** What Hono routes by: of a `Request` it reads the method alone, as all else stands in the exchange, so that one of each method is enough. */
-function requestOf(method: string): Request {
-  return requests.get(method) ?? otherRequest;
-}

@@ -12,23 +12,19 @@ interface Waiting {
 }
 
 /**
- * Pipelined requests of HTTP/1, one after the other: replies are sent in order anyway, and a request that ran before its
- * turn would keep its files open and its content in memory for as long as the client likes to read the reply before.
+ * Runs pipelined requests of HTTP/1 one after the other: replies are sent in order, and an early request would hold files and memory while the client
+ * reads the reply before.
  */
 export class PendingReplies {
   readonly #bySocket = new Map<Socket, Waiting[]>();
   readonly #onFault: (error: unknown, outgoing: ServerResponse) => void;
 
-  /** @param onFault deals with what a request threw that it should have dealt with itself; must not throw */
+  /** @param onFault deals with uncaught faults of requests; must not throw */
   constructor(onFault: (error: unknown, outgoing: ServerResponse) => void) {
     this.#onFault = onFault;
   }
 
-  /**
-   * Runs a request when it is its turn; never when its connection ends before.
-   *
-   * @returns false when the connection has too many already; then it is not run
-   */
+  /** Runs a request in its turn, unless its connection ends before. @returns false if the connection has too many already */
   add({ socket }: IncomingMessage, outgoing: ServerResponse, run: () => void): boolean {
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
     if (pending.length >= maxPending) return false;
@@ -43,7 +39,7 @@ export class PendingReplies {
   }
 
   #start(socket: Socket, pending: Waiting[]): void {
-    // After a reply that ends the connection no request is carried out: nobody would hear of it (RFC 9112 §9.6).
+    // After a reply that ends the connection no request is carried out (RFC 9112 §9.6).
     if (!socket.writable) pending.length = 0;
     const [first] = pending;
     if (!first) return;
@@ -62,7 +58,7 @@ export class PendingReplies {
     }
   }
 
-  /** Whether a reply on a connection is on its way to the client, so that nothing else may be written there. */
+  /** Whether a reply is being sent on a connection, so that nothing else may be written there. */
   isReplying(socket: Socket): boolean {
     return this.#bySocket.get(socket)?.[0]?.outgoing.headersSent ?? false;
   }
@@ -70,13 +66,11 @@ export class PendingReplies {
   #begin(socket: Socket): Waiting[] {
     const pending: Waiting[] = [];
     this.#bySocket.set(socket, pending);
-    socket.once(
-      'close',
-      catching(
-        () => void this.#bySocket.delete(socket),
-        () => {},
-      ),
+    const forget = catching(
+      () => void this.#bySocket.delete(socket),
+      () => {},
     );
+    socket.once('close', forget);
     return pending;
   }
 }

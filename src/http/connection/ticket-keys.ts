@@ -1,6 +1,6 @@
 import { hash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** The secret of session tickets lives so long. Node.js knows one key at a time: who comes with an older ticket shakes hands in full. */
+/** Life of the secret of session tickets. Node.js has one key at a time, so an older ticket needs a full handshake. */
 export const ticketSecretLastsMs = 12 * 60 * 60 * 1000;
 
 /** A fresh secret for `TicketKeys`. */
@@ -8,16 +8,13 @@ export function newTicketSecret(): Buffer {
   return randomBytes(32);
 }
 
-/** What `node:tls` wants to know of session tickets. */
+/** Options of `node:tls` for session tickets. */
 export interface TicketOptions {
   ticketKeys: Buffer;
   sessionIdContext: string;
 }
 
-/**
- * The keys of TLS session tickets, made of one secret that all processes of a server have, so that a client resumes its session with any of
- * them. It is in memory only, and renewed.
- */
+/** The keys of TLS session tickets. All nodes derive them from one secret, in memory only and renewed, so that clients resume sessions with any node. */
 export class TicketKeys {
   #secret: Buffer;
   readonly #listeners = new Set<() => void>();
@@ -26,7 +23,7 @@ export class TicketKeys {
     this.#secret = secret;
   }
 
-  /** Tickets so far are worth nothing any more. */
+  /** Invalidates all tickets. */
   renew(secret = newTicketSecret()): void {
     this.#secret = secret;
     for (const listener of this.#listeners) listener();
@@ -39,9 +36,7 @@ export class TicketKeys {
   }
 
   /**
-   * The keys of one service, of nobody else: a ticket carries the client's certificate as it was verified, so it must count only where the
-   * same authorities are trusted with it.
-   *
+   * The keys of one service alone: a ticket carries the verified client certificate, so it must count only where the same authorities are trusted.
    * @param clientCa content of `tls_client_ca_path`
    */
   of(service: string, clientCa: Buffer | undefined): TicketOptions {

@@ -13,8 +13,8 @@ import { checkAuthorities, checkTlsPairs, type TlsFault, tlsPairs } from '../../
 import type { HttpServiceOptions } from '../options.ts';
 import type { HttpService } from '../request/exchange.ts';
 
-/** How often the files are looked at; what has changed is taken over at the look after, once it stays as it is. */
-const lookEveryMs = 2500;
+/** Interval of the checks. A change takes effect at the next check, if the files stay as they are. */
+const checkEveryMs = 2500;
 
 type TlsFiles = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path'>;
 
@@ -27,33 +27,29 @@ interface Watched {
   log: Log;
 }
 
-/**
- * Watches certificate, key and client CA of a service, so that renewing them on disk is enough. The files are looked at, not
- * subscribed to: renewals replace files and links in ways that notifications miss.
- */
+/** Polls certificate, key and client CA of a service, so that renewing them on disk is enough: notifications miss replaced files and links. */
 export class TlsWatch {
   readonly #service: () => Watched;
   readonly #renew: () => void;
   readonly #timer: Timer;
-  /** Stamps of the files in use, at the look before, and of those that were last told of as refused. */
+  /** Stamps of the files in use, at the last check, and of those last reported as refused. */
   #used: string | undefined;
   #seen: string | undefined;
   #refused: string | undefined;
 
   /**
-   * @param service as it is at present
-   * @param renew takes the files over, all or none, or throws when they cannot be used. The old ones stay then, which is told once (`tlsFilesRefused`),
-   *   and it is tried again.
+   * @param service the present service
+   * @param renew uses all files, or throws if they cannot be used: the old ones stay then, reported once (`tlsFilesRefused`), until a later try
    */
   constructor(service: () => Watched, renew: () => void) {
     this.#service = service;
     this.#renew = renew;
     this.#used = this.#seen = stampsOf(service().options);
-    this.#timer = service().clock.every(lookEveryMs, () => this.look(false));
+    this.#timer = service().clock.every(checkEveryMs, () => this.check(false));
   }
 
-  /** Looks now. @param isWhole whether somebody says that nobody writes at them */
-  look(isWhole: boolean): void {
+  /** Checks now. @param isWhole whether the files are known to be complete */
+  check(isWhole: boolean): void {
     const { options, component, events, log } = this.#service();
     const now = stampsOf(options);
     const isSettled = isWhole || now === this.#seen;
@@ -79,7 +75,7 @@ export class TlsWatch {
   }
 }
 
-/** @returns undefined when they are out of reach, as for a process that gave up the rights that it read them with, or behind links in a circle */
+/** @returns undefined if they cannot be reached: without the privileges of the start, or by circular links */
 function stampsOf(files: TlsFiles): string | undefined {
   try {
     return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(stampOf).join(' ');
@@ -94,21 +90,18 @@ function stampOf(path: string): string {
   return stats ? `${path}:${stats.ino}:${stats.size}:${stats.mtimeNs}` : path;
 }
 
-/** It takes ten rounds a block where AES-256, which Node.js puts before it, takes fourteen. */
+/** Ten rounds per block; AES-256, which Node.js prefers, takes fourteen. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256';
 
 const ciphers = DEFAULT_CIPHERS.split(':').sort((a, b) => Number(b === firstCipher) - Number(a === firstCipher));
 
-/**
- * Shakes hands on the connections of an https service that are given to it (`emit('connection', socket)`). What has shaken hands is a
- * `secureConnection`, whose `alpnProtocol` says what is spoken on it.
- */
+/** Does the handshakes of an https service, of connections that it is given by `emit('connection', socket)`; `alpnProtocol` is the agreed protocol. */
 export function createTlsServer({ uuid, tickets }: HttpService, context: TlsContext): Server {
   return createServer({
     ...context,
     ...tickets.of(uuid, context.ca),
     ciphers: ciphers.join(':'),
-    // For clients that put it first, as they have no AES in hardware.
+    // For clients without AES in hardware, which put it first.
     secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
     ALPNProtocols: ['h2', 'http/1.1'],
     // A certificate that does not verify authenticates nobody (client-certificate.ts), but other credentials may.
@@ -116,7 +109,7 @@ export function createTlsServer({ uuid, tickets }: HttpService, context: TlsCont
   });
 }
 
-/** What a TLS server needs; re-read at each reload, so that a renewed certificate takes effect. */
+/** Options of a TLS server; read again at each reload, so that a renewed certificate takes effect. */
 export interface TlsContext {
   /** Chains and keys as PEM: the first of one belongs to the first of the other. */
   cert: string[];
@@ -126,12 +119,11 @@ export interface TlsContext {
   minVersion: SecureVersion;
 }
 
-/** The options of a service that say what it shows its clients. */
 export type TlsOptions = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path' | 'tls_minimum_version'>;
 
 type TlsFile = 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path';
 
-/** Faults with which files do not take the place of others that have none: clients would refuse them. */
+/** Faults that clients refuse: files with them do not replace files without. */
 const hindering: ReadonlySet<TlsFault['code']> = new Set(['tls-expired', 'tls-chain']);
 
 const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', authorities: 'tls_client_ca_path' } as const;
@@ -144,7 +136,6 @@ const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', aut
  * @throws ServiceError `unavailable` naming the option whose file cannot be read or used, and why
  */
 export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsContext): TlsContext {
-  // What is to replace others is what the files hold now.
   const readNamed = (option: TlsFile) => readSet(option, options[option], inUse === undefined);
   const certificates = readNamed('tls_certificate_path').toString('latin1');
   const pairs = tlsPairs(certificates, readNamed('tls_key_path').toString('latin1'));
@@ -168,8 +159,7 @@ export function hasSameAuthorities({ ca: one }: TlsContext, { ca: other }: TlsCo
 }
 
 /**
- * What a reload makes of the files in use: those of other options are read; of the same ones none is: who watches them says whether they
- * changed and can be used.
+ * The context after a reload: files of changed options are read; for unchanged options `TlsWatch` finds changes.
  *
  * @param nowMs Unix time in milliseconds
  * @throws ServiceError as `readTlsContext`
