@@ -192,9 +192,8 @@ test('each package is imported at its home only', () => {
   assert.deepEqual(wrong, []);
 });
 
-/** Who opens the way to Redis, besides the stores; and what nodes tell and ask each other. */
-const redisUsers =
-  /^src\/(state\/redis|lib\/redis)\/|^src\/server\/(state-redis|nodes\/node-(board|questions))\.ts$|^src\/cli\/journal\/forward\.ts$/;
+/** The stores, and the files that open the way to Redis. */
+const redisUsers = /^src\/(state\/redis|lib\/redis)\/|^src\/(server\/state-redis|cli\/journal\/forward)\.ts$/;
 
 test('Redis is asked by the stores in state/redis alone, and rooms below do not know them', () => {
   const askers = sources.filter(

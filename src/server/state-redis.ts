@@ -16,10 +16,10 @@ import { RedisDeliveryStore } from '../state/redis/delivery-store.ts';
 import { HandlerOrders } from '../state/redis/handler-orders.ts';
 import { keptSpool, RedisEventLog } from '../state/redis/journal/redis-event-log.ts';
 import { RedisLocks } from '../state/redis/locks.ts';
+import { RedisNodeTexts } from '../state/redis/node-texts.ts';
 import { RedisSessions } from '../state/redis/sessions.ts';
 import { RedisUploadStore } from '../state/redis/uploads.ts';
 import { RedisUrlHealth } from '../state/redis/url-health.ts';
-
 import { NodeBoard } from './nodes/node-board.ts';
 import { NodeQuestions } from './nodes/node-questions.ts';
 import type { State } from './state.ts';
@@ -46,6 +46,7 @@ export async function openRedisState(
 ): Promise<State> {
   const { clock, log, policy } = dependencies;
   const link = redisLinkOf(options, clock, log);
+  const texts = new RedisNodeTexts(link);
   const state: State = {
     bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock, dependencies.areLocksTaken),
@@ -80,7 +81,7 @@ export async function openRedisState(
         deliveryStore: new RedisDeliveryStore({ journal: opened, leases, orders, clock }),
       };
     },
-    nodes: { board: new NodeBoard(link, log), questions: new NodeQuestions(link, { clock, log }) },
+    nodes: { board: new NodeBoard(texts, log), questions: new NodeQuestions(texts, { clock, log }) },
     check: () => link.check(),
     close: () => link.close(),
   };

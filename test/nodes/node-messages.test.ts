@@ -8,6 +8,7 @@ import { NodeBoard } from '../../src/server/nodes/node-board.ts';
 import { maxMessageBytes, maxReportBytes, type NodeReport } from '../../src/server/nodes/node-messages.ts';
 import { NodeQuestions } from '../../src/server/nodes/node-questions.ts';
 import { SummedCounts } from '../../src/server/nodes/summed-counts.ts';
+import { RedisNodeTexts } from '../../src/state/redis/node-texts.ts';
 import { until } from '../support/receiver.ts';
 import { linkTo, startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
@@ -40,7 +41,7 @@ test('what nodes tell each other: who is silent is gone and then forgotten, what
   const lines: string[] = [];
   const log = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
   const told = (text: string) => lines.filter((line) => line.includes(text)).length;
-  const board = new NodeBoard(link, log);
+  const board = new NodeBoard(new RedisNodeTexts(link), log);
   const [reports, times] = [link.key('node-reports'), link.key('node-times')];
   const put = async (node: string, text: string, agoMs = 0) => {
     await link.call(['HSET', reports, node, text]);
@@ -109,7 +110,7 @@ test('what nodes ask each other: each answers for itself, in time or not at all;
   const lines: string[] = [];
   const log = createLog({ level: 'debug', format: 'json', clock: systemClock, write: (line) => lines.push(line) });
   const told = (text: string) => lines.filter((line) => line.includes(text)).length;
-  const make = () => new NodeQuestions(link, { clock: systemClock, log });
+  const make = () => new NodeQuestions(new RedisNodeTexts(link), { clock: systemClock, log });
   const [asker, first, second, slow] = [make(), make(), make(), make()];
   const seen: string[] = [];
   first.begin('first', async (question) => {

@@ -13,6 +13,25 @@ import { parseJson } from '../../lib/json.ts';
 export const maxReportBytes = 256 * 1024;
 export const maxMessageBytes = 8 * 1024 * 1024;
 
+/** Questions for a node, or answers to a question. */
+export type MessageBox = readonly [kind: 'node-questions' | 'node-answers', of: string];
+
+/** Texts that nodes leave for each other. All but `silence` throws ServiceError `unavailable`. Implementation: state/redis. */
+export interface NodeTexts {
+  /** Why none can be exchanged at present; empty when they can. */
+  readonly silence: string;
+  /** Replaces the report of a node. */
+  tell(node: string, report: string): Promise<void>;
+  /** The reports of late, the latest first, with their age by a clock that all nodes share; a longer one is empty. */
+  read(maxBytes: number): Promise<{ node: string; ageMs: number; report: string }[]>;
+  /** Removes the report of a node. */
+  leave(node: string): Promise<void>;
+  /** Adds a message to a box, unless it is full. */
+  put(box: MessageBox, message: string, keptMs: number): Promise<void>;
+  /** Takes the first message out of a box; a longer one is empty. */
+  take(box: MessageBox, maxBytes: number): Promise<string | undefined>;
+}
+
 const id = z.uuid();
 
 /** One node at one moment, as consoles show it. */

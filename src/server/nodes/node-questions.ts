@@ -2,34 +2,29 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import type { RedisLink } from '../../lib/redis/redis-link.ts';
-import { redisScript } from '../../lib/redis/redis-script.ts';
-import { type Answer, maxMessageBytes, type Question, type Reply, readAnswer, readQuestion } from './node-messages.ts';
+import {
+  type Answer,
+  type MessageBox,
+  maxMessageBytes,
+  type NodeTexts,
+  type Question,
+  type Reply,
+  readAnswer,
+  readQuestion,
+} from './node-messages.ts';
 
-/** How often a node looks for questions, and one that asked for answers, in milliseconds. */
+/** How often a node checks for questions, and one that asked for answers. */
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 
 /** Questions that a node answers at once; more wait. */
 const maxAtOnce = 10;
 
-/** Messages that wait for one who reads them. */
-const maxWaiting = 100;
+/** Messages that cannot be read and are skipped in one go. */
+const maxBad = 100;
 
-/** An answer that nobody wants any more is kept for so long, in milliseconds. */
+/** An answer that nobody takes is kept for this time. */
 const answerKeptMs = 30_000;
-
-/** KEYS list; ARGV message, ms. Returns whether there was room. */
-const putScript = redisScript(`
-if redis.call('LLEN', KEYS[1]) >= ${maxWaiting} then return 0 end
-redis.call('RPUSH', KEYS[1], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1`);
-
-/** KEYS list; ARGV most bytes. Returns the first message, or nothing; one that is too long is empty. */
-const takeScript = redisScript(`
-local message = redis.call('LPOP', KEYS[1])
-return message and #message > tonumber(ARGV[1]) and '' or message`);
 
 /** What is asked, without what tells one question from another. */
 export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extract<Question, { kind: Kind }>, 'id' | 'kind'>;
@@ -39,22 +34,22 @@ export type Answerer = (question: Question) => Promise<Reply<Question['kind']>>;
 
 /** What nodes ask each other: each question is taken once, and answered when it was in time. */
 export class NodeQuestions {
-  readonly #link: RedisLink;
+  readonly #texts: NodeTexts;
   readonly #clock: Clock;
   readonly #log: Log;
   #timer: Timer | undefined;
-  #isLooking = false;
+  #isChecking = false;
   #answering = 0;
 
-  constructor(link: RedisLink, { clock, log }: { clock: Clock; log: Log }) {
-    this.#link = link;
+  constructor(texts: NodeTexts, { clock, log }: { clock: Clock; log: Log }) {
+    this.#texts = texts;
     this.#clock = clock;
     this.#log = log;
   }
 
   /** Begins to answer as a node. */
   begin(node: string, answer: Answerer): void {
-    this.#timer = this.#clock.every(questionsEveryMs, () => void this.#look(node, answer));
+    this.#timer = this.#clock.every(questionsEveryMs, () => void this.#check(node, answer));
   }
 
   end(): void {
@@ -65,7 +60,7 @@ export class NodeQuestions {
    * Asks some nodes, and waits until all have answered or the time is over.
    *
    * @returns the answers, by node
-   * @throws ServiceError `unavailable` when Redis is away; nodes may have taken the question all the same
+   * @throws ServiceError `unavailable` when they cannot be reached; nodes may have taken the question all the same
    */
   async ask<Kind extends Question['kind']>(
     nodes: readonly string[],
@@ -74,12 +69,12 @@ export class NodeQuestions {
   ): Promise<Map<string, Answer<Kind>>> {
     const id = randomUUID();
     const message = JSON.stringify({ id, ...request });
-    for (const node of nodes) await this.#link.run(putScript, [this.#questionsKey(node)], [message, timeoutMs]);
+    for (const node of nodes) await this.#texts.put(['node-questions', node], message, timeoutMs);
     const answers = new Map<string, Answer<Kind>>();
     const endMs = this.#clock.monotonicMs() + timeoutMs;
     let bad = 0;
-    while (answers.size < nodes.length && bad < maxWaiting && this.#clock.monotonicMs() < endMs) {
-      const text = await this.#take(this.#answersKey(id));
+    while (answers.size < nodes.length && bad < maxBad && this.#clock.monotonicMs() < endMs) {
+      const text = await this.#take(['node-answers', id]);
       if (text === undefined) {
         await this.#clock.sleep(answersEveryMs);
         continue;
@@ -92,22 +87,22 @@ export class NodeQuestions {
     return answers;
   }
 
-  async #look(node: string, answer: Answerer): Promise<void> {
-    if (this.#isLooking || !this.#link.isReady) return;
-    this.#isLooking = true;
+  async #check(node: string, answer: Answerer): Promise<void> {
+    if (this.#isChecking || this.#texts.silence !== '') return;
+    this.#isChecking = true;
     let bad = 0;
     try {
-      while (this.#answering < maxAtOnce && bad < maxWaiting) {
-        const text = await this.#take(this.#questionsKey(node));
+      while (this.#answering < maxAtOnce && bad < maxBad) {
+        const text = await this.#take(['node-questions', node]);
         if (text === undefined) break;
         const question = readQuestion(text);
         if (question) void this.#answer(node, question, answer);
         else bad++;
       }
     } catch {
-      // Redis is away; the link says so.
+      // The store is away, and says so itself.
     } finally {
-      this.#isLooking = false;
+      this.#isChecking = false;
     }
     if (bad > 0) this.#log.warn('questions of other nodes are not understood', { questions: bad });
   }
@@ -115,8 +110,8 @@ export class NodeQuestions {
   async #answer(node: string, question: Question, answer: Answerer): Promise<void> {
     this.#answering++;
     try {
-      const message = JSON.stringify({ node, ...(await outcomeOf(answer(question))) });
-      await this.#link.run(putScript, [this.#answersKey(question.id)], [message, answerKeptMs]);
+      const message = JSON.stringify({ node, ...(await settleReply(answer(question))) });
+      await this.#texts.put(['node-answers', question.id], message, answerKeptMs);
     } catch (error) {
       this.#log.debug('a node could not be answered', { question: question.kind, reason: error });
     } finally {
@@ -124,21 +119,12 @@ export class NodeQuestions {
     }
   }
 
-  async #take(key: string): Promise<string | undefined> {
-    const text = (await this.#link.run(takeScript, [key], [maxMessageBytes])) as string | null;
-    return text ?? undefined;
-  }
-
-  #questionsKey(node: string): string {
-    return this.#link.key('node-questions', node);
-  }
-
-  #answersKey(id: string): string {
-    return this.#link.key('node-answers', id);
+  #take(box: MessageBox): Promise<string | undefined> {
+    return this.#texts.take(box, maxMessageBytes);
   }
 }
 
-async function outcomeOf(reply: Promise<unknown>): Promise<object> {
+async function settleReply(reply: Promise<unknown>): Promise<object> {
   try {
     return { reply: await reply };
   } catch (error) {

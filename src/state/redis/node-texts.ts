@@ -1,0 +1,89 @@
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
+
+/** Reports of nodes that left without saying so are kept for this time. */
+const reportsKeptMs = 600_000;
+
+const maxReports = 100;
+
+/** Messages that wait for one reader. */
+const maxWaiting = 100;
+
+/** KEYS reports, times; ARGV node, report, ms that reports are kept. A time in the future is from before the clock of Redis was set back. */
+const tellScript = redisScript(`${redisNow}
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[2], now, ARGV[1])
+for _, range in ipairs({ { '-inf', now - ARGV[3] }, { now + 1, '+inf' } }) do
+  for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], range[1], range[2], 'LIMIT', 0, ${maxReports})) do
+    redis.call('HDEL', KEYS[1], node)
+    redis.call('ZREM', KEYS[2], node)
+  end
+end
+for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end`);
+
+/** KEYS reports, times; ARGV maximum bytes, ms that reports are kept. Returns node, milliseconds since it told, and its report, one after the other, the latest first. */
+const readScript = redisScript(`${redisNow}
+local found = {}
+local times = redis.call('ZREVRANGEBYSCORE', KEYS[2], now, now - ARGV[2], 'WITHSCORES', 'LIMIT', 0, ${maxReports})
+for index = 1, #times, 2 do
+  local node = times[index]
+  local isFit = redis.call('HSTRLEN', KEYS[1], node) <= tonumber(ARGV[1])
+  table.insert(found, node)
+  table.insert(found, tostring(now - times[index + 1]))
+  table.insert(found, isFit and redis.call('HGET', KEYS[1], node) or '')
+end
+return found`);
+
+/** KEYS reports, times; ARGV node. */
+const leaveScript = redisScript(`
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])`);
+
+/** KEYS list; ARGV message, ms. Adds it where there is room. */
+const putScript = redisScript(`
+if redis.call('LLEN', KEYS[1]) >= ${maxWaiting} then return 0 end
+redis.call('RPUSH', KEYS[1], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`);
+
+/** KEYS list; ARGV maximum bytes. Returns the first message, or nothing; one that is too long is empty. */
+const takeScript = redisScript(`
+local message = redis.call('LPOP', KEYS[1])
+return message and #message > tonumber(ARGV[1]) and '' or message`);
+
+/** Texts that nodes leave for each other: a report of each, and messages in boxes. All but `silence` throws ServiceError `unavailable`. */
+export class RedisNodeTexts {
+  readonly #link: RedisLink;
+  readonly #reports: string[];
+
+  constructor(link: RedisLink) {
+    this.#link = link;
+    this.#reports = [link.key('node-reports'), link.key('node-times')];
+  }
+
+  get silence(): string {
+    const check = this.#link.check();
+    return check === true ? '' : check;
+  }
+
+  async tell(node: string, report: string): Promise<void> {
+    await this.#link.run(tellScript, this.#reports, [node, report, reportsKeptMs]);
+  }
+
+  async read(maxBytes: number): Promise<{ node: string; ageMs: number; report: string }[]> {
+    const found = (await this.#link.run(readScript, this.#reports, [maxBytes, reportsKeptMs])) as string[];
+    return found.flatMap((node, at) => (at % 3 === 0 ? { node, ageMs: Number(found[at + 1]), report: found[at + 2] ?? '' } : []));
+  }
+
+  async leave(node: string): Promise<void> {
+    await this.#link.run(leaveScript, this.#reports, [node]);
+  }
+
+  async put(box: readonly [string, string], message: string, keptMs: number): Promise<void> {
+    await this.#link.run(putScript, [this.#link.key(...box)], [message, keptMs]);
+  }
+
+  async take(box: readonly [string, string], maxBytes: number): Promise<string | undefined> {
+    return ((await this.#link.run(takeScript, [this.#link.key(...box)], [maxBytes])) as string | null) ?? undefined;
+  }
+}
