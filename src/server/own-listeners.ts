@@ -1,22 +1,113 @@
+import { AuthChain } from '../auth/auth-chain.ts';
 import { LoginAttempts } from '../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../auth/sessions.ts';
 import type { Config } from '../config/schema/schema.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { EventComponent } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
+import type { FilesEnvironment } from '../files/files-environment.ts';
 import { HandleShares } from '../files/handle-shares.ts';
 import { HttpServer } from '../http/connection/http-server.ts';
-import { ticketSecretLastsMs } from '../http/connection/ticket-keys.ts';
+import { type TicketKeys, ticketSecretLastsMs } from '../http/connection/ticket-keys.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
-import type { Timer } from '../lib/clock.ts';
+import type { HttpService } from '../http/request/exchange.ts';
+import { compileAddressRanges } from '../lib/address-ranges.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
 import { PendingWork } from '../lib/concurrency/pending-work.ts';
 import { maxDescriptors } from '../lib/disk/descriptors.ts';
+import type { Log } from '../lib/log.ts';
 import type { ServiceFigures } from '../monitor/sources.ts';
 import type { SshServer } from '../ssh/listener.ts';
+import type { SshServiceOptions } from '../ssh/options.ts';
+import { requiredByGroups } from '../ssh/required-credentials.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
-import { chainOf, httpService, type ListenerDependencies, type ServiceSetup, sshService } from './file-service.ts';
-import { componentOf, type Ended, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
-import { type FileServiceOptions, fileServices, protocolOf, type RequestParts } from './parts.ts';
+import { type Announce, componentOf, type Ended, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
+import type { Monitoring } from './monitoring.ts';
+import { type FileServiceOptions, fileServices, methodsOf, protocolOf, type RequestParts } from './parts.ts';
+import type { State } from './state.ts';
 
-/** Share of the descriptors of a process that files and folders of SFTP clients may be; an upload may have two. */
+/** What the services of one process share. */
+interface ListenerDependencies {
+  events: EventDispatcher;
+  files: FilesEnvironment;
+  state: State;
+  monitoring: Monitoring;
+  announce: Announce;
+  recentChanges: HttpService['recentChanges'];
+  clock: Clock;
+  log: Log;
+  /** Keys of TLS session tickets. */
+  tickets: TicketKeys;
+  /** Whether this process renews them, and no supervisor. */
+  renewsTickets: boolean;
+  /** For host keys of SSH services. */
+  dataFolderPath: string;
+}
+
+/** What a service is made of, beside its options. */
+interface ServiceSetup extends Pick<HttpService, 'uuid' | 'sessions' | 'attempts' | 'endSessions'> {
+  parts: RequestParts;
+  handles: HandleShares;
+}
+
+/** Makes an HTTP or HTTPS service of its options. */
+function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup): HttpService {
+  const { uuid, parts, endSessions } = setup;
+  const options = parts.config.services[uuid] as HttpServiceOptions;
+  return {
+    ...commonParts(dependencies, setup, options),
+    options,
+    endSessions,
+    recentChanges: dependencies.recentChanges,
+    tickets: dependencies.tickets,
+    proxies: {
+      header: options.client_forwarded_header,
+      // Node.js 20 takes as long to prepare its expression of IPv6 addresses as for most of a listener.
+      isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
+    },
+    passwords: parts.passwords,
+    securityContact: parts.config.server.security_contact,
+    observe: dependencies.monitoring.requestObserver(uuid, parts.config),
+    baseHeaders: {
+      server: options.announce_version ? `svc/${SVC_VERSION}` : 'svc',
+      ...Object.fromEntries(options.headers.map(([name, value]) => [name.toLowerCase(), value])),
+    },
+  };
+}
+
+/** Makes an SSH service of its options. @throws ServiceError `unavailable` when its host keys cannot be used */
+async function makeSshService(dependencies: ListenerDependencies, setup: ServiceSetup): Promise<SshService> {
+  const { uuid, parts } = setup;
+  const options = parts.config.services[uuid] as SshServiceOptions;
+  // Loaded only where it is wanted: other servers start without it.
+  const { loadHostKeys } = await import('../ssh/host-keys.ts');
+  return {
+    ...commonParts(dependencies, setup, options),
+    options,
+    requiredCredentials: requiredByGroups(parts.groups.values()),
+    hostKeys: await loadHostKeys(options.host_key_paths, dependencies.dataFolderPath),
+    isProxy: compileAddressRanges(options.trusted_proxies),
+    handles: setup.handles,
+    observe: dependencies.monitoring.sshObserver(uuid, parts.config),
+    slots: dependencies.state.places,
+  };
+}
+
+function makeChain(events: EventDispatcher, parts: RequestParts, options: FileServiceOptions, component: EventComponent): AuthChain {
+  return new AuthChain(methodsOf(parts, options), parts.groups, events, component);
+}
+
+function commonParts(
+  { events, files, state, clock, log }: ListenerDependencies,
+  { uuid, parts, sessions, attempts }: ServiceSetup,
+  options: FileServiceOptions,
+) {
+  const component = componentOf(uuid, options);
+  const chain = makeChain(events, parts, options, component);
+  return { uuid, component, chain, sessions, attempts, bans: state.bans, files, events, clock, log };
+}
+
+/** Share of a process's descriptors for files and folders of SFTP clients; an upload may have two. */
 const shareOfHandles = 1 / 4;
 
 /** A running service with what outlives a reload. */
@@ -29,11 +120,11 @@ interface Running {
 export class OwnListeners {
   readonly #dependencies: ListenerDependencies;
   readonly #running = new Map<string, Running>();
-  /** Those that a reload took away, until their last request is answered. */
+  /** Services that a reload removed, until their last request is answered. */
   readonly #retired = new Set<Running>();
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(maxDescriptors() * shareOfHandles));
-  /** Listeners that a reload took out of force, as long as something is under way on them. */
+  /** Ends with the last request of the retired services. */
   readonly #retiring = new PendingWork();
   /** Aborted when transfers get no more time. */
   readonly #hurry = new AbortController();
@@ -58,7 +149,7 @@ export class OwnListeners {
   }
 
   /**
-   * Makes ready for another configuration: whatever can fail is done, and nothing has changed yet.
+   * Prepares another configuration: does all that can fail, and changes nothing yet.
    *
    * @throws ServiceError `unavailable` when an address cannot be had
    */
@@ -101,10 +192,10 @@ export class OwnListeners {
     );
   }
 
-  /** Ends all of those who may be in no more (`AuthChain.inForce`): their transfers, connections and sessions. Never rejects. */
+  /** Ends transfers, connections and sessions of accounts that are no longer in force (`AuthChain.inForce`). Never rejects. */
   async endOthers(): Promise<Ended> {
     const all = [...this.#running.values(), ...this.#retired];
-    // First of all: what was renewed elsewhere is known then, so that no request of such a session is cut.
+    // First, since it reads renewals of other nodes: requests of renewed sessions are not cut.
     const sessions = await Promise.all(all.map((running) => this.#endSessionsOf(running)));
     const cut = all.map(({ server }) => server.cutOthers());
     const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));
@@ -115,14 +206,13 @@ export class OwnListeners {
     };
   }
 
-  /** The accounts of a file are others than before. */
   async accountsChanged(): Promise<void> {
     const ended = await this.endOthers();
     if (Object.values(ended).some((count) => count > 0))
       this.#dependencies.log.info('accounts changed: who is in no more was let go', { ...ended });
   }
 
-  // The session of a connection ends with it, at the node that has it.
+  // The session of an SSH connection ends with it.
   async #endSessionsOf({ server, sessions }: Running): Promise<number> {
     if (!(server instanceof HttpServer)) return 0;
     const { chain } = server.service;
@@ -136,7 +226,7 @@ export class OwnListeners {
 
   /** The sessions of each service. */
   sessions(): ReadonlyMap<string, SessionStore> {
-    // What a reload is making ready has no UUID of its own, and the sessions of the listener that it follows.
+    // A listener that a reload prepares shares the sessions of the one before.
     const inForce = [...this.#running].filter(([key]) => !key.includes('/'));
     return new Map(inForce.map(([uuid, { sessions }]) => [uuid, sessions]));
   }
@@ -146,10 +236,10 @@ export class OwnListeners {
     for (const { server } of this.#running.values()) server.leave();
   }
 
-  /** Stops accepting, lets requests finish, and those of listeners that a reload took out of force. @returns whether all did in time */
+  /** Stops accepting and lets requests finish, those of retired services too. @returns whether all did in time */
   async stop(timeoutMs: number): Promise<boolean> {
     this.#ticketRenewal?.cancel();
-    // A reload may have given those of before more time.
+    // A reload may have given retired services more time.
     const deadline = this.#dependencies.clock.after(timeoutMs, () => this.hurry());
     const stopped = [...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs));
     const finished = await Promise.all(stopped);
@@ -169,7 +259,7 @@ export class OwnListeners {
     for (const uuid of fileServices(parts.config)) {
       if (added.includes(uuid)) continue;
       const { server, sessions } = this.#running.get(uuid) as Running;
-      if (server instanceof HttpServer) server.replace(httpService(this.#dependencies, this.#setup(uuid, parts, sessions)));
+      if (server instanceof HttpServer) server.replace(makeHttpService(this.#dependencies, this.#setup(uuid, parts, sessions)));
       else server.replace(sshServices.get(uuid) as SshService);
     }
     this.#retire(before.config, parts, added);
@@ -189,9 +279,9 @@ export class OwnListeners {
       if (!running || (staying.includes(uuid) && !moved.includes(uuid))) continue;
       this.#running.delete(uuid);
       this.#retired.add(running);
-      // Whoever is still served there may be so as long as by the new configuration.
+      // Its clients are checked by the new configuration.
       const { component, options } = running.server.service;
-      running.server.follow(chainOf(this.#dependencies.events, parts, options, component));
+      running.server.follow(makeChain(this.#dependencies.events, parts, options, component));
       const draining = running.server.drain(parts.config.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
         this.#retired.delete(running);
         if (!moved.includes(uuid)) running.sessions.close();
@@ -255,10 +345,10 @@ export class OwnListeners {
 
   async #makeServer(uuid: string, parts: RequestParts, sessions: SessionStore): Promise<HttpServer | SshServer> {
     if (parts.config.services[uuid]?.type !== 'ssh')
-      return new HttpServer(httpService(this.#dependencies, this.#setup(uuid, parts, sessions)));
+      return new HttpServer(makeHttpService(this.#dependencies, this.#setup(uuid, parts, sessions)));
     // Loaded only where it is wanted: other servers start without it.
     const { SshServer } = await import('../ssh/listener.ts');
-    return new SshServer(await sshService(this.#dependencies, this.#setup(uuid, parts, sessions)));
+    return new SshServer(await makeSshService(this.#dependencies, this.#setup(uuid, parts, sessions)));
   }
 
   #setup(uuid: string, parts: RequestParts, sessions: SessionStore): ServiceSetup {
@@ -273,7 +363,7 @@ export class OwnListeners {
       server.checkReplaceable(parts.config.services[uuid] as HttpServiceOptions);
       return undefined;
     }
-    const service = await sshService(this.#dependencies, this.#setup(uuid, parts, sessions));
+    const service = await makeSshService(this.#dependencies, this.#setup(uuid, parts, sessions));
     server.checkReplaceable(service);
     return service;
   }

@@ -22,7 +22,7 @@ import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { MetricFigures } from '../monitor/sources.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import type { ConsoleServices } from './console/console-services.ts';
-import { makeConsoles } from './console/consoles.ts';
+import { makeConsoles } from './console/console-services.ts';
 import { controlledCollections } from './control.ts';
 import { Core } from './core.ts';
 import { type Announce, bothReloads, type PreparedReload } from './listeners.ts';

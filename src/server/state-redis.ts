@@ -12,15 +12,14 @@ import { RedisBans } from '../state/redis/bans.ts';
 import { RedisAcceptedCredentials } from '../state/redis/callout-cache.ts';
 import { DeliveryLeases } from '../state/redis/delivery-leases.ts';
 import { redisRecords, redisReplayLog } from '../state/redis/delivery-records.ts';
-import { RedisDeliveryStore } from '../state/redis/delivery-store.ts';
-import { HandlerOrders } from '../state/redis/handler-orders.ts';
+import { HandlerOrders, RedisDeliveryStore } from '../state/redis/delivery-store.ts';
 import { keptSpool, RedisEventLog } from '../state/redis/journal/redis-event-log.ts';
 import { RedisLocks } from '../state/redis/locks.ts';
 import { RedisNodeTexts } from '../state/redis/node-texts.ts';
 import { RedisSessions } from '../state/redis/sessions.ts';
 import { RedisUploadStore } from '../state/redis/uploads.ts';
 import { RedisUrlHealth } from '../state/redis/url-health.ts';
-import { NodeBoard } from './nodes/node-board.ts';
+import { NodeBoard } from './nodes/installation.ts';
 import { NodeQuestions } from './nodes/node-questions.ts';
 import type { State } from './state.ts';
 

@@ -8,7 +8,7 @@ import type { RedisClient } from '../../src/lib/redis/redis-connector.ts';
 import type { RedisCaller } from '../../src/lib/redis/redis-link.ts';
 import type { RedisScript } from '../../src/lib/redis/redis-script.ts';
 import { EventForwarder } from '../../src/state/redis/journal/forwarder.ts';
-import { positionAfter, positionOfId, StreamReader } from '../../src/state/redis/journal/reader.ts';
+import { parseStreamId, positionAfter, StreamReader } from '../../src/state/redis/journal/reader.ts';
 import { readAll, testEvent } from '../contracts/event-log.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -261,7 +261,7 @@ export class ForwardedNode {
     // Handlers go on from where they stand, also when that is behind what a Redis has left.
     if (!last || Number(last.text) < this.#delivered) return;
     this.#delivered = Number(last.text) + 1;
-    this.#deliveredTo = positionAfter(positionOfId(last.id));
+    this.#deliveredTo = positionAfter(parseStreamId(last.id));
   }
 
   async #entries(): Promise<{ id: string; text: string }[]> {

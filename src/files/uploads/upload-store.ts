@@ -202,21 +202,19 @@ export const keptWhenOverMs = 600_000;
 
 const idPattern = /^[A-Za-z0-9_-]{43}$/;
 
-/** A new ID: 256 random bits. */
-export function newUploadId(): string {
-  return randomBytes(32).toString('base64url');
-}
-
 /** Whether a text has the form of an ID; nothing else becomes part of a path or a key. */
 export function isUploadId(text: string): boolean {
   return idPattern.test(text);
 }
 
-export function newProgress(lengthBytes: number | undefined): UploadProgress {
-  return { offsetBytes: 0, lengthBytes, requests: 0, activeMs: 0, completion: undefined, ending: undefined, outcome: undefined };
+/** The record of an upload that begins now. */
+export function newUploadRecord(order: UploadOrder, lengthBytes: number | undefined, nowMs: number, limits: UploadLimits): UploadRecord {
+  const over = { completion: undefined, ending: undefined, outcome: undefined };
+  const progress = { offsetBytes: 0, lengthBytes, requests: 0, activeMs: 0, ...over };
+  return { ...order, ...progress, id: randomBytes(32).toString('base64url'), expiresMs: computeExpiry(over, nowMs, limits) };
 }
 
 /** When an upload expires after a change now; Unix time in milliseconds. */
-export function computeExpiry({ outcome }: Pick<UploadProgress, 'outcome'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
+function computeExpiry({ outcome }: Pick<UploadProgress, 'outcome'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
   return nowMs + (outcome ? keptWhenOverMs : expireAfterMs);
 }

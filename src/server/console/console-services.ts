@@ -6,11 +6,81 @@ import type { Config } from '../../config/schema/schema.ts';
 import type { ConsoleServer } from '../../console/console-server.ts';
 import type { Samples } from '../../console/live-feed.ts';
 import type { ConsoleSources } from '../../console/sources.ts';
+import type { Collections } from '../../control/collection.ts';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
+import type { Core } from '../core.ts';
 import { type Announce, componentOf, type Ended, nothingEnded, type PreparedReload, startData, sumOfEnded } from '../listeners.ts';
+import type { ServerView } from '../monitor-sources.ts';
+import type { TallyFigures } from '../monitoring.ts';
+import { Installation, type NodeLink } from '../nodes/installation.ts';
+import { ownReport } from '../nodes/own-report.ts';
+import type { ServerFile } from '../server-file.ts';
+import { HandlerViews } from './handler-views.ts';
+import { deliverySources } from './replays.ts';
+import { consoleSources } from './sources.ts';
+
+/** What consoles have of a server, beside what a `ServerView` has. */
+interface ServerParts {
+  dataFolder: { path: string; serverUuid(): string };
+  core: Core;
+  /** The way to other nodes. */
+  nodes: NodeLink | undefined;
+  /** What this process counted. */
+  tally: () => TallyFigures;
+  /** All services, whoever answers for them. */
+  listening: () => { uuid: string; name: string; url: string }[];
+  collections: Collections;
+  file: ServerFile;
+  passwords: PasswordVerifier;
+  bans: AddressBans;
+  announce: Announce;
+  clock: Clock;
+  log: Log;
+}
+
+/**
+ * The consoles of a server, none started; where there are several nodes this one begins to tell of itself, and to answer the others' consoles.
+ *
+ * @param view the server as it is now; not asked before this function has returned
+ */
+export function makeConsoles(view: () => ServerView, dependencies: ServerParts): ConsoleServices {
+  const { clock, log, file, dataFolder, core, nodes, ...rest } = dependencies;
+  const { server, events } = core;
+  const started = new Date(clock.nowMs()).toISOString();
+  const jobs = new ReplayJobs();
+  const handlerViews = new HandlerViews(view, clock);
+  const installation = new Installation(
+    {
+      uuid: dataFolder.serverUuid(),
+      name: server.name,
+      report: () => ownReport(view(), { ...dependencies, started, jobs }),
+      answer: async (question) => (question.kind === 'reload' ? file.reload() : deliveries.replays.answer(question)),
+    },
+    nodes,
+    log,
+  );
+  const deliveries = deliverySources(view, { jobs, handlerViews, installation, clock });
+  const sources = consoleSources(view, {
+    ...rest,
+    clock,
+    log,
+    dataFolderPath: dataFolder.path,
+    installation,
+    handlerViews,
+    deliveries,
+    configuration: file,
+  });
+  installation.begin(clock);
+  const stop = async () => {
+    await jobs.stop();
+    await installation.end();
+  };
+  return new ConsoleServices({ ...rest, sources, events, clock, log, stop });
+}
 
 /** What consoles have of the server. */
 interface Dependencies {

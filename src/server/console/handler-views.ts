@@ -5,23 +5,20 @@ import { redactedUrl } from '../../lib/remote/redacted-url.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { Others } from '../nodes/installation.ts';
 
-const nothingKnown: Pick<
-  HandlerView,
-  'state' | 'reason' | 'waiting_events' | 'oldest_waiting_seconds' | 'rate_per_minute' | 'suspended_urls'
-> = {
+const nothingKnown = {
   state: 'stopped',
   reason: '',
   waiting_events: 0,
   oldest_waiting_seconds: 0,
   rate_per_minute: 0,
   suspended_urls: [],
-};
+} satisfies Partial<HandlerView>;
 
 /** The event handlers of an installation, as consoles show them. */
 export class HandlerViews {
   readonly #view: () => ServerView;
   readonly #clock: Clock;
-  /** As they were known last. */
+  /** The last known views. */
   #known = new Map<string, HandlerView>();
 
   /** @param view the server as it is now; asked once its core is open */
@@ -30,10 +27,10 @@ export class HandlerViews {
     this.#clock = clock;
   }
 
-  /** All handlers; while what nodes share cannot be reached, as they were known last, and that nobody delivers for them. */
+  /** All handlers; while Redis is away the last known, as stopped. */
   async list(others: Others): Promise<HandlerView[]> {
     try {
-      const views = await this.#look(others);
+      const views = await this.#read(others);
       this.#known = new Map(views.map((view) => [view.uuid, view]));
       return views;
     } catch (error) {
@@ -51,7 +48,7 @@ export class HandlerViews {
     });
   }
 
-  async #look({ nodes, ownName }: Others): Promise<HandlerView[]> {
+  async #read({ nodes, ownName }: Others): Promise<HandlerView[]> {
     const { config, core } = this.#view();
     const { deliveries, journal } = core;
     const nowMs = this.#clock.nowMs();

@@ -1,12 +1,68 @@
 import type { ReplayList, ReplayView } from '../../console/api/schemas/replays.ts';
-import type { ReplaySource } from '../../console/sources.ts';
+import type { DeliverySources, ReplaySource } from '../../console/sources.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import { sendTest } from '../../webhooks/replay/replay-handlers.ts';
 import type { JobDependencies, ListedJob, ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
+import type { Core } from '../core.ts';
+import type { ServerView } from '../monitor-sources.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
 import type { Question, Reply } from '../nodes/node-messages.ts';
 import type { Request } from '../nodes/node-questions.ts';
+import type { HandlerViews } from './handler-views.ts';
 
-/** A node is waited for so long that a replay is asked of, in milliseconds. */
+interface Dependencies {
+  /** The replays of this node. */
+  jobs: ReplayJobs;
+  handlerViews: HandlerViews;
+  installation: Installation;
+  clock: Clock;
+}
+
+/**
+ * What consoles ask a server of deliveries, replays and event handlers.
+ *
+ * @param view the server as it is now; asked once its core is open
+ */
+export function deliverySources(
+  view: () => ServerView,
+  { jobs, handlerViews, installation, clock }: Dependencies,
+): DeliverySources & { replays: ConsoleReplays } {
+  const core = () => view().core;
+  const journal = () => ({
+    config: view().config,
+    end: core().journal.end,
+    openReader: ((...parameters) => core().journal.openReader(...parameters)) as Core['journal']['openReader'],
+    since: (sinceMs: number | undefined) => core().journal.since(sinceMs),
+    records: core().records,
+    async waitingPositions() {
+      const figures = await core().deliveries.figures();
+      return new Map(figures.filter(({ state }) => state !== 'stopped').map(({ handler, position }) => [handler, position]));
+    },
+  });
+  const openReplayLog = () => core().openReplayLog();
+  const jobDependencies = () => ({ journal: journal(), openReplayLog, server: core().server, clock });
+  return {
+    replays: new ConsoleReplays(jobs, jobDependencies, installation),
+    get records() {
+      return core().records;
+    },
+    shown: () => ({ journal: journal(), server: core().server }),
+    control: () => core().deliveries,
+    async handlers() {
+      const others = await installation.others();
+      return { handlers: await handlerViews.list(others), incomplete: others.incomplete };
+    },
+    sendTest(uuid, by) {
+      const handlers = view().config.event_handlers;
+      const options = Object.hasOwn(handlers, uuid) ? handlers[uuid] : undefined;
+      if (!options) throw new ServiceError('not-found', `There is no event handler "${uuid}".`);
+      return sendTest(uuid, options, by, { events: core().events, openReplayLog, server: core().server, clock });
+    },
+  };
+}
+
+/** Time that another node has to answer for its replay. */
 const answerWithinMs = 5000;
 
 type ReplayQuestion = 'replay-cancel' | 'replay-results';
@@ -65,14 +121,14 @@ export class ConsoleReplays implements ReplaySource {
   }
 
   async #ask<Kind extends ReplayQuestion>(request: Request<Kind> & { replay: string }): Promise<Reply<Kind>> {
-    const { node, uuid, isGone } = await this.#ownerOf(request.replay);
+    const { node, uuid, isGone } = await this.#findOwner(request.replay);
     const answer = isGone ? undefined : (await this.#installation.ask([uuid], request, answerWithinMs)).get(uuid);
     if (!answer) throw new ServiceError('unavailable', `The node ${node}, which makes this replay, does not answer.`);
     if ('refused' in answer) throw new ServiceError(answer.refused.code, answer.refused.message);
     return answer.reply;
   }
 
-  async #ownerOf(id: string): Promise<NamedNode> {
+  async #findOwner(id: string): Promise<NamedNode> {
     const { nodes, incomplete } = await this.#installation.others();
     const owner = nodes.find(({ report }) => report.replays.some((replay) => replay.id === id));
     if (!owner) throw notFound(incomplete);

@@ -1,26 +1,71 @@
 import type { NodeReload } from '../../console/api/schemas/configuration.ts';
 import type { NodeView, Overview } from '../../console/api/schemas/overview.ts';
 import type { ConfigurationSource, ConsoleSources, DeliverySources } from '../../console/sources.ts';
+import type { Counts } from '../../control/shown-node.ts';
+import type { EventLog } from '../../events/journal/event-log.ts';
+import { searchPage } from '../../events/journal/search/search.ts';
 import { maxShown as maxTransfers } from '../../files/transfers.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { freeBytes } from '../../lib/disk/durable-files.ts';
 import type { Log } from '../../lib/log.ts';
 import { nothingEnded } from '../listeners.ts';
 import type { ServerView } from '../monitor-sources.ts';
+import { maxErrors, newestErrors, type RecentError, recentError } from '../monitoring.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
-import { SummedCounts } from '../nodes/summed-counts.ts';
+import type { NodeReport } from '../nodes/node-messages.ts';
 import type { ServerFile } from '../server-file.ts';
-import { newestErrors } from '../tally.ts';
-import { EarlierErrors } from './earlier-errors.ts';
 import type { HandlerViews } from './handler-views.ts';
 
-/** Nodes are waited for so long that reload, in milliseconds: starting an authentication method may take its time. */
+/** What one node counted since its start. */
+type NodeCounts = Pick<NodeReport, 'started' | 'counts'> & { uuid: string };
+
+/** The sum of what all nodes counted while they were seen; it never falls, also when a node comes, goes or restarts. */
+export class SummedCounts {
+  readonly #total: Counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
+  #before = new Map<string, NodeCounts>();
+
+  /** @param nodes those seen now; counts from before a node was first seen are left out */
+  add(nodes: readonly NodeCounts[]): Counts {
+    for (const { uuid, started, counts } of nodes) {
+      const before = this.#before.get(uuid);
+      if (!before) continue;
+      for (const name of Object.keys(this.#total) as (keyof Counts)[]) {
+        const since = before.started === started ? counts[name] - before.counts[name] : counts[name];
+        this.#total[name] += Math.max(since, 0);
+      }
+    }
+    this.#before = new Map(nodes.map((node) => [node.uuid, node]));
+    return { ...this.#total };
+  }
+}
+
+/** How far back earlier errors are searched. */
+const limits = { events: maxErrors, bytes: 64 * 1024 * 1024, timeMs: 1000 };
+
+/** Finds the errors of the journal from before this process counted them, in the background of the first call. @returns those found, the newest last */
+function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; log: Log }): () => readonly RecentError[] {
+  let found: readonly RecentError[] | undefined;
+  const search = async () => {
+    try {
+      const { events } = await searchPage(journal(), { id: [], uuid: [], group: ['failure'] }, { limits, clock });
+      found = events.map(({ event }) => recentError(event)).reverse();
+    } catch (error) {
+      log.warn('errors of before the start could not be looked for', { reason: error });
+    }
+  };
+  return () => {
+    if (!found) void search();
+    found ??= [];
+    return found;
+  };
+}
+
+/** Time that other nodes have for a reload: the start of an authentication method may take long. */
 const reloadWithinMs = 15_000;
 
-/** When a node was heard of is told in steps of so long, in milliseconds, so that an overview without news stays the same. */
+/** `seen` is told in steps, so that an overview without news stays the same. */
 const seenStepMs = 10_000;
 
-/** What consoles ask, beside what a `ServerView` has. */
 interface Dependencies extends Pick<ConsoleSources, 'collections'> {
   clock: Clock;
   log: Log;
@@ -43,8 +88,8 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
   const { clock, dataFolderPath, installation, handlerViews, deliveries, collections, configuration } = dependencies;
   const core = () => view().core;
   const counts = new SummedCounts();
-  const earlierErrors = new EarlierErrors(() => core().journal, dependencies);
-  const look = async () => {
+  const findEarlierErrors = earlierErrors(() => core().journal, dependencies);
+  const askNodes = async () => {
     const [others, report] = await Promise.all([installation.others(), installation.own.report()]);
     const own: Told = { node: others.ownName, uuid: installation.own.uuid, report };
     return { others, told: [own, ...others.nodes.filter(({ isGone }) => !isGone)] as [Told, ...Told[]] };
@@ -55,7 +100,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     configuration: configurationOf(configuration, installation),
     journal: () => core().journal,
     async overview() {
-      const { others, told } = await look();
+      const { others, told } = await askNodes();
       const [{ node, report }] = told;
       const [handlers, bytes, free] = await Promise.all([
         handlerViews.list(others),
@@ -69,16 +114,16 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
         methods: named(told, 'methods'),
         handlers,
         ...transfersOf(told),
-        errors: newestErrors([earlierErrors.found, named(told, 'errors')]).reverse(),
+        errors: newestErrors([findEarlierErrors(), named(told, 'errors')]).reverse(),
         journal: { bytes, free_bytes: free },
         nodes: nodeViews(told[0], others.nodes, clock.nowMs()),
         incomplete: others.incomplete,
       };
     },
     async figures() {
-      // Asked from the start of a console on: by the time that somebody looks, they are found.
-      earlierErrors.look();
-      const { others, told } = await look();
+      // Asked from the start of a console on: they are found before an administrator asks for them.
+      findEarlierErrors();
+      const { others, told } = await askNodes();
       const sum = (name: 'connections' | 'memory_bytes') => told.reduce((total, { report }) => total + report[name], 0);
       const handlers = await handlerViews.list(others);
       return {

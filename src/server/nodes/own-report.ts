@@ -5,8 +5,8 @@ import type { ServiceFigures } from '../../monitor/sources.ts';
 import type { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import { jobView } from '../console/replays.ts';
 import type { ServerView } from '../monitor-sources.ts';
+import type { TallyFigures } from '../monitoring.ts';
 import { methodFaults } from '../parts.ts';
-import type { TallyFigures } from '../tally.ts';
 import type { NodeReport } from './node-messages.ts';
 
 /** What a report has beside what a `ServerView` has. */

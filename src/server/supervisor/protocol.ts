@@ -53,7 +53,10 @@ const startedNode = z.strictObject({ listening: z.array(z.strictObject({ uuid: t
 export type StartedNode = z.output<typeof startedNode>;
 
 const metric = z.object({
-  name: text,
+  name: z
+    .string()
+    .max(1000)
+    .regex(/^[a-z_:][\w:]*$/i),
   help: text,
   type: text,
   aggregator: z.enum(['sum', 'first', 'min', 'max', 'average', 'omit']),

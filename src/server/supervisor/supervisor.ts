@@ -13,10 +13,104 @@ import { countedFigures } from '../../monitor/metrics.ts';
 import type { MetricFigures } from '../../monitor/sources.ts';
 import { type Ended, nothingEnded, sumOfEnded } from '../listeners.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from '../server-file.ts';
-import type { Api } from './calls.ts';
-import { Member } from './member.ts';
-import { type NodeSetup, type StartedNode, sendableConfig, type supervisorOffer } from './protocol.ts';
+import { type Api, Calls } from './calls.ts';
+import { type NodeSetup, nodeOffer, type StartedNode, sendableConfig, supervisorOffer } from './protocol.ts';
 import { folderOfNode } from './share-of-node.ts';
+
+/** Time that a node has to start. */
+const startWithinMs = 60_000;
+
+/** A node that does not tell its figures in this time is shown with its last ones. */
+const figuresWithinMs = 2000;
+
+/** Time that a node has to stop, beyond its own limits. */
+const endWithinMs = 5000;
+
+class Member {
+  readonly number: number;
+  readonly calls: Calls<typeof supervisorOffer, typeof nodeOffer>;
+  readonly startedMs: number;
+  /** Resolves with how it ended, for example `signal SIGKILL`. */
+  readonly ended: Promise<string>;
+  /** Whether it answers requests. */
+  isReady = false;
+  /** The last that it told. */
+  figures: MetricFigures = [];
+  readonly process: ChildProcess;
+  readonly #hears: Promise<unknown>;
+  readonly #clock: Clock;
+  #killedBecause: string | undefined;
+
+  /** @param api what it may call */
+  constructor(
+    number: number,
+    process: ChildProcess,
+    api: (member: Member) => Api<typeof supervisorOffer>,
+    { clock, log }: { clock: Clock; log: Log },
+  ) {
+    this.number = number;
+    this.process = process;
+    this.#clock = clock;
+    this.startedMs = clock.monotonicMs();
+    // Messages to a process that is just ending are lost, and that is told by its end.
+    const send = (message: unknown) => void (process.connected && process.send(message as object, () => {}));
+    const onIgnored = () => log.warn('a malformed or unexpected message of a node is ignored', { node: number, pid: process.pid });
+    this.calls = new Calls([supervisorOffer, api(this)], nodeOffer, send, onIgnored);
+    this.#hears = new Promise((resolve) => process.once('message', resolve));
+    process.on('message', (message) => this.calls.receive(message));
+    this.ended = new Promise((resolve) => {
+      process.once('exit', (code, signal) => resolve(this.#killedBecause ?? (signal ? `signal ${signal}` : `exit code ${code}`)));
+    });
+    void this.ended.then((how) => this.calls.close(`The node ended: ${how}.`));
+  }
+
+  /** @throws ServiceError when it cannot; it is ended then */
+  async start(setup: NodeSetup): Promise<StartedNode> {
+    const timer = this.#clock.after(startWithinMs, () => this.kill('it did not start in time'));
+    try {
+      await Promise.race([this.#hears, this.ended]);
+      const started = await this.calls.call('start', setup);
+      this.isReady = true;
+      return started;
+    } catch (error) {
+      this.kill((error as Error).message);
+      throw error;
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  /** Goes on with the last figures when it does not answer. */
+  async askFigures(): Promise<MetricFigures> {
+    const told = this.calls.call('figures').then((figures) => {
+      this.figures = figures;
+    });
+    await this.orTimeout(told, figuresWithinMs);
+    return this.figures;
+  }
+
+  /** Waits for an answer; resolves without it when it is late or the node ends. */
+  async orTimeout(answer: Promise<void>, withinMs: number): Promise<void> {
+    const late = new AbortController();
+    await Promise.race([answer, this.#clock.sleep(withinMs, late.signal)]).catch(() => {});
+    late.abort();
+  }
+
+  /** Lets its requests finish, and ends it. @returns whether all did in time */
+  async stop(withinMs: number): Promise<boolean> {
+    const timer = this.#clock.after(withinMs + endWithinMs, () => this.kill('it did not stop in time'));
+    const inTime = await this.calls.call('stop').catch(() => false);
+    if (this.process.connected) this.process.disconnect();
+    await this.ended;
+    timer.cancel();
+    return inTime;
+  }
+
+  kill(reason: string): void {
+    this.#killedBecause ??= reason;
+    this.process.kill('SIGKILL');
+  }
+}
 
 /** A node that ended this soon after its start counts as one that cannot start. */
 const earlyEndMs = 5000;
@@ -24,19 +118,18 @@ const earlyEndMs = 5000;
 /** Longest pause before a node that ends again and again is replaced. */
 const longestPauseMs = 10_000;
 
-/** With no node left, and so many failed starts in a row, there is nothing to wait for. */
+/** Failed starts in a row after which the supervisor gives up, with no node left. */
 const giveUpAfter = 6;
 
-/** A node of a supervisor that was killed has so long to give up its data folder. */
+/** Time that the node of a killed supervisor has to give up its data folder. */
 const freeWithinMs = 10_000;
 
-/** Who wrote an accounts file waits so long for a node that does not answer: it looks at the file by itself within a second. */
+/** The writer of an accounts file waits this long for another node, which checks the file by itself each second. */
 const accountsWithinMs = 2000;
 
-/** Nodes that are asked for a reload at the same time ask for it within this time. */
+/** A console asks all nodes for one reload within this time. */
 const sameReloadMs = 15_000;
 
-/** What a supervisor is made of. */
 export interface SupervisorOptions {
   loaded: LoadedConfig;
   nodes: number;
@@ -65,7 +158,7 @@ export class Supervisor {
   #listening: StartedNode['listening'] = [];
   /** The last that a node asked for. */
   #reload: { by: Set<Member>; atMs: number; report: Promise<ReloadReport> } | undefined;
-  /** What nodes that are gone had counted. */
+  /** Counters of nodes that are gone. */
   #remains: MetricFigures = [];
   #failures = 0;
   #restarts = 0;
@@ -80,14 +173,8 @@ export class Supervisor {
     const { loaded, file, clock, log } = options;
     this.#options = options;
     this.#loaded = loaded;
-    this.#file = new ServerFile({
-      file,
-      running: () => this.#loaded,
-      apply: (next) => this.#apply(next),
-      isFolderShared: true,
-      clock,
-      log,
-    });
+    const apply = (next: LoadedConfig) => this.#apply(next);
+    this.#file = new ServerFile({ file, running: () => this.#loaded, apply, isFolderShared: true, clock, log });
   }
 
   /** Starts all nodes; throws ServiceError `unavailable` when one cannot, with nothing left running. */
@@ -97,7 +184,7 @@ export class Supervisor {
     try {
       prepareFolder(this.#dataFolder.path);
       this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => this.#renewTickets());
-      // The first alone: what hinders one hinders all, and is told once.
+      // The first one alone: a fault of all is told once.
       this.#listening = await this.#launch(1);
       await Promise.all(Array.from({ length: nodes - 1 }, (_, index) => this.#launch(index + 2)));
       await this.#openControl(this.#dataFolder.path);
@@ -143,9 +230,9 @@ export class Supervisor {
   async #launch(number: number): Promise<StartedNode['listening']> {
     const { fork, nodes, file, nodeLog, clock, log } = this.#options;
     const { path: dataFolderPath } = this.#dataFolder as DataFolder;
-    await this.#untilFree(folderOfNode(dataFolderPath, number));
+    await this.#waitUntilFree(folderOfNode(dataFolderPath, number));
     if (this.#isStopping) throw new ServiceError('unavailable', 'The server stops.');
-    const member = new Member(number, fork(), (own) => this.#apiOf(own), { clock, log });
+    const member = new Member(number, fork(), (own) => this.#makeApi(own), { clock, log });
     this.#members.add(member);
     void member.ended.then((how) => this.#lose(member, how));
     const setup = { number, nodes, configPath: file?.path, dataFolderPath, log: nodeLog };
@@ -153,27 +240,26 @@ export class Supervisor {
     const { listening, files } = await member.start({ ...setup, loaded, ticketSecret, files: this.#files });
     if (files.size > 0) this.#files = files;
     if (ticketSecret !== this.#ticketSecret) void member.calls.call('renewTickets', this.#ticketSecret).catch(() => {});
-    log.debug('node started', { node: number, pid: member.pid });
+    log.debug('node started', { node: number, pid: member.process.pid });
     return listening;
   }
 
-  async #untilFree(folder: string): Promise<void> {
+  async #waitUntilFree(folder: string): Promise<void> {
     const { clock } = this.#options;
     const endMs = clock.monotonicMs() + freeWithinMs;
     while (peekDataFolder(folder).ownerPid !== undefined && clock.monotonicMs() < endMs && !this.#isStopping) await clock.sleep(50);
   }
 
-  #apiOf(own: Member): Api<typeof supervisorOffer> {
+  #makeApi(own: Member): Api<typeof supervisorOffer> {
     const others = () => this.#ready().filter((member) => member !== own);
     return {
       hello: () => {},
       figures: async (told) => {
         own.figures = told;
-        await Promise.all(others().map((member) => member.look()));
-        const figures = [...others().map((member) => member.figures), this.#remains];
-        return { running: this.#ready().length, restarts: this.#restarts, others: figures };
+        const figures = await Promise.all(others().map((member) => member.askFigures()));
+        return { running: this.#ready().length, restarts: this.#restarts, others: [...figures, this.#remains] };
       },
-      // Who asks several nodes means one reload; a node that asks again means another.
+      // A console asks all nodes for one reload; a node that asks again wants another one.
       reload: () => {
         const { clock } = this.#options;
         const last = this.#reload;
@@ -196,7 +282,7 @@ export class Supervisor {
       this.#remains = figures;
     });
     if (this.#isStopping || !member.isReady) return;
-    log.warn('a node ended and is replaced', { node: member.number, pid: member.pid, reason: how });
+    log.warn('a node ended and is replaced', { node: member.number, pid: member.process.pid, reason: how });
     this.#failures = clock.monotonicMs() - member.startedMs < earlyEndMs ? this.#failures + 1 : 0;
     void this.#replace(member.number);
   }
@@ -249,7 +335,7 @@ export class Supervisor {
     }
   }
 
-  // Of nodes that make ready at the same time each would make its own.
+  // Nodes that prepare at the same time would each make their own.
   async #makeHostKeys({ config }: LoadedConfig): Promise<void> {
     const isWanted = Object.values(config.services).some((service) => service.type === 'ssh' && service.host_key_paths.length === 0);
     if (!isWanted) return;

@@ -19,7 +19,7 @@ import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 
-/** What is known of a source; credentials are keys, values are names. */
+/** Credentials of a source, with their names. */
 class SourceRecord {
   bannedUntilMs = 0;
   readonly failed = new ExpiringMap<string>();
@@ -27,7 +27,7 @@ class SourceRecord {
   readonly accepted = new ExpiringMap<string>(maxAcceptedPerSource);
 }
 
-/** What is known of a name: credentials that failed or are under way. */
+/** Credentials of a name. */
 class NameRecord {
   readonly failed = new ExpiringMap<true>();
   readonly underWay = new ExpiringMap<true>();
@@ -37,12 +37,11 @@ class NameRecord {
 export class MemoryBans implements AddressBans {
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
-  /** Of the HMAC of credentials. */
   readonly #key = newAcceptedKey();
   readonly #sources = new Map<string, SourceRecord>();
   /** By folded name. */
   readonly #names = new Map<string, NameRecord>();
-  /** By name as written: the sources that it was accepted from. */
+  /** The sources that a name, as written, was accepted from. */
   readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();
 
   /** @param policy asked each time, so that a reload takes effect at once */
@@ -90,8 +89,8 @@ export class MemoryBans implements AddressBans {
     if (this.#policy().ban_after_failures === 0) return;
     this.#sources.get(attempt.source)?.underWay.delete(attempt.credential);
     this.#names.get(foldedName(attempt.username))?.underWay.delete(attempt.credential);
-    if (outcome === 'failed') this.#noteFailure(attempt);
-    if (outcome === 'succeeded') this.#noteSuccess(attempt);
+    if (outcome === 'failed') this.#countFailure(attempt);
+    if (outcome === 'succeeded') this.#countSuccess(attempt);
   }
 
   async list(): Promise<ListedBan[]> {
@@ -111,12 +110,12 @@ export class MemoryBans implements AddressBans {
     }
   }
 
-  /** For how much longer a source is banned, in milliseconds; 0 when it is not. */
+  /** Returns 0 for a source that is not banned. */
   #bannedForMs(source: string): number {
     return Math.max((this.#sources.get(source)?.bannedUntilMs ?? 0) - this.#clock.monotonicMs(), 0);
   }
 
-  #noteFailure({ source, username, credential }: LoginAttempt): void {
+  #countFailure({ source, username, credential }: LoginAttempt): void {
     const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
     const nowMs = this.#clock.monotonicMs();
     const name = this.#names.get(foldedName(username)) ?? new NameRecord();
@@ -132,7 +131,7 @@ export class MemoryBans implements AddressBans {
     keep(this.#sources, source, record);
   }
 
-  #noteSuccess({ source, username, credential }: LoginAttempt): void {
+  #countSuccess({ source, username, credential }: LoginAttempt): void {
     const nowMs = this.#clock.monotonicMs();
     const record = this.#sources.get(source) ?? new SourceRecord();
     record.failed.deleteWhere((failed) => failed === username);

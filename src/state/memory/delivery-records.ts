@@ -49,7 +49,7 @@ async function* newestInFiles(
     if (fd === undefined) continue;
     try {
       const { size, mtimeMs } = fstatSync(fd);
-      // Files of deliveries made by hand may be written side by side: an older file may have newer records.
+      // Deliveries made by hand may write several files at a time: an older file may have newer records.
       if (sinceMs !== undefined && mtimeMs < sinceMs) continue;
       const end = number === before?.segment ? Math.min(before.offset, size) : size;
       yield { position: { segment: number, offset: end }, readBytes: 0 };

@@ -1,15 +1,89 @@
-import type { EventLog } from '../../events/journal/event-log.ts';
+import type { EventLog, LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import type { DeliveryStore, HandlerOrder, HandlerProgress, KnownHandler, Ownership } from '../../webhooks/engine/delivery-store.ts';
+import type {
+  AwaitedDeliveries,
+  AwaitedOutcome,
+  DeliveryStore,
+  HandlerOrder,
+  HandlerProgress,
+  KnownHandler,
+  Ownership,
+} from '../../webhooks/engine/delivery-store.ts';
 import { pausedBy } from '../../webhooks/engine/handler-status.ts';
-import { DeliveryLog } from '../../webhooks/records/delivery-log.ts';
+import { DeliveryLog, readDeliveries, recordsSince } from '../../webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
-import type { HandlerPositions } from './handler-positions.ts';
-import { Pauses } from './pauses.ts';
-import { UploadDeliveries } from './upload-deliveries.ts';
+import { type HandlerPositions, Pauses } from './handler-positions.ts';
+
+/** Outcomes remembered for a handler that is behind; the record of deliveries has them all. */
+const maxRemembered = 20_000;
+
+/** The deliveries of one handler that uploads wait for: the background skips those that are recorded. */
+class UploadDeliveries implements AwaitedDeliveries {
+  readonly #handlerUuid: string;
+  readonly #folder: string;
+  readonly #journalEnd: () => LogPosition;
+  readonly #pending = new Map<string, { willBeMade: Promise<boolean>; resolve: (isMade: boolean) => void }>();
+  readonly #settled = new Map<string, { isMade: boolean; position: LogPosition }>();
+  /** Outcomes of events before it are in the record of deliveries. */
+  #rememberedFrom: LogPosition;
+  #recorded: Promise<Set<string>> | undefined;
+
+  /** @param journalEnd end of the journal; another process awaited the events before its present value */
+  constructor(handlerUuid: string, folder: string, journalEnd: () => LogPosition) {
+    this.#handlerUuid = handlerUuid;
+    this.#folder = folder;
+    this.#journalEnd = journalEnd;
+    this.#rememberedFrom = journalEnd();
+  }
+
+  /** The delivery of an event was made and recorded, or will not be made while the upload waits. */
+  settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
+    const pending = this.#pending.get(eventUuid);
+    this.#pending.delete(eventUuid);
+    this.#settled.set(eventUuid, { isMade, position });
+    pending?.resolve(isMade);
+    if (this.#settled.size <= maxRemembered) return;
+    this.#settled.clear();
+    this.#recorded = undefined;
+    this.#rememberedFrom = this.#journalEnd();
+  }
+
+  async awaitOutcome({ event, position }: LoggedEvent): Promise<AwaitedOutcome> {
+    const settled = this.#settled.get(event.uuid);
+    if (settled) return { isMade: settled.isMade };
+    const known = this.#pending.get(event.uuid);
+    if (known) return known;
+    if (comparePositions(position, this.#rememberedFrom) < 0) {
+      this.#recorded ??= this.#readRecorded(Number(event.timestamp.timestamp) * 1000);
+      return { isMade: (await this.#recorded).has(event.uuid) };
+    }
+    let resolve: (isMade: boolean) => void = () => {};
+    const willBeMade = new Promise<boolean>((settle) => {
+      resolve = settle;
+    });
+    const pending = { willBeMade, resolve };
+    this.#pending.set(event.uuid, pending);
+    return pending;
+  }
+
+  /** Forgets outcomes that nobody asks for: a reload never goes back behind a handler's position. */
+  forgetBefore(position: LogPosition): void {
+    for (const [uuid, settled] of this.#settled) if (comparePositions(settled.position, position) < 0) this.#settled.delete(uuid);
+  }
+
+  async #readRecorded(sinceMs: number): Promise<Set<string>> {
+    const uuids = new Set<string>();
+    const from = recordsSince(this.#folder, 'deliveries', sinceMs);
+    for await (const { record } of readDeliveries(this.#folder, 'deliveries', from, () => {})) {
+      if (record.handler !== this.#handlerUuid || record.source !== 'upload') continue;
+      for (const { uuid } of record.events) uuids.add(uuid);
+    }
+    return uuids;
+  }
+}
 
 export interface FileDeliveryOptions {
   journal: EventLog;
@@ -21,24 +95,23 @@ export interface FileDeliveryOptions {
   log: Log;
 }
 
-/** What the delivery engine of a process that is alone remembers, in files of its data folder. */
+/** The delivery state of a single process, in files of its data folder. */
 export class FileDeliveryStore implements DeliveryStore {
   readonly isShared = false;
   readonly #options: FileDeliveryOptions;
   readonly #deliveries: DeliveryLog;
   readonly #positions: HandlerPositions;
   readonly #pauses: Pauses;
-  /** Orders of this process to go on. */
+  /** Orders to go on; those to pause are in `#pauses`. */
   readonly #orders = new Map<string, HandlerOrder>();
-  /** Where handlers begin that come with the first configuration. */
+  /** Where the handlers of the first configuration begin. */
   readonly #begin: LogPosition;
   readonly #uploads = new Map<string, UploadDeliveries>();
   readonly #stopped = new Set<string>();
-  /** Handlers that are to run; undefined until they are named. */
+  /** Handlers that are to run; undefined until the first `declare`. */
   #placed: ReadonlySet<string> | undefined;
   #known: ReadonlySet<string> = new Set();
 
-  /** @param positions as the process before left them */
   constructor(positions: HandlerPositions, options: FileDeliveryOptions) {
     const { journal, folder, log } = options;
     this.#options = options;
@@ -51,7 +124,7 @@ export class FileDeliveryStore implements DeliveryStore {
   /** The oldest position that a handler still has to read, unless it stopped. */
   neededFrom(): LogPosition | undefined {
     const waiting = [...(this.#placed ?? this.#positions.handlers())].filter((uuid) => !this.#stopped.has(uuid) || this.#pauses.get(uuid));
-    return waiting.map((uuid) => this.#positionOf(uuid)).sort(comparePositions)[0];
+    return waiting.map((uuid) => this.#findPosition(uuid)).sort(comparePositions)[0];
   }
 
   async declare(handlers: readonly string[], known: readonly string[]): Promise<void> {
@@ -61,7 +134,7 @@ export class FileDeliveryStore implements DeliveryStore {
     this.#known = new Set(known);
     for (const uuid of handlers) {
       if (!this.#positions.get(uuid)) this.#positions.set(uuid, begin);
-      this.#uploadsOf(uuid);
+      this.#findUploads(uuid);
     }
     for (const uuid of this.#uploads.keys()) if (!this.#known.has(uuid)) this.#uploads.delete(uuid);
     this.#positions.keepOnly(this.#known);
@@ -72,12 +145,12 @@ export class FileDeliveryStore implements DeliveryStore {
   async acquire({ uuid }: WebhookHandler): Promise<Ownership> {
     this.#stopped.delete(uuid);
     return {
-      position: this.#positionOf(uuid),
+      position: this.#findPosition(uuid),
       lost: new AbortController().signal,
-      uploads: this.#uploadsOf(uuid),
+      uploads: this.#findUploads(uuid),
       record: (record) => this.record(record),
       keep: async (progress) => {
-        this.#note(uuid, progress);
+        this.#keepProgress(uuid, progress);
         return false;
       },
       release: async (position) => this.#move(uuid, position),
@@ -99,7 +172,7 @@ export class FileDeliveryStore implements DeliveryStore {
   }
 
   async states(handlers: readonly string[]): Promise<Map<string, KnownHandler>> {
-    const state = (uuid: string) => ({ position: this.#positionOf(uuid), deliveriesPerMinute: 0, isOwned: true });
+    const state = (uuid: string) => ({ position: this.#findPosition(uuid), deliveriesPerMinute: 0, isOwned: true });
     return new Map(handlers.map((uuid) => [uuid, state(uuid)]));
   }
 
@@ -108,10 +181,9 @@ export class FileDeliveryStore implements DeliveryStore {
   }
 
   settle(handler: string, eventUuid: string, isMade: boolean, position?: LogPosition): void {
-    this.#uploadsOf(handler).settle(eventUuid, isMade, position);
+    this.#findUploads(handler).settle(eventUuid, isMade, position);
   }
 
-  /** Never throws: what is lost is sent again. */
   async beat(): Promise<void> {
     await this.#positions.save(this.#deliveries.end);
   }
@@ -123,7 +195,7 @@ export class FileDeliveryStore implements DeliveryStore {
     await this.#deliveries.close();
   }
 
-  #note(uuid: string, { position, stopped }: HandlerProgress): void {
+  #keepProgress(uuid: string, { position, stopped }: HandlerProgress): void {
     this.#move(uuid, position);
     this.#uploads.get(uuid)?.forgetBefore(position);
     if (stopped === undefined) this.#stopped.delete(uuid);
@@ -134,7 +206,7 @@ export class FileDeliveryStore implements DeliveryStore {
     if (this.#known.has(uuid)) this.#positions.set(uuid, position);
   }
 
-  #uploadsOf(uuid: string): UploadDeliveries {
+  #findUploads(uuid: string): UploadDeliveries {
     const { journal, folder } = this.#options;
     const uploads = this.#uploads.get(uuid) ?? new UploadDeliveries(uuid, folder, () => journal.end);
     this.#uploads.set(uuid, uploads);
@@ -142,7 +214,7 @@ export class FileDeliveryStore implements DeliveryStore {
   }
 
   // After a power cut the journal may end before a position that was saved.
-  #positionOf(uuid: string): LogPosition {
+  #findPosition(uuid: string): LogPosition {
     const { end } = this.#options.journal;
     const position = this.#positions.get(uuid) ?? end;
     return comparePositions(position, end) > 0 ? end : position;

@@ -2,14 +2,94 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../events/journal/position.ts';
 import { makeFolders, writeFileAtomically } from '../../lib/disk/durable-files.ts';
-import { systemErrorCode } from '../../lib/errors.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import { readDeliveries } from '../../webhooks/records/delivery-log.ts';
 
+/** A pause of a handler. */
+interface Pause {
+  /** ISO 8601, UTC. */
+  since: string;
+  /** The operator. */
+  by: string;
+}
+
+/** The paused handlers, in a file beside their positions: a pause outlives the process. */
+export class Pauses {
+  readonly #path: string;
+  readonly #log: Log;
+  readonly #paused: Map<string, Pause>;
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(folder: string, log: Log) {
+    this.#path = pausesPath(folder);
+    this.#log = log;
+    this.#paused = readPauses(folder, (reason) => log.error('it is not known which event handlers were paused', { reason }));
+  }
+
+  get(handler: string): Pause | undefined {
+    return this.#paused.get(handler);
+  }
+
+  /** Holds at once, and is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  async add(handler: string, pause: Pause): Promise<void> {
+    this.#paused.set(handler, pause);
+    await this.#save().catch((error) => {
+      this.#paused.delete(handler);
+      throw error;
+    });
+  }
+
+  /** Ends a pause, like `add`. */
+  async remove(handler: string): Promise<void> {
+    const pause = this.#paused.get(handler);
+    if (!pause) return;
+    this.#paused.delete(handler);
+    await this.#save().catch((error) => {
+      this.#paused.set(handler, pause);
+      throw error;
+    });
+  }
+
+  /** Forgets handlers that left the configuration. Never throws. */
+  async keepOnly(handlers: ReadonlySet<string>): Promise<void> {
+    const gone = [...this.#paused.keys()].filter((uuid) => !handlers.has(uuid));
+    if (gone.length === 0) return;
+    for (const uuid of gone) this.#paused.delete(uuid);
+    await this.#save().catch((error) => this.#log.warn('pauses of event handlers could not be saved', { reason: error }));
+  }
+
+  #save(): Promise<void> {
+    const write = async () => {
+      const text = `${JSON.stringify({ handlers: Object.fromEntries(this.#paused) }, null, 2)}\n`;
+      try {
+        makeFolders(join(this.#path, '..'), { mode: 0o700 });
+        await writeFileAtomically(this.#path, text, { mode: 0o600 });
+      } catch (error) {
+        const isFull = systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
+        throw new ServiceError(isFull ? 'storage-full' : 'internal', 'The pause could not be written to disk.', { cause: error });
+      }
+    };
+    const saving = this.#saving.then(write);
+    this.#saving = saving.catch(() => {});
+    return saving;
+  }
+}
+
+/** Reads the pauses from disk, at the start or beside a running service. */
+export function readPauses(folder: string, onDamage: (reason: string) => void): Map<string, Pause> {
+  const { handlers } = readStateFile(pausesPath(folder), onDamage);
+  return new Map(Object.entries(isObject(handlers) ? handlers : {}) as [string, Pause][]);
+}
+
+function pausesPath(folder: string): string {
+  return join(folder, 'paused.json');
+}
+
 /**
- * Where each handler goes on in the journal. The file, which says how far the record of deliveries was counted in, is written now and then;
- * the record, which each delivery is written to at once, tells what came after.
+ * Where each handler goes on in the journal. The file is written now and then and names the position in the record of deliveries up to which
+ * it counts; the record, written with each delivery, has the rest.
  */
 export class HandlerPositions {
   readonly #path: string;
@@ -23,7 +103,7 @@ export class HandlerPositions {
     this.#log = log;
   }
 
-  /** Reads the positions as the process before left them. */
+  /** Reads the positions of the process before. */
   static async open(folder: string, log: Log): Promise<HandlerPositions> {
     makeFolders(folder, { mode: 0o700 });
     const positions = new HandlerPositions(folder, log);
@@ -40,7 +120,6 @@ export class HandlerPositions {
     this.#positions.set(uuid, position);
   }
 
-  /** All handlers that have a position. */
   handlers(): IterableIterator<string> {
     return this.#positions.keys();
   }
@@ -50,12 +129,12 @@ export class HandlerPositions {
     return uuids.flatMap((uuid) => this.#positions.get(uuid) ?? []).sort(comparePositions)[0];
   }
 
-  /** Forgets the handlers that the configuration does not have any more. */
+  /** Forgets handlers that left the configuration. */
   keepOnly(uuids: ReadonlySet<string>): void {
     for (const uuid of [...this.#positions.keys()]) if (!uuids.has(uuid)) this.#positions.delete(uuid);
   }
 
-  /** Writes the file when something changed. Never throws: what is lost is sent again. */
+  /** Writes the file when something changed. Never throws: lost progress is delivered again. */
   save(deliveriesEnd: LogPosition): Promise<void> {
     const handlers = Object.fromEntries([...this.#positions].map(([uuid, position]) => [uuid, formatPosition(position)]));
     const text = `${JSON.stringify({ deliveries: formatPosition(deliveriesEnd), handlers }, null, 2)}\n`;
@@ -74,7 +153,7 @@ export class HandlerPositions {
   }
 }
 
-/** The positions as they stand on disk, for the service at its start and for commands beside a running one. */
+/** Reads the positions from disk, at the start or beside a running service. */
 export async function readPositions(folder: string, onBadLine: (reason: string) => void): Promise<Map<string, LogPosition>> {
   const { deliveries, handlers } = readStateFile(positionsPath(folder), onBadLine);
   const positions = new Map<string, LogPosition>();
@@ -94,7 +173,7 @@ function positionsPath(folder: string): string {
   return join(folder, 'positions.json');
 }
 
-/** Members of a file of a delivery engine; none when it is not there, or damaged. */
+/** Members of a state file; none when it does not exist, or is damaged. */
 export function readStateFile(path: string, onDamage: (reason: string) => void): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));

@@ -12,7 +12,7 @@ import {
 } from '../../auth/sessions.ts';
 import type { Clock } from '../../lib/clock.ts';
 
-interface Kept {
+interface StoredSession {
   session: Session;
   address: string;
   lastUsedMs: number;
@@ -24,12 +24,12 @@ export class MemorySessions implements SessionStore {
   readonly #clock: Clock;
   readonly #lifetimes: () => SessionLifetimes;
   readonly #onTimeout: (session: Session) => void;
-  readonly #kept = new Map<string, Kept>();
-  readonly #ofAccounts = new Map<string, Set<Kept>>();
+  readonly #kept = new Map<string, StoredSession>();
+  readonly #ofAccounts = new Map<string, Set<StoredSession>>();
   readonly #sweeper: { cancel(): void };
 
   /**
-   * @param lifetimes asked at each look-up, so that a reload takes effect at once
+   * @param lifetimes asked at each use, so that a reload takes effect at once
    * @param onTimeout told of each session that timed out (event `sessionTimedOut`)
    */
   constructor(clock: Clock, lifetimes: () => SessionLifetimes, onTimeout: (session: Session) => void) {
@@ -126,7 +126,7 @@ export class MemorySessions implements SessionStore {
   #begin(identity: Identity, address: string): string {
     const id = newSessionId();
     const session: Session = { key: sessionKey(id), identity, createdMs: this.#clock.nowMs() };
-    const kept: Kept = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
+    const kept: StoredSession = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
     this.#kept.set(session.key, kept);
     this.#ofAccounts.set(identity.uuid, (this.#ofAccounts.get(identity.uuid) ?? new Set()).add(kept));
     return id;
@@ -136,7 +136,7 @@ export class MemorySessions implements SessionStore {
     for (const kept of this.#kept.values()) this.#endIfOver(kept);
   }
 
-  #endIfOver(kept: Kept): boolean {
+  #endIfOver(kept: StoredSession): boolean {
     const { idleMs, maximumAgeMs } = this.#lifetimes();
     const isIdle = kept.holds === 0 && this.#clock.monotonicMs() - kept.lastUsedMs > idleMs;
     const isOld = this.#clock.nowMs() - kept.session.createdMs > maximumAgeMs;
@@ -145,12 +145,12 @@ export class MemorySessions implements SessionStore {
     return true;
   }
 
-  #timeOut(kept: Kept): void {
+  #timeOut(kept: StoredSession): void {
     this.#forget(kept);
     this.#onTimeout(kept.session);
   }
 
-  #forget(kept: Kept): void {
+  #forget(kept: StoredSession): void {
     const { key, identity } = kept.session;
     this.#kept.delete(key);
     const own = this.#ofAccounts.get(identity.uuid);
@@ -159,8 +159,8 @@ export class MemorySessions implements SessionStore {
   }
 }
 
-/** Of sessions that are there, with a running transfer only when all have one. */
-function longestUnused(sessions: ReadonlySet<Kept>): Kept {
-  const rank = ({ holds, lastUsedMs }: Kept) => (holds > 0 ? Number.MAX_VALUE : lastUsedMs);
+/** Prefers sessions without a running transfer. */
+function longestUnused(sessions: ReadonlySet<StoredSession>): StoredSession {
+  const rank = ({ holds, lastUsedMs }: StoredSession) => (holds > 0 ? Number.MAX_VALUE : lastUsedMs);
   return [...sessions].reduce((first, second) => (rank(second) < rank(first) ? second : first));
 }

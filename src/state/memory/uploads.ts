@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import { type PassingUpload, PassingUploads, UploadHolds } from '../../files/uploads/upload-holds.ts';
 import {
   changed,
-  computeExpiry,
   isEnding,
   isUploadId,
-  newProgress,
-  newUploadId,
+  newUploadRecord,
   refuseLost,
   refuseMoreThan,
   type UploadChange,
@@ -24,10 +22,9 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** The first line of a record's file: what changes often, in so many bytes that it is always written in place and whole. */
+/** Size of the first line of a record's file, which has the members that change often: it is overwritten in place, whole. */
 const headBytes = 128;
 
-/** What stands there. */
 type Head = Pick<UploadRecord, 'offsetBytes' | 'requests' | 'activeMs' | 'expiresMs'>;
 const inHead: ReadonlySet<string> = new Set(['offsetBytes', 'requests', 'activeMs']);
 
@@ -38,7 +35,7 @@ interface FileUploadStoreOptions {
   log: Log;
 }
 
-/** Unfinished uploads in the data folder, a file each, and all of them in memory. For the process that owns the data folder. */
+/** Unfinished uploads in the data folder, a file each, with all records in memory. */
 export class FileUploadStore implements UploadStore {
   readonly #options: FileUploadStoreOptions;
   readonly #folder: string;
@@ -47,7 +44,7 @@ export class FileUploadStore implements UploadStore {
   readonly #holds = new UploadHolds();
   readonly #passing = new PassingUploads();
 
-  /** Reads what an earlier run left. A file that cannot be read is an upload that nobody can go on with. */
+  /** Reads the records of an earlier run; one that cannot be read is left out. */
   constructor(options: FileUploadStoreOptions) {
     this.#options = options;
     this.#folder = join(options.dataFolderPath, 'uploads');
@@ -65,9 +62,8 @@ export class FileUploadStore implements UploadStore {
   async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
     const { limits, clock } = this.#options;
     this.#requireRoom(order.accountUuid);
-    const progress = newProgress(lengthBytes);
-    const record = { ...order, ...progress, id: newUploadId(), expiresMs: computeExpiry(progress, clock.nowMs(), limits()) };
-    // Counted before it is on disk, so that of many at once none is too many.
+    const record = newUploadRecord(order, lengthBytes, clock.nowMs(), limits());
+    // Counted before it is on disk, so that concurrent uploads keep the limit.
     this.#keep(record);
     try {
       await this.#write(record);
@@ -82,7 +78,7 @@ export class FileUploadStore implements UploadStore {
     return this.#records.get(id);
   }
 
-  // Whoever had an upload and did not release it is gone with its process, and what it had open with it: nobody takes anything over here.
+  // A hold ends with its process, and so do its open files: no takeover happens here.
   async hold(id: string, onWanted: () => void): Promise<UploadHold> {
     const turn = await this.#holds.take(id, onWanted);
     const records = this.#records;
@@ -161,7 +157,7 @@ export class FileUploadStore implements UploadStore {
     if ((this.#countOf.get(accountUuid) ?? 0) + this.#passing.count(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
   }
 
-  // What is over does not count: an account may have as many as it likes of those.
+  // Uploads that are over do not count.
   #keep(record: UploadRecord): void {
     this.#drop(record.id);
     this.#records.set(record.id, record);
@@ -191,7 +187,7 @@ export class FileUploadStore implements UploadStore {
     await writeFileAtomically(this.#pathOf(record.id), `${headOf(record)}${JSON.stringify(rest)}\n`, { mode: 0o600 });
   }
 
-  // Overwriting bytes that are there already needs no change of the file system's own records: one small write is on disk, or none.
+  // Overwriting existing bytes changes no metadata of the file system: one small write is on disk, or none.
   async #writeHead(record: UploadRecord): Promise<void> {
     const fd = openSync(this.#pathOf(record.id), 'r+');
     try {

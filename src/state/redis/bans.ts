@@ -22,9 +22,9 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `ban:<source>` ends with the ban, `limited-name:<hash of the folded name>`, which has the folded name, a minute after its last failure. All others are sorted sets whose scores say when a member ends (ms): of a source the credentials
- * that failed and are under way (`<hash of the name>:<credential>`) and those that were accepted, of a name the credentials that failed
- * and are under way, and the sources that it was accepted from.
+ * `ban:<source>` expires with the ban; `limited-name:<hash of the folded name>` holds the folded name until a minute after its last failure.
+ * The other keys are sorted sets, scored by when a member ends (ms): for a source the credentials that failed and are under way (`<hash of
+ * the name>:<credential>`) and those accepted; for a name its credentials that failed and are under way, and the sources it was accepted from.
  */
 const prepare = `${redisNow}
 local ban, failed, underWay, accepted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -50,7 +50,7 @@ local function keepNewest(key, most)
 end
 `;
 
-/** ARGV source, name, credential, limit, lease ms, whether it may take a slot. Returns what comes of it, and for how many ms. */
+/** ARGV source, name, credential, limit, lease ms, whether it may take a slot. Returns the decision and its duration in ms. */
 const beginScript = markerScript(`${prepare}
 local banned = redis.call('PTTL', ban)
 if banned > 0 then return {'banned', banned} end
@@ -94,16 +94,16 @@ if ARGV[4] == 'succeeded' then
 end
 return 0`);
 
-/** KEYS ban. Returns for how many ms it holds. */
+/** KEYS ban. Returns the ms left. */
 const banScript = markerScript(`return redis.call('PTTL', KEYS[1])`);
 
-/** KEYS bans. Returns for how many ms each holds. */
+/** KEYS bans. Returns the ms left of each. */
 const timesScript = redisScript(`
 local times = {}
 for index, key in ipairs(KEYS) do times[index] = redis.call('PTTL', key) end
 return times`);
 
-/** KEYS the failures of names. Returns for how many ms each name is limited. */
+/** KEYS failures of names. Returns for how many ms each name is limited. */
 const nameTimesScript = redisScript(`${redisNow}
 local times = {}
 for index, key in ipairs(KEYS) do
@@ -112,21 +112,21 @@ for index, key in ipairs(KEYS) do
 end
 return times`);
 
-/** Bans that this process repeats to a Redis that lost its data, at most. */
+/** Bans that this process repeats to a Redis that lost its data. */
 const maxRemembered = 10_000;
 
-/** Failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is away nobody can be let in. */
+/** Failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is away nobody can log in. */
 export class RedisBans implements AddressBans {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
   readonly #key: string | Buffer;
-  /** Bans that were imposed or seen here: a Redis that is killed within a second of one, or emptied, may have forgotten it. */
+  /** Bans imposed or seen here: a Redis that is emptied, or killed within a second of one, forgets it. */
   readonly #known = new Map<string, number>();
 
   /**
    * @param policy asked each time, so that a reload takes effect at once
-   * @param secret key of the HMAC of credentials, the same on all nodes; empty = each has its own, and counts what others counted once more
+   * @param secret key of the HMAC of credentials; empty: each node has its own, and counts credentials again that others counted
    */
   constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy, secret = '') {
     this.#link = link;
@@ -208,7 +208,7 @@ export class RedisBans implements AddressBans {
     for (let index = 0; index < keys.length; index += 1000) await this.#link.call(['DEL', ...keys.slice(index, index + 1000)]);
   }
 
-  /** The keys of a kind, a thousand or so at a time, and what follows the kind in each. */
+  /** Pages of the keys of a kind, with the rest of each behind the kind. */
   async *#scan(kind: string): AsyncGenerator<[keys: string[], rests: string[]]> {
     const begin = this.#link.key(kind, '');
     const pattern = `${begin.replace(/[\\*?[\]]/g, '\\$&')}*`;
@@ -259,7 +259,7 @@ export class RedisBans implements AddressBans {
   }
 }
 
-/** Names are of any length and hold any character; keys of Redis had better not. */
+/** Names have any length and any characters; keys of Redis should not. */
 function hashed(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

@@ -6,7 +6,7 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 
 const textOption = z.string().nullish();
 
-/** As it was kept; another version of svc may have more in it. */
+/** Another version of svc may have written more members. */
 const acceptedResult = z.object({
   outcome: z.literal('authenticated'),
   account: z.looseObject({
@@ -26,8 +26,8 @@ const acceptedResult = z.object({
 });
 
 /**
- * Accepted credentials of all nodes, under an HMAC with a key that Redis does not know (`server.state.secret`): whoever reads Redis
- * can try no passwords against it. While Redis is away nothing is remembered and the endpoint is asked.
+ * Accepted credentials of all nodes, under an HMAC whose key (`server.state.secret`) Redis does not know: a reader of Redis cannot try
+ * passwords against it. While Redis is away each validation asks the endpoint.
  */
 export class RedisAcceptedCredentials implements AcceptedCredentials {
   readonly #link: RedisLink;

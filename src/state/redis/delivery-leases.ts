@@ -7,7 +7,7 @@ import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import { recordStream } from './delivery-records.ts';
 import { idBefore } from './journal/reader.ts';
 import { journalStream } from './journal/redis-event-log.ts';
-import { readGroups } from './journal/retention.ts';
+import { readGroups } from './journal/stream.ts';
 
 /** A handler belongs to the node that has its lease; when a node fails, another takes over once its lease has expired. */
 export const leaseMs = 10_000;
@@ -23,14 +23,14 @@ const dayMs = 86_400_000;
 /** Records that wait for a Redis that is away, at most. */
 const maxWaiting = 10_000;
 
-/** How many of so many handlers are one node's share of them, among the nodes that live. */
+/** A node's share of the handlers, among the nodes that live. */
 const shareText = `${redisNow}
 local function share(nodes, handlers)
   return math.ceil(handlers / math.max(redis.call('ZCOUNT', nodes, now, '+inf'), 1))
 end
 `;
 
-/** KEYS own life, nodes; ARGV server (empty once it takes no handlers any more), ms. Nodes stand with the time up to which they count as alive. */
+/** KEYS own heartbeat, nodes; ARGV server (empty once it takes no more handlers), ms. Nodes are scored by the time until which they count as alive. */
 const beatScript = redisScript(`${redisNow}
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
@@ -39,9 +39,9 @@ redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 
 /*
- * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers that the node has, handlers that there are (0 takes more than a share). A lease
- * of the same server is that of a process before this one, or one that this one gave up. Returns a token that no owner before or after has:
- * its last argument, the marker, changes when Redis is emptied and the epoch begins anew. A lease without an end is none of ours.
+ * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers of the node, all handlers (0 takes more than a share). A lease of the same server
+ * is that of an earlier process, or one that this process gave up. Returns a token that no other owner ever has: the marker in it changes
+ * when Redis is emptied and the epoch begins again. A lease without an expiry is not ours.
  */
 const acquireScript = markerScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
@@ -58,13 +58,13 @@ redis.call('PEXPIRE', KEYS[2], ${30 * dayMs})
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return token`);
 
-/** KEYS lease, nodes; ARGV token, ms, handlers that there are. Returns the node's share of them. */
+/** KEYS lease, nodes; ARGV token, ms, all handlers. Returns the node's share of them. */
 const renewScript = markerScript(`${shareText}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return share(KEYS[2], ARGV[3])`);
 
-/** KEYS lease; ARGV token, ms. Gives a lease that Redis lost back to its owner, before anybody else may ask for it. */
+/** KEYS lease; ARGV token, ms. Gives a lease that Redis lost back to its owner, before others may ask for it. */
 const repeatScript = redisScript(`
 if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -74,8 +74,8 @@ return 1`);
 const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
 
 /*
- * KEYS lease, journal, records; ARGV token, handler, last ID that is done with, record, oldest ID of records. Who lost the lease may
- * still say what it delivered, but not move the position of the one who has it (fencing).
+ * KEYS lease, journal, records; ARGV token, handler, last ID done, record, oldest ID of records. A node that lost the lease may still record
+ * its deliveries, but not move the position of the present owner (fencing).
  */
 const recordScript = redisScript(`
 if ARGV[4] ~= '' then redis.call('XADD', KEYS[3], 'MINID', '~', ARGV[5], '*', 'record', ARGV[4]) end
@@ -90,15 +90,15 @@ export interface Lease {
   readonly token: string;
   /** Monotonic time before which Redis cannot have given it to another, unless it lost its data. */
   validUntilMs: number;
-  /** Redis has said that it is not this node's any more. */
+  /** Redis said that another node has it. */
   isLost: boolean;
 }
 
-/** What nodes share about deliveries: who delivers for which handler, how far it is, and what came of it. */
+/** What nodes share about deliveries: the owner, the position and the records of each handler. */
 export class DeliveryLeases {
   readonly #link: RedisLink;
   readonly #node: string;
-  /** What the names of all processes of this server begin with. */
+  /** Prefix of the names of all processes of this server. */
   readonly #server: string;
   readonly #retentionDays: number;
   readonly #clock: Clock;
@@ -110,7 +110,7 @@ export class DeliveryLeases {
   /** The leases of this node: repeated to a Redis that lost them. */
   readonly #leases = new Set<Lease>();
 
-  /** @param node tells this process from all others: its server, a dot, and what differs from processes of that before it */
+  /** @param node unique to this process: its server, a dot and random digits */
   constructor(link: RedisLink, node: string, options: { retentionDays: number; clock: Clock; log: Log }) {
     this.#link = link;
     this.#node = node;
@@ -124,8 +124,8 @@ export class DeliveryLeases {
 
   /**
    * @param owned handlers that this node has already
-   * @param handlers how many there are to share; 0 takes more than a share of them
-   * @returns `held` while another has it, `beyond-share` when it is free, but for a node that has fewer. @throws ServiceError `unavailable`
+   * @param handlers how many the nodes share; 0 takes more than a share
+   * @returns `held` while another node has it, `beyond-share` when it is free for a node with fewer. @throws ServiceError `unavailable`
    */
   async acquire(handler: string, owned: number, handlers: number): Promise<Lease | 'held' | 'beyond-share'> {
     const askedMs = this.#clock.monotonicMs();
@@ -152,7 +152,7 @@ export class DeliveryLeases {
   }
 
   /**
-   * Says before a request whether this node may still make it. While Redis is away that is not known, and the answer waits.
+   * Confirms before a request that this node may still make it; waits while Redis is away.
    *
    * @param isOver ends the waiting
    */
@@ -169,7 +169,7 @@ export class DeliveryLeases {
     }
   }
 
-  /** Gives a lease up: it is another's from now on, or nobody's. */
+  /** Gives a lease up at once. */
   async release(lease: Lease): Promise<void> {
     this.forget(lease);
     await this.#link.run(releaseScript, [this.#leaseKey(lease.handler)], [lease.token]);
@@ -180,7 +180,7 @@ export class DeliveryLeases {
     this.#leases.delete(lease);
   }
 
-  /** Handlers that some node delivers for at present, of those named, with the server of its data folder. */
+  /** Owners of the named handlers, as the servers of their data folders; without those that nobody owns. */
   async owned(handlers: readonly string[]): Promise<Map<string, string>> {
     if (handlers.length === 0) return new Map();
     const found = (await this.#link.call(['MGET', ...handlers.map((handler) => this.#leaseKey(handler))])) as (string | null)[];
@@ -203,7 +203,7 @@ export class DeliveryLeases {
   }
 
   /**
-   * Records a delivery and moves the position with it. Never throws: what cannot be written waits for Redis to come back.
+   * Records a delivery and moves the position with it. Never throws: it waits while Redis is away.
    *
    * @param lease undefined for a delivery that an upload waits for
    */
@@ -211,13 +211,13 @@ export class DeliveryLeases {
     this.#later(() => this.#write(record.handler, lease, position, JSON.stringify(record)));
   }
 
-  /** Says what came of a delivery that an upload waits for. */
+  /** Records the outcome of a delivery that an upload waits for. */
   settle(handler: string, eventUuid: string, isMade: boolean): void {
     const keptMs = Math.ceil(this.#retentionDays * dayMs);
     this.#later(() => this.#link.call(['SET', this.#takenKey(handler, eventUuid), isMade ? '1' : '0', 'PX', String(keptMs)]));
   }
 
-  /** @returns undefined when it is not known yet. @throws ServiceError `unavailable` */
+  /** @returns undefined while it is not known. @throws ServiceError `unavailable` */
   async settled(handler: string, eventUuid: string): Promise<boolean | undefined> {
     const value = (await this.#link.call(['GET', this.#takenKey(handler, eventUuid)])) as string | null;
     return value === null ? undefined : value === '1';
@@ -228,7 +228,7 @@ export class DeliveryLeases {
     await caller.run(beatScript, [this.#link.key('node', this.#node), this.#nodesKey()], [this.#hasLeft ? '' : this.#server, leaseMs]);
   }
 
-  /** Takes this node out of those that share the handlers; it lives on for what it still has to do. */
+  /** Takes no more handlers; the node counts as alive for what it still has to do. */
   async leave(): Promise<void> {
     this.#hasLeft = true;
     await this.#link.call(['ZREM', this.#nodesKey(), this.#server]);
@@ -238,7 +238,7 @@ export class DeliveryLeases {
     return (await this.#link.call(['EXISTS', this.#link.key('node', node)])) === 1;
   }
 
-  /** Writes what waits for Redis, in order. Resolves when nothing waits any more, or Redis is away. */
+  /** Writes what waits, in order. Resolves when nothing waits, or Redis is away. */
   async flush(): Promise<void> {
     if (this.#waiting.length > 0 && this.#link.isReady) this.#flushing ??= this.#flushNow();
     await this.#flushing;

@@ -7,9 +7,9 @@ import {
   type RecordSearch,
   type SearchStep,
 } from '../../webhooks/records/delivery-record.ts';
-import { fieldOf, idBefore, idOfPosition, positionAfter, positionOfId, type StreamEntry } from './journal/reader.ts';
+import { formatStreamId, idBefore, parseStreamId, positionAfter, type StreamEntry, streamField } from './journal/reader.ts';
 
-/** Records read at once. */
+/** Records of one page. */
 const pageRecords = 500;
 
 /** The name of the stream of delivery records. */
@@ -22,14 +22,14 @@ export function redisRecords(link: Pick<RedisLink, 'key' | 'call' | 'values'>): 
   return {
     async *read(kind, from, onBadLine) {
       for (let position = from ?? { segment: 0, offset: 0 }; ; ) {
-        const range = ['XRANGE', recordStream(link, kind), idOfPosition(position), '+', 'COUNT', String(pageRecords)];
+        const range = ['XRANGE', recordStream(link, kind), formatStreamId(position), '+', 'COUNT', String(pageRecords)];
         const entries = (await link.call(range)) as StreamEntry[];
         for (const entry of entries) {
-          const record = parseDeliveryRecord(fieldOf(entry, 'record') ?? '');
-          position = positionAfter(positionOfId(entry[0]));
-          if (record) yield { record, position: positionOfId(entry[0]) };
+          const record = parseDeliveryRecord(streamField(entry, 'record') ?? '');
+          position = positionAfter(parseStreamId(entry[0]));
+          if (record) yield { record, position: parseStreamId(entry[0]) };
           else {
-            noteBad(link, kind, entry);
+            skipBad(link, kind, entry);
             onBadLine(`${recordStream(link, kind)} ${entry[0]}: not a record of a delivery`);
           }
         }
@@ -38,17 +38,17 @@ export function redisRecords(link: Pick<RedisLink, 'key' | 'call' | 'values'>): 
     },
     since: (_, sinceMs) => ({ segment: Math.max(Math.floor(sinceMs), 0), offset: 0 }),
     async at(kind, position) {
-      const id = idOfPosition(position);
+      const id = formatStreamId(position);
       const [entry] = (await link.call(['XRANGE', recordStream(link, kind), id, id])) as StreamEntry[];
-      const record = entry && parseDeliveryRecord(fieldOf(entry, 'record') ?? '');
-      if (entry && !record) noteBad(link, kind, entry);
+      const record = entry && parseDeliveryRecord(streamField(entry, 'record') ?? '');
+      if (entry && !record) skipBad(link, kind, entry);
       return record;
     },
     newestFirst: (kind, search) => newestInStream(link, kind, search),
   };
 }
 
-function noteBad(link: Pick<RedisLink, 'key' | 'values'>, kind: RecordKind, [id]: StreamEntry): void {
+function skipBad(link: Pick<RedisLink, 'key' | 'values'>, kind: RecordKind, [id]: StreamEntry): void {
   link.values.skip(`${recordStream(link, kind)} ${id}`, 'it is no record of a delivery');
 }
 
@@ -65,17 +65,17 @@ async function* newestInStream(
   for (;;) {
     const entries = (await link.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(pageRecords)])) as StreamEntry[];
     const [newest] = entries;
-    if (newest && end === '+') yield { position: positionAfter(positionOfId(newest[0])), readBytes: 0 };
+    if (newest && end === '+') yield { position: positionAfter(parseStreamId(newest[0])), readBytes: 0 };
     for (const entry of entries) {
-      const text = fieldOf(entry, 'record') ?? '';
+      const text = streamField(entry, 'record') ?? '';
       const isSought = signs.every((sign) => text.includes(sign));
       const record = isSought ? parseDeliveryRecord(text) : undefined;
-      if (isSought && !record) noteBad(link, kind, entry);
-      yield { position: positionOfId(entry[0]), ...(record && { record }), readBytes: text.length };
+      if (isSought && !record) skipBad(link, kind, entry);
+      yield { position: parseStreamId(entry[0]), ...(record && { record }), readBytes: text.length };
     }
     const last = entries.at(-1);
     if (!last || entries.length < pageRecords) return;
-    end = idBefore(positionOfId(last[0]));
+    end = idBefore(parseStreamId(last[0]));
   }
 }
 
@@ -89,7 +89,7 @@ export function redisReplayLog(link: RedisLink, oldestMs: number): { append(reco
         ...['*', 'record', JSON.stringify(record)],
       ]);
       running.add(added);
-      // A failure is told by close, at the latest.
+      // `close` throws a failure.
       added.then(
         () => running.delete(added),
         () => {},

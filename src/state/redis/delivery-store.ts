@@ -1,9 +1,11 @@
+import * as z from 'zod';
 import type { LoggedEvent } from '../../events/journal/event-log.ts';
 import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
 import type {
   AwaitedDeliveries,
-  AwaitedOutcome,
   DeliveryStore,
   HandlerOrder,
   HandlerProgress,
@@ -11,73 +13,152 @@ import type {
   NodeShare,
   Ownership,
 } from '../../webhooks/engine/delivery-store.ts';
-import type { EventHandlerOptions } from '../../webhooks/options.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import type { DeliveryLeases, Lease } from './delivery-leases.ts';
-import type { HandlerOrders } from './handler-orders.ts';
 import type { RedisEventLog } from './journal/redis-event-log.ts';
 
-/** How often the outcome of another node's delivery is looked for. */
-const lookEveryMs = 250;
+const handlerOrder: z.ZodType<HandlerOrder> = z.object({ state: z.enum(['paused', 'running']), reason: z.string(), atMs: z.number() });
+
+/** The state of a handler, as its owner tells the others. */
+const toldState = z.object({
+  deliveriesPerMinute: z.number(),
+  /** Why it stopped; undefined while it runs. */
+  stopped: z.string().optional(),
+  atMs: z.number(),
+});
+type ToldState = z.infer<typeof toldState>;
+
+/** Older states do not count. */
+const toldForMs = 30_000;
+
+/** KEYS orders; ARGV handler, time, order. Repeats an order, unless Redis has a newer one. */
+const repeatScript = redisScript(`
+local held = redis.call('HGET', KEYS[1], ARGV[1])
+local isRead, order = pcall(cjson.decode, held or '')
+if isRead and type(order) == 'table' and (tonumber(order.atMs) or 0) >= tonumber(ARGV[2]) then return end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])`);
+
+/** What nodes tell each other of handlers: orders to pause, and the states of those that run. */
+export class HandlerOrders {
+  readonly #link: RedisLink;
+  readonly #clock: Clock;
+  /** As this node knows them; repeated to a Redis that lost them. */
+  #known = new Map<string, HandlerOrder>();
+
+  constructor(link: RedisLink, clock: Clock) {
+    this.#link = link;
+    this.#clock = clock;
+    link.onRecover((caller) => this.#repeat(caller));
+  }
+
+  /** The order for a handler at the last `refresh`. */
+  known(handler: string): HandlerOrder | undefined {
+    return this.#known.get(handler);
+  }
+
+  /** Asks for all orders anew. @throws ServiceError `unavailable` */
+  async refresh(): Promise<void> {
+    this.#known = await this.#all(this.#ordersKey(), handlerOrder);
+  }
+
+  /** @throws ServiceError `unavailable` */
+  async give(handler: string, state: HandlerOrder['state'], reason: string): Promise<void> {
+    await this.refresh();
+    const atMs = Math.max(this.#clock.nowMs(), (this.#known.get(handler)?.atMs ?? 0) + 1);
+    const order: HandlerOrder = { state, reason, atMs };
+    await this.#link.call(['HSET', this.#ordersKey(), handler, JSON.stringify(order)]);
+    this.#known.set(handler, order);
+  }
+
+  /** Tells the other nodes the state of a handler that this one owns. @throws ServiceError `unavailable` */
+  async tell(handler: string, state: Omit<ToldState, 'atMs'>): Promise<void> {
+    const told: ToldState = { ...state, atMs: this.#clock.nowMs() };
+    await this.#link.call(['HSET', this.#toldKey(), handler, JSON.stringify(told)]);
+  }
+
+  /** The states told lately. @throws ServiceError `unavailable` */
+  async told(): Promise<Map<string, ToldState>> {
+    const nowMs = this.#clock.nowMs();
+    const all = await this.#all(this.#toldKey(), toldState);
+    return new Map([...all].filter(([, { atMs }]) => nowMs - atMs < toldForMs));
+  }
+
+  /** Values by handler, without those that cannot be read. */
+  async #all<T>(key: string, shape: z.ZodType<T>): Promise<Map<string, T>> {
+    const fields = (await this.#link.call(['HGETALL', key])) as unknown[];
+    const all = new Map<string, T>();
+    for (let index = 0; index < fields.length; index += 2) {
+      const handler = String(fields[index]);
+      const value = this.#link.values.read(`${key} ${handler}`, fields[index + 1], (read) => shape.parse(read));
+      if (value) all.set(handler, value);
+    }
+    return all;
+  }
+
+  async #repeat(caller: RedisCaller): Promise<void> {
+    for (const [handler, order] of this.#known)
+      await caller.run(repeatScript, [this.#ordersKey()], [handler, order.atMs, JSON.stringify(order)]);
+  }
+
+  #ordersKey(): string {
+    return this.#link.key('handler-orders');
+  }
+
+  #toldKey(): string {
+    return this.#link.key('handler-states');
+  }
+}
+
+/** How often the outcome of another node's delivery is checked. */
+const checkEveryMs = 250;
 
 /** What a delivery may take beyond its time-outs and pauses. */
 const graceMs = 60_000;
 
-/** Deliveries that uploads on any node wait for, as the node that delivers for the handler sees them. */
-class SharedUploadDeliveries implements AwaitedDeliveries {
-  readonly #leases: DeliveryLeases;
-  readonly #handler: string;
-  readonly #longestMs: number;
-  readonly #clock: Clock;
-  readonly #isOver: AbortSignal;
-
-  /** @param isOver ends the waiting */
-  constructor(leases: DeliveryLeases, handler: string, options: EventHandlerOptions, clock: Clock, isOver: AbortSignal) {
-    this.#leases = leases;
-    this.#handler = handler;
-    this.#clock = clock;
-    this.#isOver = isOver;
-    const { url, timeout, retry_count, retry_increase } = options;
-    const pausesS = (retry_increase * retry_count * (retry_count + 1)) / 2;
-    this.#longestMs = url.length * (timeout * (retry_count + 1) + pausesS) * 1000 + graceMs;
-  }
-
-  async awaitOutcome(logged: LoggedEvent): Promise<AwaitedOutcome> {
-    const known = await this.#look(logged);
-    return known === undefined ? { willBeMade: this.#wait(logged) } : { isMade: known };
-  }
-
-  async #wait(logged: LoggedEvent): Promise<boolean> {
-    for (;;) {
-      try {
-        await this.#clock.sleep(lookEveryMs, this.#isOver);
-      } catch {
-        // Nobody delivers here any more; the next owner finds out anew.
-        return new Promise(() => {});
-      }
-      const known = await this.#look(logged);
-      if (known !== undefined) return known;
-    }
-  }
-
-  /** @returns undefined while a node that lives may still be at it */
-  async #look({ event, node }: LoggedEvent): Promise<boolean | undefined> {
+/** Deliveries that uploads of any node wait for, as the owner of the handler sees them. @param isOver ends the waiting */
+function awaitedDeliveries(
+  { leases, clock }: RedisDeliveryParts,
+  { uuid, options: { url, timeout, retry_count, retry_increase } }: WebhookHandler,
+  isOver: AbortSignal,
+): AwaitedDeliveries {
+  const pausesS = (retry_increase * retry_count * (retry_count + 1)) / 2;
+  const longestMs = url.length * (timeout * (retry_count + 1) + pausesS) * 1000 + graceMs;
+  /** @returns undefined while a node that lives may still deliver */
+  const findOutcome = async ({ event, node }: LoggedEvent) => {
     try {
-      const settled = await this.#leases.settled(this.#handler, event.uuid);
+      const settled = await leases.settled(uuid, event.uuid);
       if (settled !== undefined) return settled;
-      const ageMs = this.#clock.nowMs() - Number(event.timestamp.timestamp) * 1000;
-      return ageMs > this.#longestMs || node === undefined || !(await this.#leases.isAlive(node)) ? false : undefined;
+      const ageMs = clock.nowMs() - Number(event.timestamp.timestamp) * 1000;
+      return ageMs > longestMs || node === undefined || !(await leases.isAlive(node)) ? false : undefined;
     } catch {
       return undefined;
     }
-  }
+  };
+  const wait = async (logged: LoggedEvent): Promise<boolean> => {
+    for (;;) {
+      try {
+        await clock.sleep(checkEveryMs, isOver);
+      } catch {
+        // This node owns the handler no more; the next owner asks again.
+        return new Promise(() => {});
+      }
+      const known = await findOutcome(logged);
+      if (known !== undefined) return known;
+    }
+  };
+  return {
+    async awaitOutcome(logged) {
+      const known = await findOutcome(logged);
+      return known === undefined ? { willBeMade: wait(logged) } : { isMade: known };
+    },
+  };
 }
 
-/** What is under way is given up so long before another node may have the lease. */
+/** Deliveries under way are given up this long before another node may have the lease. */
 const marginMs = 1500;
 
-/** A free handler that no node wants with whom the share would be kept is taken beyond it after so long, and kept for so long. */
+/** After `freeMs` a node takes a free handler beyond its share, and keeps it for `keepBeyondShareMs`. */
 const freeMs = 3000;
 const keepBeyondShareMs = 60_000;
 
@@ -94,11 +175,11 @@ export interface RedisDeliveryParts {
 export class RedisDeliveryStore implements DeliveryStore {
   readonly isShared = true;
   readonly #parts: RedisDeliveryParts;
-  /** Where placed handlers begin that have no position. */
+  /** Where declared handlers without a position begin. */
   #begins = new Map<string, () => LogPosition>();
-  /** Handlers that had a position: one without it then lost it with a Redis that was emptied. */
+  /** Handlers that had a position; one that has none now lost it with an emptied Redis. */
   readonly #seen = new Set<string>();
-  /** Since when a handler has been free for a node that has fewer. */
+  /** Since when a handler has been free for a node with fewer. */
   readonly #freeSinceMs = new Map<string, number>();
   #isFirst = true;
 
@@ -109,14 +190,15 @@ export class RedisDeliveryStore implements DeliveryStore {
   async declare(handlers: readonly string[]): Promise<void> {
     const { journal } = this.#parts;
     const { end } = journal;
-    // While Redis has been away since the start, nothing is known of the journal yet.
+    // The journal is unknown while Redis has been away since the start.
     const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     this.#begins = new Map(handlers.map((uuid) => [uuid, this.#begins.get(uuid) ?? begin]));
     this.#isFirst = false;
   }
 
-  async acquire({ uuid, options }: WebhookHandler, { all, owned }: NodeShare): Promise<Ownership | undefined> {
+  async acquire(handler: WebhookHandler, { all, owned }: NodeShare): Promise<Ownership | undefined> {
     const { leases, clock } = this.#parts;
+    const { uuid } = handler;
     const nowMs = clock.monotonicMs();
     const freeSinceMs = this.#freeSinceMs.get(uuid);
     const isBeyond = freeSinceMs !== undefined && nowMs - freeSinceMs >= freeMs;
@@ -125,11 +207,9 @@ export class RedisDeliveryStore implements DeliveryStore {
     else this.#freeSinceMs.delete(uuid);
     if (typeof lease === 'string') return undefined;
     try {
-      const position = (await leases.positions()).get(uuid) ?? this.#beginOf(uuid);
+      const position = (await leases.positions()).get(uuid) ?? this.#findBegin(uuid);
       await leases.save(lease, position);
-      const isOver = new AbortController();
-      const uploads = new SharedUploadDeliveries(leases, uuid, options, clock, isOver.signal);
-      return new LeasedHandler(this.#parts, lease, { position, uploads, isOver, keepUntilMs: isBeyond ? nowMs + keepBeyondShareMs : 0 });
+      return new LeasedHandler(this.#parts, handler, lease, position, isBeyond ? nowMs + keepBeyondShareMs : 0);
     } catch (error) {
       leases.forget(lease);
       throw error;
@@ -187,39 +267,30 @@ export class RedisDeliveryStore implements DeliveryStore {
     return this.#parts.leases.flush();
   }
 
-  #beginOf(uuid: string): LogPosition {
+  #findBegin(uuid: string): LogPosition {
     const { journal } = this.#parts;
     if (this.#seen.has(uuid) || journal.wasEmptied) return streamBegin;
     return this.#begins.get(uuid)?.() ?? journal.end;
   }
 }
 
-interface LeasedParts {
-  position: LogPosition;
-  uploads: SharedUploadDeliveries;
-  /** Ends the waiting of `uploads`. */
-  isOver: AbortController;
-  /** Monotonic time until which it is handed over to nobody. */
-  keepUntilMs: number;
-}
-
 /** A handler that this node has the lease of. */
 class LeasedHandler implements Ownership {
   readonly position: LogPosition;
-  readonly uploads: SharedUploadDeliveries;
+  readonly uploads: AwaitedDeliveries;
   readonly #store: RedisDeliveryParts;
   readonly #lease: Lease;
-  readonly #isOver: AbortController;
+  readonly #isOver = new AbortController();
   readonly #keepUntilMs: number;
   readonly #lost = new AbortController();
   #deadline: Timer | undefined;
 
-  constructor(store: RedisDeliveryParts, lease: Lease, { position, uploads, isOver, keepUntilMs }: LeasedParts) {
+  /** @param keepUntilMs monotonic time before which it is not handed over */
+  constructor(store: RedisDeliveryParts, handler: WebhookHandler, lease: Lease, position: LogPosition, keepUntilMs: number) {
     this.position = position;
-    this.uploads = uploads;
+    this.uploads = awaitedDeliveries(store, handler, this.#isOver.signal);
     this.#store = store;
     this.#lease = lease;
-    this.#isOver = isOver;
     this.#keepUntilMs = keepUntilMs;
     this.#arm();
   }

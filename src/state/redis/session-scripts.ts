@@ -1,10 +1,9 @@
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `session:<key>` is a hash of who logged in, the UUID of the account, the fingerprints of which one is that of the credential, the times of the
- * login and of the last use; `sessions` orders the keys by when they end, which
- * decides whether a session is active; `account:<uuid>` has the keys of one account. The hash of a session is kept for a while after its
- * end, so that whichever node sweeps it can tell whose it was.
+ * `session:<key>` is a hash: the login, the UUID of the account, its fingerprints, and the times of login and last use. `sessions` orders the
+ * keys by their end, which decides whether a session is active; `account:<uuid>` has the keys of one account. The hash outlives the session
+ * for a while, so that the node that sweeps it can tell its account.
  */
 const keptAfterEndMs = 3_600_000;
 
@@ -26,9 +25,8 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
 `;
 
 /**
- * KEYS session, sessions, account; ARGV key, login, account UUID, idle ms, maximum age ms, begin of the keys, most of an account,
- * address, fingerprints.
- * Returns the login of each session that had to end.
+ * KEYS session, sessions, account; ARGV key, login, account UUID, idle ms, maximum age ms, begin of the keys, maximum of the account,
+ * address, fingerprints. Returns the login of each session that it ended.
  */
 export const createScript = redisScript(`${redisNow}${forget}
 local over = {}
@@ -46,7 +44,7 @@ end
 ${begin}
 return over`);
 
-/** Keys and arguments as above. Returns 1, or 0 when the account has so many active sessions already. */
+/** Keys and arguments as above. Returns 0 when the account has the maximum of active sessions already, else 1. */
 export const createWithinScript = redisScript(`${redisNow}
 local most = tonumber(ARGV[7])
 if redis.call('SCARD', KEYS[3]) >= most then
@@ -60,8 +58,8 @@ ${begin}
 return 1`);
 
 /**
- * KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether the login is wanted, whether a transfer keeps it from being idle. Notes the
- * activity. Returns begin, login and fingerprints.
+ * KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether to return the login, whether a transfer keeps the session from being
+ * idle. Records the activity. Returns begin, login and fingerprints.
  */
 export const findScript = redisScript(`${redisNow}
 local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
@@ -86,8 +84,8 @@ export const renewScript = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'fingerprints', ARGV[1]) end`);
 
 /**
- * KEYS sessions; ARGV begin of the keys, then of each session that is to end its key and the fingerprints that it was seen with: one that has
- * others now was renewed. Returns the keys that were ended.
+ * KEYS sessions; ARGV begin of the keys, then key and fingerprints of each session to end: one whose fingerprints differ now was renewed.
+ * Returns the keys that it ended.
  */
 export const refuseScript = redisScript(`${forget}
 local ended = {}
@@ -104,7 +102,7 @@ export const endScript = redisScript(`${forget}
 for index = 2, #ARGV do forget(ARGV[1], ARGV[index]) end
 return #ARGV - 1`);
 
-/** KEYS sessions, account; ARGV begin of the keys, key that stays, ms after which begun ones stay. Returns the keys that were ended and lived. */
+/** KEYS sessions, account; ARGV begin of the keys, key that stays, time after which sessions stay. Returns the active keys that it ended. */
 export const endAllScript = redisScript(`${redisNow}${forget}
 local ended = {}
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
@@ -118,7 +116,7 @@ for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
 end
 return ended`);
 
-/** KEYS sessions; ARGV begin of the keys. Takes sessions that timed out, each for one caller alone. */
+/** KEYS sessions; ARGV begin of the keys. Takes sessions that timed out; each goes to one caller. */
 export const sweepScript = redisScript(`${redisNow}${forget}
 local over = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
@@ -128,8 +126,8 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 
 end
 return over`);
 
-/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns the active ones: key, login, begin, address, end, fingerprints of each. */
-export const lookScript = redisScript(`${redisNow}
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns key, login, begin, address, end and fingerprints of the active ones. */
+export const readScript = redisScript(`${redisNow}
 local found = {}
 for index = 2, #ARGV do
   local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[index]) or 0)

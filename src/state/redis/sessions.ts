@@ -19,30 +19,30 @@ import {
   endAllScript,
   endScript,
   findScript,
-  lookScript,
+  readScript,
   refuseScript,
   renewScript,
   sweepScript,
 } from './session-scripts.ts';
 
-/** Logins of sessions that were met here, so that each request need not carry them anew. */
+/** Logins kept here, which requests need not fetch. */
 const maxLogins = 10_000;
 
-/** Ends that this process repeats to a Redis that lost its data, at most. */
+/** Ends that this process repeats to a Redis that lost its data. */
 const maxEnded = 100_000;
 
 const sweepEveryMs = 1000;
 
-/** How far the clocks of nodes and Redis may be apart: sessions that began so long after a password change may end with the others. */
+/** Tolerated difference of clocks: sessions that begin within it after a password change may end with the older ones. */
 const clockToleranceMs = 5000;
 
-/** An order to end the sessions of an account that began until a moment, but for one. */
+/** Ends the sessions of an account that began until a moment, except one. */
 interface EndAll {
   exceptKey: string;
   untilMs: number;
 }
 
-/** A session as a look at many of them finds it. */
+/** A session as a scan finds it. */
 interface Seen {
   key: string;
   identity: Identity;
@@ -52,7 +52,7 @@ interface Seen {
   endsMs: number;
 }
 
-/** Sessions of all nodes. While Redis is away nobody can be let in: `find` throws. */
+/** Sessions of all nodes. While Redis is away nobody can log in, and `find` throws. */
 export class RedisSessions implements SessionStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -61,14 +61,14 @@ export class RedisSessions implements SessionStore {
   readonly #log: Log;
   readonly #base: string;
   readonly #logins = new Map<string, Identity>();
-  /** Sessions that were ended here. A Redis killed within a second of that, or a replica that takes over, may have them still. */
+  /** Sessions that ended here. A Redis killed within a second, or a replica that takes over, may still have them. */
   readonly #ended = new Set<string>();
-  /** Accounts whose sessions are to end, which Redis has not confirmed. */
+  /** By account; Redis has not confirmed these yet. */
   readonly #endingAll = new Map<string, EndAll>();
   readonly #sweeper: Timer;
 
   /**
-   * @param service the file transfer service that the sessions are of
+   * @param service the file transfer service of the sessions
    * @param lifetimes asked at each look-up, so that a reload takes effect at once
    * @param onTimeout told of each session that timed out, by one node alone (event `sessionTimedOut`)
    */
@@ -90,7 +90,7 @@ export class RedisSessions implements SessionStore {
   async create(identity: Identity, address = ''): Promise<string> {
     const id = newSessionId();
     const over = await this.#runCreate(createScript, id, identity, address, maxSessionsPerAccount);
-    this.#tell(over as string[]);
+    this.#announce(over as string[]);
     return id;
   }
 
@@ -119,7 +119,7 @@ export class RedisSessions implements SessionStore {
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
-    // Until it is done it is to be done: a node that could not reach Redis does it as soon as it can.
+    // A node that cannot reach Redis repeats it as soon as it can.
     const order: EndAll = { exceptKey: except?.key ?? '', untilMs: Math.ceil(this.#clock.nowMs() + clockToleranceMs) };
     this.#endingAll.set(accountUuid, order);
     const ended = await this.#runEndAll(this.#link, accountUuid, order);
@@ -129,8 +129,8 @@ export class RedisSessions implements SessionStore {
 
   async keepOnly(isInForce: (identity: Identity) => boolean): Promise<number> {
     let ended = 0;
-    for await (const seen of this.#looks()) {
-      // Requests under way see what was renewed elsewhere.
+    for await (const seen of this.#scan()) {
+      // Requests under way see renewals of other nodes.
       for (const { key, fingerprints } of seen) this.#refresh(key, fingerprints);
       ended += await this.#refuse(seen.filter(({ identity }) => !isInForce(identity)));
     }
@@ -157,14 +157,14 @@ export class RedisSessions implements SessionStore {
     const found = new Map<string, ListedSession>();
     const { maximumAgeMs } = this.#lifetimes();
     // A reload may have shortened it.
-    for await (const seen of this.#looks())
+    for await (const seen of this.#scan())
       for (const { key, identity, address, createdMs, endsMs } of seen)
         found.set(key, { key, account: identity.name, address, createdMs, expiresMs: Math.min(endsMs, createdMs + maximumAgeMs) });
     return [...found.values()];
   }
 
   async endKeys(keys: readonly string[]): Promise<void> {
-    for (const key of keys) this.#noteEnd(key);
+    for (const key of keys) this.#markEnded(key);
     await this.#endInRedis(this.#link, keys);
   }
 
@@ -196,17 +196,17 @@ export class RedisSessions implements SessionStore {
       return undefined;
     }
     const [created, login, fingerprints] = found;
-    const identity = known ?? this.#keepLogin(key, this.#identityOf(key, login));
+    const identity = known ?? this.#keepLogin(key, this.#readIdentity(key, login));
     if (!identity) return undefined;
     renewIn(identity, fingerprints);
     return { key, identity, createdMs: Number(created) };
   }
 
-  #identityOf(key: string, login: string): Identity | undefined {
+  #readIdentity(key: string, login: string): Identity | undefined {
     return this.#link.values.read(this.#sessionOf(key), login, parseIdentity);
   }
 
-  #tell(over: readonly string[]): void {
+  #announce(over: readonly string[]): void {
     for (const text of over) {
       const identity = this.#link.values.read(`${this.#base}session:`, text, parseIdentity);
       if (identity) this.#onTimeout(identity);
@@ -214,7 +214,7 @@ export class RedisSessions implements SessionStore {
   }
 
   #keepLogin(key: string, identity: Identity | undefined): Identity | undefined {
-    // Another request may have kept it meanwhile; all of a session have the same.
+    // Requests of one session share one identity.
     const kept = this.#logins.get(key) ?? identity;
     if (!kept) return undefined;
     this.#logins.set(key, kept);
@@ -227,16 +227,16 @@ export class RedisSessions implements SessionStore {
     if (known) renewIn(known, fingerprints);
   }
 
-  /** The active sessions, some at a time; none is missed that is there all the time. */
-  async *#looks(): AsyncGenerator<Seen[]> {
+  /** Pages of the active sessions, some perhaps twice. */
+  async *#scan(): AsyncGenerator<Seen[]> {
     let cursor = '0';
     do {
       const [next, pairs] = (await this.#link.call(['ZSCAN', `${this.#base}sessions`, cursor, 'COUNT', '500'])) as [string, string[]];
       cursor = String(next);
       const keys = pairs.filter((_, index) => index % 2 === 0).map(String);
-      const rows = (await this.#link.run(lookScript, [`${this.#base}sessions`], [this.#base, ...keys])) as string[][];
+      const rows = (await this.#link.run(readScript, [`${this.#base}sessions`], [this.#base, ...keys])) as string[][];
       yield rows.flatMap(([key = '', login = '', created, address = '', ends, fingerprints = '']) => {
-        const identity = this.#identityOf(key, login);
+        const identity = this.#readIdentity(key, login);
         if (!identity) return [];
         renewIn(identity, fingerprints);
         return [{ key, identity, fingerprints, createdMs: Number(created), address, endsMs: Number(ends) }];
@@ -248,11 +248,11 @@ export class RedisSessions implements SessionStore {
     if (seen.length === 0) return 0;
     const pairs = seen.flatMap(({ key, fingerprints }) => [key, fingerprints]);
     const ended = (await this.#link.run(refuseScript, [`${this.#base}sessions`], [this.#base, ...pairs])) as string[];
-    for (const key of ended) this.#noteEnd(key);
+    for (const key of ended) this.#markEnded(key);
     return ended.length;
   }
 
-  #noteEnd(key: string): void {
+  #markEnded(key: string): void {
     this.#logins.delete(key);
     this.#ended.add(key);
     dropOldest(this.#ended, maxEnded);
@@ -261,7 +261,7 @@ export class RedisSessions implements SessionStore {
   async #runEndAll(caller: Pick<RedisCaller, 'run'>, accountUuid: string, { exceptKey, untilMs }: EndAll): Promise<number> {
     const keys = [`${this.#base}sessions`, `${this.#base}account:${accountUuid}`];
     const ended = (await caller.run(endAllScript, keys, [this.#base, exceptKey, untilMs])) as string[];
-    for (const key of ended) this.#noteEnd(key);
+    for (const key of ended) this.#markEnded(key);
     return ended.length;
   }
 
@@ -281,7 +281,7 @@ export class RedisSessions implements SessionStore {
   async #sweep(): Promise<void> {
     if (!this.#link.isReady) return;
     try {
-      this.#tell((await this.#link.run(sweepScript, [`${this.#base}sessions`], [this.#base])) as string[]);
+      this.#announce((await this.#link.run(sweepScript, [`${this.#base}sessions`], [this.#base])) as string[]);
     } catch (error) {
       this.#log.debug('sessions that timed out could not be looked for', { reason: error });
     }
@@ -292,7 +292,7 @@ export class RedisSessions implements SessionStore {
   }
 }
 
-/** A login as it is kept; its fingerprints, which may change, are kept beside it. */
+/** Leaves out the fingerprints, which change and stand beside it. */
 function loginText({ proof, ...others }: Identity): string {
   return JSON.stringify({ ...others, ...(proof && { proof: { type: proof.type, fingerprints: [] } }) });
 }

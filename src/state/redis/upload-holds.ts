@@ -6,9 +6,9 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * A hold is a hash: whose it is (`token`), since when he wanted it (`ticket`) and until when he has it for certain (`ends`); since when the
- * newest of the others wants the upload (`wish`); and whether somebody lost it without having released it, and may have its content open
- * (`abandoned`). Times are those of Redis, in microseconds.
+ * A hold is a hash: its owner (`token`), when the owner asked (`ticket`) and until when the lease holds (`ends`); when the newest of the others
+ * asked (`wish`); and whether an owner lost the lease without a release and may have the content open (`abandoned`). Times are those of
+ * Redis, in microseconds.
  */
 const readHold = `
 local time = redis.call('TIME')
@@ -23,8 +23,8 @@ end
 `;
 
 /**
- * KEYS hold, record; ARGV token, lease in us, life in ms, ticket if there is one. Returns the ticket, whether the upload was taken, whether somebody
- * was there before who never released it, and the record. If it was not taken, the wish is noted.
+ * KEYS hold, record; ARGV token, lease in us, life in ms, ticket or empty. Returns the ticket, whether the upload was taken, whether an earlier
+ * owner never released it, and the record. Records the wish when it was not taken.
  */
 const holdScript = redisScript(`${readHold}
 local own = ARGV[4] == '' and text(now) or ARGV[4]
@@ -38,8 +38,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {own, 1, redis.call('HEXISTS', KEYS[1], 'abandoned'), redis.call('GET', KEYS[2])}`);
 
 /**
- * KEYS hold; ARGV ticket if there is one. Returns the ticket, and whether nobody has the upload who had it before; if not, the wish is noted. Who slept
- * for too long has lost it.
+ * KEYS hold; ARGV ticket or empty. Returns the ticket, and whether no earlier owner has the upload; else records the wish. An owner whose lease
+ * ran out loses it.
  */
 const quietScript = redisScript(`${readHold}
 local own = ARGV[1] == '' and text(now) or ARGV[1]
@@ -53,7 +53,7 @@ if token and not isHeld then
 end
 return {own, 1}`);
 
-/** KEYS hold; ARGV token, lease in us, life in ms. Returns 'lost', 'wanted' or 'held', and renews what nobody else has taken. */
+/** KEYS hold; ARGV token, lease in us, life in ms. Renews a hold that nobody else took. Returns 'lost', 'wanted' or 'held'. */
 const renewScript = redisScript(`${readHold}
 if token ~= ARGV[1] then return 'lost' end
 redis.call('HSET', KEYS[1], 'ends', text(now + ARGV[2]))
@@ -65,34 +65,33 @@ const releaseScript = redisScript(`
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return end
 if redis.call('HEXISTS', KEYS[1], 'abandoned') == 1 then redis.call('HDEL', KEYS[1], 'token') else redis.call('DEL', KEYS[1]) end`);
 
-/** KEYS hold. Returns whether somebody has the upload. */
+/** KEYS hold. Returns whether the upload is held. */
 const isHeldScript = redisScript(`${readHold} return isHeld and 1 or 0`);
 
-/** A node that is gone keeps an upload from the others for so long. */
+/** A node that is gone keeps an upload from the others for this time. */
 const leaseMs = 10_000;
 
-/** How often a node renews what it holds, and looks whether somebody else wants it. */
+/** How often a node renews its holds and checks whether others want them. */
 const renewEveryMs = 1000;
 
 /** How often a node that waits for another one asks. */
 const askEveryMs = 100;
 
-/** Holds outlive every upload that they are of (`server.uploads`): what was abandoned must not be forgotten. */
+/** Holds outlive every upload (`server.uploads`): an abandoned one must not be forgotten. */
 const lifeMs = 32 * 86_400_000;
 
-/** The turn of one request among those of all nodes. */
+/** The hold of one request among those of all nodes. */
 interface RedisUploadTurn extends UploadTurn {
-  /** What scripts compare with that of the hold. */
   readonly token: string;
   /** @see UploadHold.isTakeover */
   readonly isTakeover: boolean;
-  /** The upload as it was at that moment: what is read later may be what the next one has made of it. */
+  /** The record at that moment: one read later may be the next owner's. */
   readonly recordText: string | undefined;
   /** @see UploadHold.confirm */
   confirm(): Promise<void>;
 }
 
-/** Gives each upload to one request of one node at a time, for a lease; who does not renew it loses it to the next one. */
+/** Gives each upload to one request of one node at a time, for a lease that its owner renews. */
 export class RedisUploadHolds {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -129,7 +128,7 @@ export class RedisUploadHolds {
       isWanted = true;
       onWanted();
     };
-    // What was not confirmed for most of the lease may be another node's soon.
+    // A hold that was not confirmed for half of the lease may soon be another node's.
     const isOld = () => this.#clock.monotonicMs() - confirmedMs > leaseMs / 2;
     const renew = async () => {
       const askedMs = this.#clock.monotonicMs();
@@ -164,12 +163,12 @@ export class RedisUploadHolds {
     await this.#askUntilDone((ticket) => this.#link.run(quietScript, this.#keysOf(id), [ticket]));
   }
 
-  /** Whether somebody has an upload, or waits for it here. */
+  /** Whether an upload is held, or waited for on this node. */
   async isHeld(id: string): Promise<boolean> {
     return this.#own.has(id) || (await this.#link.run(isHeldScript, this.#keysOf(id), [])) === 1;
   }
 
-  // The first answer has the ticket: the newest of all who wait for an upload wins.
+  // The first reply has the ticket: the newest request for an upload wins.
   async #askUntilDone(ask: (ticket: string) => Promise<unknown>): Promise<readonly unknown[]> {
     let ticket = '';
     for (;;) {

@@ -1,12 +1,10 @@
 import { type PassingUpload, PassingUploads } from '../../files/uploads/upload-holds.ts';
 import {
   changed,
-  computeExpiry,
   isEnding,
   isUploadId,
   keptWhenOverMs,
-  newProgress,
-  newUploadId,
+  newUploadRecord,
   refuseLost,
   refuseMoreThan,
   type SharedUploadStore,
@@ -23,11 +21,11 @@ import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
 import { RedisUploadHolds } from './upload-holds.ts';
 
 /*
- * `upload:ID` is the record's JSON; `uploads` has all IDs by their expiry; `upload-paths` those that are not over by the path of their content;
- * `uploads-completing` those whose end was begun; `uploads-of:ACCOUNT` those that count for an account.
+ * `upload:ID` is the record's JSON. `uploads` has all IDs by expiry, `upload-paths` those that are not over by the path of their content,
+ * `uploads-completing` those whose end began, `uploads-of:ACCOUNT` those that count for an account.
  */
 
-/** KEYS record, all, paths, of the account; ARGV ID, record, expiry, path, most, life in ms. Returns whether it was kept. */
+/** KEYS record, all, paths, of the account; ARGV ID, record, expiry, path, maximum, life in ms. Returns whether it was added. */
 const addScript = redisScript(`
 if redis.call('SCARD', KEYS[4]) >= tonumber(ARGV[5]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[6])
@@ -73,14 +71,14 @@ redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('SREM', KEYS[5], ARGV[1])
 return 'done'`);
 
-/** KEYS records. Returns 1 for each that is there, else 0. */
+/** KEYS records. Returns 1 for each that exists, else 0. */
 const existScript = markerScript(`
 local found = {}
 for index = 1, #KEYS - 1 do found[index] = redis.call('EXISTS', KEYS[index]) end
 return found`);
 
-/** Records that are asked for at once. */
-const missingAtOnce = 500;
+/** Records of one script call. */
+const existPage = 500;
 
 /** KEYS record, all, completing; ARGV ID, record, expiry, life in ms. */
 const restoreScript = markerScript(`
@@ -91,11 +89,11 @@ for index = 2, 3 do
   if redis.call('PTTL', KEYS[index]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
 end`);
 
-/** Records stay for so much longer than their time, so that some node tells of the end. */
+/** Records outlive their time, so that some node tells of the end. */
 const marginMs = 86_400_000;
 
-/** Where IDs stand. */
-const listed = [
+/** Lists of IDs. */
+const idLists = [
   ['ZREM', 'uploads'],
   ['SREM', 'uploads-completing'],
 ] as const;
@@ -118,8 +116,7 @@ export class RedisUploadStore implements SharedUploadStore {
 
   async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
     const limits = this.#limits();
-    const progress = newProgress(lengthBytes);
-    const record = { ...order, ...progress, id: newUploadId(), expiresMs: computeExpiry(progress, this.#clock.nowMs(), limits) };
+    const record = newUploadRecord(order, lengthBytes, this.#clock.nowMs(), limits);
     const { id, expiresMs } = record;
     const most = limits.maxPerAccount - this.#passing.count(order.accountUuid);
     const args = [id, JSON.stringify(record), expiresMs, pathMember(record), most, this.#lifeMs(record)];
@@ -131,12 +128,13 @@ export class RedisUploadStore implements SharedUploadStore {
     if (!isUploadId(id)) return undefined;
     const key = this.#key(`upload:${id}`);
     const text = await this.#link.call(['GET', key]);
-    return text === null ? undefined : this.#link.values.read(key, text, recordOf);
+    return text === null ? undefined : this.#link.values.read(key, text, parseRecord);
   }
 
   async hold(id: string, onWanted: () => void): Promise<UploadHold> {
     const turn = await this.#holds.take(id, onWanted);
-    let record = turn.recordText === undefined ? undefined : this.#link.values.read(this.#key(`upload:${id}`), turn.recordText, recordOf);
+    let record =
+      turn.recordText === undefined ? undefined : this.#link.values.read(this.#key(`upload:${id}`), turn.recordText, parseRecord);
     const change = async (asked: UploadChange, isRenewed: boolean) => {
       if (!record) throw new ServiceError('not-found', 'The upload is gone.');
       record = await this.#change(turn.token, record, asked, isRenewed);
@@ -188,7 +186,7 @@ export class RedisUploadStore implements SharedUploadStore {
   async within(realPath: string): Promise<UploadRecord[]> {
     const folder = realPath === '/' ? '' : realPath;
     const paths = this.#key('upload-paths');
-    // The member of a path goes on with a slash, for what lies below, or with NUL, behind which stands the ID.
+    // A member is a path, NUL and the ID; paths below the folder go on with a slash.
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(idOf(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));
@@ -230,15 +228,15 @@ export class RedisUploadStore implements SharedUploadStore {
       if (await this.#holds.isHeld(id)) continue;
       const record = await this.find(id);
       if (record) records.push(record);
-      else for (const [command, key] of listed) await this.#link.call([command, this.#key(key), id]);
+      else for (const [command, key] of idLists) await this.#link.call([command, this.#key(key), id]);
     }
     return records;
   }
 
   async missing(ids: readonly string[]): Promise<string[]> {
     const missing: string[] = [];
-    for (let index = 0; index < ids.length; index += missingAtOnce) {
-      const asked = ids.slice(index, index + missingAtOnce);
+    for (let index = 0; index < ids.length; index += existPage) {
+      const asked = ids.slice(index, index + existPage);
       const keys = asked.map((id) => this.#key(`upload:${id}`));
       const found = (await this.#link.run(existScript, keys, [])) as number[];
       missing.push(...asked.filter((_, at) => found[at] === 0));
@@ -275,7 +273,7 @@ function idOf(member: string): string {
 }
 
 /** @throws TypeError for what is no record */
-function recordOf(value: unknown): UploadRecord {
+function parseRecord(value: unknown): UploadRecord {
   const record = value as UploadRecord;
   const texts = [record.id, record.accountUuid, record.path, record.contentPath, record.origin.account.uuid];
   const numbers = [record.offsetBytes, record.expiresMs];

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { comparePositions, formatPosition, type LogPosition, parsePosition } from '../../../events/journal/position.ts';
 import { writeFileAtomically } from '../../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../../lib/errors.ts';
-import { positionAfter, positionOfId } from './reader.ts';
+import { parseStreamId, positionAfter } from './reader.ts';
 
 /**
- * Up to `position` the node's own files are in the stream, and what comes behind it is not, or has an ID above `id`, that of an entry of
- * the stream; `0-0` says that nothing is known of the stream.
+ * The node's own files are in the stream up to `position`; later events are not, or have an ID above `id`, that of an entry of the stream.
+ * `0-0`: nothing is known of the stream.
  */
 export interface Checkpoint {
   position: LogPosition;
@@ -21,12 +21,12 @@ export const noId = '0-0';
 /** What a Redis that is killed may lose is younger than this (appendfsync everysec loses a second or two). */
 const surelyKeptMs = 60_000;
 
-/** Checkpoints kept at most; of older ones every other is given up. */
+/** Beyond, every other of the older half is dropped. */
 const maxCheckpoints = 1000;
 
-/** What is written of them. */
-interface Kept {
-  /** Tells the data of Redis from that of one that was emptied; undefined when it was not known. */
+/** The file of the checkpoints. */
+interface SavedCheckpoints {
+  /** Identifies the data of Redis, which is another once it was emptied; undefined while it is unknown. */
   marker: string | undefined;
   undelivered: Checkpoint;
   recent: Checkpoint;
@@ -50,16 +50,17 @@ export class Checkpoints {
 
   /** @param begin where forwarding begins when nothing is known yet */
   static open(path: string, begin: LogPosition): Checkpoints {
-    const kept = readKept(path);
-    if (!kept) return new Checkpoints(path, [{ position: begin, id: noId, atMs: Number.NEGATIVE_INFINITY }], positionOfId(noId), undefined);
+    const kept = readSaved(path);
+    if (!kept)
+      return new Checkpoints(path, [{ position: begin, id: noId, atMs: Number.NEGATIVE_INFINITY }], parseStreamId(noId), undefined);
     const { marker, undelivered, recent } = kept;
     const isFirst = comparePositions(undelivered.position, recent.position) <= 0;
-    // What an earlier process noted later than `recent` may be what a killed Redis lost.
+    // A killed Redis may have lost what an earlier process recorded behind `recent`.
     const all = isFirst ? [undelivered, recent] : [recent, { ...undelivered, atMs: Number.POSITIVE_INFINITY }];
-    return new Checkpoints(path, all, positionAfter(positionOfId(undelivered.id)), marker);
+    return new Checkpoints(path, all, positionAfter(parseStreamId(undelivered.id)), marker);
   }
 
-  /** The marker of the Redis that they belong to, where it is known. */
+  /** The marker of their Redis, where it is known. */
   get marker(): string | undefined {
     return this.#marker;
   }
@@ -69,14 +70,14 @@ export class Checkpoints {
     if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
-  /** From here on anything may be missing in a Redis that was killed. */
+  /** A Redis that was killed may miss anything behind it. */
   recent(nowMs: number): Checkpoint {
     return this.#all.findLast(({ atMs }) => nowMs - atMs >= surelyKeptMs) ?? (this.#all[0] as Checkpoint);
   }
 
-  /** From here on something may not have been delivered yet: where to begin for a Redis that was emptied. */
+  /** Where to begin for a Redis that was emptied: something behind it may not have been delivered. */
   get undelivered(): Checkpoint {
-    return this.#all.findLast(({ id }) => comparePositions(positionOfId(id), this.#delivered) < 0) ?? (this.#all[0] as Checkpoint);
+    return this.#all.findLast(({ id }) => comparePositions(parseStreamId(id), this.#delivered) < 0) ?? (this.#all[0] as Checkpoint);
   }
 
   /** The oldest position that may have to be forwarded again. */
@@ -84,14 +85,14 @@ export class Checkpoints {
     return (this.#all[0] as Checkpoint).position;
   }
 
-  /** Notes how far the handlers are, and forgets what is behind. @param delivered what all handlers have behind them */
+  /** Drops checkpoints that nobody needs. @param delivered position of the slowest handler */
   forget(nowMs: number, delivered: LogPosition): void {
     this.#delivered = delivered;
     const keepFrom = Math.min(this.#all.indexOf(this.recent(nowMs)), this.#all.indexOf(this.undelivered));
     this.#all.splice(0, keepFrom);
   }
 
-  /** Notes which Redis they belong to. @param id the last ID of its stream, for a node that has sent nothing yet */
+  /** @param id the last ID of the stream, for a node that has sent nothing yet */
   belongTo(marker: string, id: string): void {
     this.#marker = marker;
     const [only] = this.#all;
@@ -101,7 +102,7 @@ export class Checkpoints {
   /** Begins anew for a Redis that lost what was forwarded. */
   restart(marker: string): void {
     this.#all = [{ position: this.undelivered.position, id: noId, atMs: Number.NEGATIVE_INFINITY }];
-    this.#delivered = positionOfId(noId);
+    this.#delivered = parseStreamId(noId);
     this.#marker = marker;
   }
 
@@ -116,14 +117,14 @@ export class Checkpoints {
   }
 }
 
-function readKept(path: string): Kept | undefined {
+function readSaved(path: string): SavedCheckpoints | undefined {
   try {
     const value = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown> | unknown[];
-    // Before there were versions: a list, whose first was the oldest that was needed, and no marker.
+    // The form without a version is a list, the oldest first, without a marker.
     const { marker, undelivered, recent } = Array.isArray(value)
       ? { marker: undefined, undelivered: value[0], recent: value.at(-1) }
       : value;
-    const found = [checkpointOf(undelivered), checkpointOf(recent)] as const;
+    const found = [parseCheckpoint(undelivered), parseCheckpoint(recent)] as const;
     if (!found[0] || !found[1]) return undefined;
     return { marker: typeof marker === 'string' ? marker : undefined, undelivered: found[0], recent: found[1] };
   } catch (error) {
@@ -132,7 +133,7 @@ function readKept(path: string): Kept | undefined {
   }
 }
 
-function checkpointOf(value: unknown): Checkpoint | undefined {
+function parseCheckpoint(value: unknown): Checkpoint | undefined {
   const { position: text, id } = (value ?? {}) as { position?: unknown; id?: unknown };
   const position = typeof text === 'string' ? parsePosition(text) : undefined;
   return position && typeof id === 'string' && /^\d+-\d+$/.test(id) ? { position, id, atMs: Number.NEGATIVE_INFINITY } : undefined;

@@ -5,16 +5,16 @@ import type { Clock } from '../../../lib/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { RedisLink } from '../../../lib/redis/redis-link.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { positionOfId } from './reader.ts';
+import { parseStreamId } from './reader.ts';
 import { type KnownStream, type StreamKeys, StreamWriter } from './stream.ts';
 
-/** How often what was forwarded is noted on disk. */
+/** How often the checkpoints are saved. */
 const saveEveryMs = 1000;
 
-/** Pause after a failure that is not that of the connection. */
+/** Pause after a failure. */
 const retryMs = 500;
 
-/** Most bytes of events in one script call. */
+/** Bytes of events in one script call. */
 const maxBytes = 1_000_000;
 
 export interface ForwarderOptions {
@@ -26,13 +26,13 @@ export interface ForwarderOptions {
   keys: StreamKeys;
   clock: Clock;
   log: Log;
-  /** Told of the last position of the stream that was added. */
+  /** Told of the last position added to the stream. */
   onForwarded: (last: LogPosition) => void;
-  /** Told of a stream that lost what was forwarded, before it is forwarded again. */
+  /** Called for a stream that lost events, before they are forwarded again. */
   onEmptied: () => Promise<void>;
 }
 
-/** Brings the events of this node's files into the stream, in order, and again when Redis lost them. */
+/** Forwards the events of this node's files to the stream, in order, and again when Redis lost them. */
 export class EventForwarder {
   readonly #options: ForwarderOptions;
   readonly #stream: StreamWriter;
@@ -41,16 +41,16 @@ export class EventForwarder {
   readonly #ending = new AbortController();
   readonly #flushing = new Set<() => void>();
   #cursor: LogPosition;
-  /** The stream as it was found, or left by what was added; undefined until it was looked at. */
+  /** The stream as it was found or left; undefined until it was checked. */
   #known: KnownStream | undefined;
   #savedMs = Number.NEGATIVE_INFINITY;
-  #mustLook = true;
-  #isLooking = false;
-  /** Own events that the stream has already, of those that are gone through again. */
+  #mustCheck = true;
+  #isChecking = false;
+  /** Own events in the stream, of those that are read again. */
   #present = new Set<string>();
-  /** Nothing behind it was ever sent. */
+  /** Events behind it were never sent. */
   #sentTo: LogPosition;
-  /** What lies before it is gone through again: as long as that lasts, position and last ID do not belong together. */
+  /** Events before it are read again; until then position and last ID do not belong together. */
   #againTo: LogPosition | undefined;
   /** Ends the wait for more events. */
   #idle = new AbortController();
@@ -65,20 +65,20 @@ export class EventForwarder {
     this.#cursor = this.#checkpoints.recent(options.clock.monotonicMs()).position;
     this.#sentTo = options.local.end;
     options.link.onRecover(async () => {
-      this.#mustLook = true;
+      this.#mustCheck = true;
       this.#idle.abort();
     });
   }
 
-  /** Notes where it begins before anything is sent or taken in, so that a later process begins there, too. */
+  /** Saves where it begins before anything is sent, so that a later process begins there, too. */
   async start(): Promise<void> {
     await this.#save();
     this.#running = this.#run();
   }
 
-  /** Up to here the files are in the stream for certain. */
+  /** The files are certainly in the stream up to it. */
   get position(): LogPosition {
-    const isCertain = !this.#mustLook && !this.#isLooking;
+    const isCertain = !this.#mustCheck && !this.#isChecking;
     return isCertain ? this.#cursor : this.#checkpoints.recent(this.#options.clock.monotonicMs()).position;
   }
 
@@ -86,7 +86,7 @@ export class EventForwarder {
     return this.#checkpoints.neededFrom;
   }
 
-  /** How many events this process has brought into the stream. */
+  /** Events that this process added to the stream. */
   get forwardedEvents(): number {
     return this.#forwardedEvents;
   }
@@ -95,7 +95,7 @@ export class EventForwarder {
     return this.#wasEmptied;
   }
 
-  /** Resolves with the position of an event once the stream has it; with undefined as soon as Redis is found away. */
+  /** Resolves with the position of an event in the stream; with undefined once Redis is away. */
   waitFor(uuid: string): Promise<LogPosition | undefined> {
     if (!this.#options.link.isReady) return Promise.resolve(undefined);
     return new Promise((resolve) => this.#waiting.set(uuid, resolve));
@@ -106,7 +106,7 @@ export class EventForwarder {
     this.#waiting.delete(uuid);
   }
 
-  /** Resolves when what is written by now is in the stream, or Redis is found away. */
+  /** Resolves when all events written by now are in the stream, or Redis is away. */
   async flush(): Promise<void> {
     const { local, link } = this.#options;
     const { end } = local;
@@ -138,7 +138,7 @@ export class EventForwarder {
           await clock.sleep(retryMs / 5, signal);
           continue;
         }
-        if (this.#mustLook) await this.#lookBack().finally(() => (this.#isLooking = false));
+        if (this.#mustCheck) await this.#checkStream().finally(() => (this.#isChecking = false));
         const { events, next } = await reader.next(this.#cursor);
         this.#sentTo = later(this.#sentTo, next);
         await this.#add(events);
@@ -149,7 +149,7 @@ export class EventForwarder {
         if (events.length === 0) await this.#waitForMore();
       } catch (error) {
         if (signal.aborted) break;
-        this.#mustLook = true;
+        this.#mustCheck = true;
         this.#settle();
         log.warn('events could not be forwarded to Redis; they stay on disk and are forwarded later', { reason: error });
         await clock.sleep(retryMs, signal).catch(() => {});
@@ -161,7 +161,7 @@ export class EventForwarder {
   async #waitForMore(): Promise<void> {
     const { signal } = this.#ending;
     this.#idle = new AbortController();
-    if (this.#mustLook) return;
+    if (this.#mustCheck) return;
     await this.#options.local.waitForMore(this.#cursor, AbortSignal.any([signal, this.#idle.signal])).catch(() => {});
   }
 
@@ -182,7 +182,7 @@ export class EventForwarder {
     const known = this.#known as KnownStream;
     const ids = await this.#stream.add(events, known);
     if (!ids) {
-      // Nothing more is added before it is known what was lost, and that comes first: each node's events stay in order.
+      // Lost events come first, so that each node's events stay in order.
       link.doubt('its journal is not what it was');
       throw new Error('the journal in Redis is not what it was');
     }
@@ -190,10 +190,10 @@ export class EventForwarder {
     const lastId = ids.at(-1) as string;
     this.#known = { ...known, lastId };
     for (const [index, { event }] of events.entries()) {
-      this.#waiting.get(event.uuid)?.(positionOfId(ids[index] as string));
+      this.#waiting.get(event.uuid)?.(parseStreamId(ids[index] as string));
       this.#waiting.delete(event.uuid);
     }
-    onForwarded(positionOfId(lastId));
+    onForwarded(parseStreamId(lastId));
   }
 
   #advance(position: LogPosition): void {
@@ -208,15 +208,15 @@ export class EventForwarder {
   }
 
   /**
-   * Goes back to where the stream is known to be whole, and finds out what it has from there on: after a connection broke in the
-   * middle of a command, a Redis that lost its last second, or one that lost everything.
+   * Goes back to where the stream is known to be whole and finds which events it has from there on: a connection may have broken within
+   * a command, and Redis may have lost its last second, or everything.
    */
-  async #lookBack(): Promise<void> {
+  async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;
     const marker = link.marker;
     if (marker === undefined) throw new Error('Redis is away');
-    this.#mustLook = false;
-    this.#isLooking = true;
+    this.#mustCheck = false;
+    this.#isChecking = true;
     if (await this.#isWhole(marker)) {
       if (this.#checkpoints.marker !== marker) this.#checkpoints.belongTo(marker, await this.#stream.lastId());
     } else {

@@ -17,14 +17,14 @@ import { selectionNeedles } from '../../../events/journal/search/selection-keys.
 import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 
-/** Most events of one block. */
+/** Events of one block. */
 const blockEvents = 256;
 
-/** One entry of a stream: its ID, then names and values. */
+/** An entry of a stream: ID, then names and values in turn. */
 export type StreamEntry = [string, string[]];
 
-/** The position of an entry: milliseconds and sequence number of its ID. */
-export function positionOfId(id: string): LogPosition {
+/** Milliseconds and sequence number of an ID. */
+export function parseStreamId(id: string): LogPosition {
   const [segment = '0', offset = '0'] = id.split('-');
   return { segment: Number(segment), offset: Number(offset) };
 }
@@ -36,8 +36,7 @@ export function streamSince(sinceMs: number | undefined): LogPosition | undefine
   return sinceMs === undefined ? undefined : { segment: Math.max(Math.floor(sinceMs), 0), offset: 0 };
 }
 
-/** The ID of the entry at a position. */
-export function idOfPosition({ segment, offset }: LogPosition): string {
+export function formatStreamId({ segment, offset }: LogPosition): string {
   return `${segment}-${offset}`;
 }
 
@@ -46,7 +45,7 @@ export function positionAfter({ segment, offset }: LogPosition): LogPosition {
   return { segment, offset: offset + 1 };
 }
 
-/** The largest ID before a position: what a consumer group that goes on there has read. */
+/** The largest ID before a position: the last one read by a consumer group that goes on there. */
 export function idBefore({ segment, offset }: LogPosition): string {
   if (offset > 0) return `${segment}-${offset - 1}`;
   return segment > 0 ? `${segment - 1}-18446744073709551615` : '0-0';
@@ -56,17 +55,16 @@ export function idBefore({ segment, offset }: LogPosition): string {
 export function positionAfterId(id: string): LogPosition {
   const [segment = '0', sequence = '0'] = id.split('-');
   if (id === '0-0') return { segment: 0, offset: 0 };
-  return sequence === '18446744073709551615' ? { segment: Number(segment) + 1, offset: 0 } : positionAfter(positionOfId(id));
+  return sequence === '18446744073709551615' ? { segment: Number(segment) + 1, offset: 0 } : positionAfter(parseStreamId(id));
 }
 
-/** The value of a field of an entry. */
-export function fieldOf([, fields]: StreamEntry, name: string): string | undefined {
+export function streamField([, fields]: StreamEntry, name: string): string | undefined {
   for (let index = 0; index < fields.length; index += 2) if (fields[index] === name) return fields[index + 1];
   return undefined;
 }
 
 /**
- * Looks through the journal's stream from its end: what may be selected, the newest first.
+ * Reads candidates of a selection from the journal's stream, the newest first.
  *
  * @param before begins there instead of at the end
  * @throws ServiceError `unavailable`
@@ -78,30 +76,30 @@ export async function* newestInStream(
   before?: LogPosition,
 ): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
-  // An event gets into the stream when it happens, or later.
-  const oldest = selection.since === undefined ? '-' : idOfPosition(streamSince(selection.since));
+  // An event enters the stream when it happens, or later.
+  const oldest = selection.since === undefined ? '-' : formatStreamId(streamSince(selection.since));
   for (let end = before ? idBefore(before) : '+'; ; ) {
     const entries = (await caller.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(blockEvents)])) as StreamEntry[];
     const last = entries.at(-1);
     if (!last) return;
     const candidates = entries.map((entry) => ({
-      raw: Buffer.from(fieldOf(entry, 'event') ?? ''),
-      position: positionOfId(entry[0]),
-      userGroup: () => fieldOf(entry, 'group'),
-      node: fieldOf(entry, 'node'),
+      raw: Buffer.from(streamField(entry, 'event') ?? ''),
+      position: parseStreamId(entry[0]),
+      userGroup: () => streamField(entry, 'group'),
+      node: streamField(entry, 'node'),
     }));
     yield {
       candidates: candidates.filter(({ raw }) => hasNeedles(raw, needles)),
-      from: positionOfId(last[0]),
+      from: parseStreamId(last[0]),
       readBytes: candidates.reduce((sum, { raw }) => sum + raw.length, 0),
     };
     if (entries.length < blockEvents) return;
-    end = idBefore(positionOfId(last[0]));
+    end = idBefore(parseStreamId(last[0]));
   }
 }
 
 async function entriesFrom(caller: Pick<RedisCaller, 'call'>, stream: string, from: LogPosition): Promise<StreamEntry[]> {
-  return (await caller.call(['XRANGE', stream, idOfPosition(from), '+', 'COUNT', String(blockEvents)])) as StreamEntry[];
+  return (await caller.call(['XRANGE', stream, formatStreamId(from), '+', 'COUNT', String(blockEvents)])) as StreamEntry[];
 }
 
 /** Reads the events of the journal's stream as texts. */
@@ -110,10 +108,10 @@ export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: strin
     async next(from) {
       const entries = await entriesFrom(caller, stream, from);
       const events = entries.map((entry) => {
-        const position = positionOfId(entry[0]);
-        return { raw: Buffer.from(fieldOf(entry, 'event') ?? ''), position, next: positionAfter(position) };
+        const position = parseStreamId(entry[0]);
+        return { raw: Buffer.from(streamField(entry, 'event') ?? ''), position, next: positionAfter(position) };
       });
-      return rawBlockOf(events, from);
+      return makeRawBlock(events, from);
     },
     close() {
       // There is nothing open.
@@ -121,8 +119,8 @@ export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: strin
   };
 }
 
-/** @param from where they were looked for */
-export function rawBlockOf(events: RawEvent[], from: LogPosition): RawBlock {
+/** @param from where the reading began */
+export function makeRawBlock(events: RawEvent[], from: LogPosition): RawBlock {
   return {
     count: events.length,
     bytes: events.reduce((sum, { raw }) => sum + raw.length, 0),
@@ -148,9 +146,9 @@ export class StreamReader implements EventReader {
   async next(from: LogPosition | undefined): Promise<EventBlock> {
     const start = from ?? { segment: 0, offset: 0 };
     const entries = await entriesFrom(this.#caller, this.#stream, start);
-    const events = entries.flatMap((entry) => this.#eventOf(entry) ?? []);
+    const events = entries.flatMap((entry) => this.#parseEntry(entry) ?? []);
     const last = entries.at(-1);
-    const next = last ? positionAfter(positionOfId(last[0])) : start;
+    const next = last ? positionAfter(parseStreamId(last[0])) : start;
     return { events, next };
   }
 
@@ -158,23 +156,23 @@ export class StreamReader implements EventReader {
     // There is nothing open.
   }
 
-  #eventOf(entry: StreamEntry): LoggedEvent | undefined {
-    const raw = Buffer.from(fieldOf(entry, 'event') ?? '');
-    const position = positionOfId(entry[0]);
+  #parseEntry(entry: StreamEntry): LoggedEvent | undefined {
+    const raw = Buffer.from(streamField(entry, 'event') ?? '');
+    const position = parseStreamId(entry[0]);
     const event: ServiceEvent | string = parseEvent(raw);
     if (typeof event === 'string') {
       this.#onBadLine({ path: `${this.#stream} ${entry[0]}`, offset: 0, reason: event });
       return undefined;
     }
-    const group = fieldOf(entry, 'group');
+    const group = streamField(entry, 'group');
     return {
       event,
       raw,
       position,
       next: positionAfter(position),
       group: isSpecialAccount(event.account.uuid) ? undefined : group,
-      takenBy: fieldOf(entry, 'taken_by'),
-      node: fieldOf(entry, 'node'),
+      takenBy: streamField(entry, 'taken_by'),
+      node: streamField(entry, 'node'),
     };
   }
 }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import * as z from 'zod';
 import type { ServiceEvent } from '../../../events/event.ts';
 import type { Backlog, BadLine, CandidateBlock, EventLog, EventMarks, EventReader, RawReader } from '../../../events/journal/event-log.ts';
 import type { FileEventLog } from '../../../events/journal/file-event-log.ts';
@@ -13,34 +14,58 @@ import type { RedisCaller, RedisLink } from '../../../lib/redis/redis-link.ts';
 import { redisScript } from '../../../lib/redis/redis-script.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { EventForwarder } from './forwarder.ts';
-import { noteLoss } from './losses.ts';
 import {
-  fieldOf,
+  formatStreamId,
   idBefore,
-  idOfPosition,
+  makeRawBlock,
   newestInStream,
+  parseStreamId,
   positionAfter,
-  positionOfId,
-  rawBlockOf,
   rawStreamReader,
   type StreamEntry,
   StreamReader,
+  streamField,
   streamSince,
 } from './reader.ts';
-import { trimStream } from './retention.ts';
-import { serverOf } from './stream.ts';
+import { serverOf, trimStream } from './stream.ts';
 
-/** How often a journal that somebody waits for is looked at; events of this node wake at once. */
-const lookEveryMs = 100;
+/** A node found the shared journal emptied; its own files have the lost events. */
+const journalLoss = z.object({
+  /** Time (ISO 8601) at which the node found it. */
+  at: z.string(),
+  host: z.string(),
+  /** The node's data folder there. */
+  data_folder: z.string(),
+});
+type JournalLoss = z.infer<typeof journalLoss>;
 
-/** How often what is past its retention is removed. */
+function lossesKey(link: Pick<RedisLink, 'key'>): string {
+  return link.key('journal-lost');
+}
+
+async function recordLoss(link: Pick<RedisLink, 'key' | 'call'>, server: string, loss: JournalLoss, keptMs: number): Promise<void> {
+  await link.call(['HSET', lossesKey(link), server, JSON.stringify(loss)]);
+  await link.call(['PEXPIRE', lossesKey(link), String(Math.ceil(keptMs))]);
+}
+
+/** The latest loss of each node, the oldest first. */
+export async function readLosses(link: Pick<RedisLink, 'key' | 'call' | 'values'>): Promise<JournalLoss[]> {
+  const texts = (await link.call(['HVALS', lossesKey(link)])) as string[];
+  const losses = texts.flatMap((text) => link.values.read(lossesKey(link), text, (value) => journalLoss.parse(value)) ?? []);
+  return losses.sort((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+/** How often the stream is checked for events of other nodes while somebody waits; own events wake at once. */
+const checkEveryMs = 100;
+
+/** How often events past their retention are removed. */
 const trimEveryMs = 600_000;
 
 const dayMs = 86_400_000;
 
 /**
- * KEYS stream; ARGV ID. Has all entries from now on get larger IDs than this: handlers stand behind it, and a server that took over may
- * have a clock that is behind.
+ * KEYS stream; ARGV ID. Gives all later entries larger IDs: handlers stand behind this one, and the clock of a server that took over may
+ * be behind.
  */
 const raiseScript = redisScript(`
 local reply = redis.pcall('XADD', KEYS[1], ARGV[1], 'raised', '1')
@@ -53,7 +78,7 @@ return 1`);
 
 export interface RedisEventLogOptions {
   link: RedisLink;
-  /** This node's own journal: what an answer waits for, and what is forwarded. */
+  /** This node's own journal: replies wait for it, and its events are forwarded. */
   local: FileEventLog;
   /** Tells the nodes apart. */
   node: string;
@@ -63,14 +88,14 @@ export interface RedisEventLogOptions {
   log: Log;
 }
 
-/** The file in which a node notes how far its events have been forwarded. */
-function notesPath(dataFolderPath: string): string {
+/** The file of the checkpoints. */
+function checkpointsPath(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal-forwarded.json');
 }
 
 /** The oldest position of a node's files that an earlier process still needed. */
 export function keptSpool(dataFolderPath: string): LogPosition {
-  return Checkpoints.open(notesPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
+  return Checkpoints.open(checkpointsPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
 }
 
 /** The name of the stream. */
@@ -79,9 +104,8 @@ export function journalStream(link: Pick<RedisLink, 'key'>): string {
 }
 
 /**
- * The journal of all nodes, a Redis stream. Each event goes to this node's own files first and from there to the stream, so that it
- * is on disk when a change is answered whatever becomes of Redis: while that is away the files are the spool, and what a Redis lost is
- * forwarded again.
+ * The journal of all nodes, a Redis stream. Each event goes to this node's own files first, so that it is on disk when a change is answered,
+ * and from there to the stream: the files are the spool while Redis is away, and events that Redis lost are forwarded again.
  */
 export class RedisEventLog implements EventLog {
   readonly #options: RedisEventLogOptions;
@@ -91,7 +115,7 @@ export class RedisEventLog implements EventLog {
   readonly #timers: Timer[];
   #end: LogPosition = { segment: 0, offset: 0 };
   #begin: LogPosition | undefined;
-  #isLooking = false;
+  #isChecking = false;
 
   private constructor(options: RedisEventLogOptions) {
     const { link, local, node, dataFolderPath, retentionDays, clock, log } = options;
@@ -101,22 +125,22 @@ export class RedisEventLog implements EventLog {
       link,
       local,
       node,
-      path: notesPath(dataFolderPath),
+      path: checkpointsPath(dataFolderPath),
       keys: { stream: this.#stream, marker: link.key('marker'), counter: link.key('journal-count') },
       clock,
       log,
       onForwarded: (last) => this.#advance(positionAfter(last)),
       onEmptied: () => {
         const at = new Date(clock.nowMs()).toISOString();
-        return noteLoss(link, serverOf(node), { at, host: hostname(), data_folder: dataFolderPath }, retentionDays * dayMs);
+        return recordLoss(link, serverOf(node), { at, host: hostname(), data_folder: dataFolderPath }, retentionDays * dayMs);
       },
     });
     link.onRecover(async (caller) => {
       await this.#raise(caller);
-      if (!this.#begin) await this.#lookNow(caller);
+      if (!this.#begin) await this.#readEnd(caller);
     });
     this.#timers = [
-      clock.every(lookEveryMs, () => void this.#look()),
+      clock.every(checkEveryMs, () => void this.#check()),
       clock.every(trimEveryMs, () => void trimStream(options, this.#stream)),
     ];
   }
@@ -124,7 +148,7 @@ export class RedisEventLog implements EventLog {
   /** Opens the journal; a Redis that is away is no error. */
   static async open(options: RedisEventLogOptions): Promise<RedisEventLog> {
     const journal = new RedisEventLog(options);
-    await journal.#lookNow(options.link).catch(() => {});
+    await journal.#readEnd(options.link).catch(() => {});
     await journal.#forwarder.start();
     return journal;
   }
@@ -134,7 +158,7 @@ export class RedisEventLog implements EventLog {
   }
 
   async findEnd(): Promise<LogPosition> {
-    await this.#lookNow(this.#options.link);
+    await this.#readEnd(this.#options.link);
     return this.#end;
   }
 
@@ -142,27 +166,27 @@ export class RedisEventLog implements EventLog {
     return streamSince(sinceMs);
   }
 
-  /** Where the stream ended when this process first saw it; its own events stand behind. */
+  /** The end of the stream when this process first saw it; its own events stand behind. */
   get begin(): LogPosition {
     return this.#begin ?? this.#end;
   }
 
-  /** Whether the stream was found emptied: handlers without a position then begin at its begin, not at its end. */
+  /** Whether the stream was emptied: handlers without a position then start at its begin, not at its end. */
   get wasEmptied(): boolean {
     return this.#forwarder.wasEmptied;
   }
 
-  /** Events in this node's files that are not in the stream yet, or may have been lost from it. */
+  /** Events of this node's files that are not in the stream, or may have been lost from it. */
   spooled(): Promise<Backlog> {
     return this.#options.local.backlog(this.#forwarder.position);
   }
 
-  /** How many events this process has brought into the stream. */
+  /** Events that this process added to the stream. */
   get forwardedEvents(): number {
     return this.#forwarder.forwardedEvents;
   }
 
-  /** The oldest position of the local files that is still needed. */
+  /** The oldest position of the local files that is needed. */
   neededFrom(): LogPosition {
     return this.#forwarder.neededFrom;
   }
@@ -196,12 +220,12 @@ export class RedisEventLog implements EventLog {
 
   async backlog(from: LogPosition): Promise<Backlog> {
     const { link } = this.#options;
-    const [first] = (await link.call(['XRANGE', this.#stream, idOfPosition(from), '+', 'COUNT', '1'])) as StreamEntry[];
+    const [first] = (await link.call(['XRANGE', this.#stream, formatStreamId(from), '+', 'COUNT', '1'])) as StreamEntry[];
     const [last] = (await link.call(['XREVRANGE', this.#stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
     if (!first || !last) return { events: 0, oldestMs: undefined };
-    const events = Number(fieldOf(last, 'number')) - Number(fieldOf(first, 'number')) + 1;
-    // An entry that is none of ours has no number: there is one at least.
-    return { events: Number.isFinite(events) ? Math.max(events, 1) : 1, oldestMs: positionOfId(first[0]).segment };
+    const events = Number(streamField(last, 'number')) - Number(streamField(first, 'number')) + 1;
+    // A foreign entry has no number.
+    return { events: Number.isFinite(events) ? Math.max(events, 1) : 1, oldestMs: parseStreamId(first[0]).segment };
   }
 
   sizeBytes(): Promise<number> {
@@ -219,7 +243,7 @@ export class RedisEventLog implements EventLog {
   }
 
   openRawReader(): RawReader {
-    return this.#whileThere(rawStreamReader(this.#options.link, this.#stream), (from) => rawBlockOf([], from));
+    return this.#whileThere(rawStreamReader(this.#options.link, this.#stream), (from) => makeRawBlock([], from));
   }
 
   /** A reader that finds nothing while Redis is away. */
@@ -228,7 +252,7 @@ export class RedisEventLog implements EventLog {
     nothing: (from: From) => Block,
   ) {
     return {
-      // What this node has written comes back to its own readers.
+      // Readers find the events that their own node wrote.
       next: async (from: From) => {
         await this.#forwarder.flush();
         try {
@@ -237,7 +261,7 @@ export class RedisEventLog implements EventLog {
           return block;
         } catch (error) {
           if (!isServiceError(error, 'unavailable')) throw error;
-          await this.#options.clock.sleep(lookEveryMs * 2);
+          await this.#options.clock.sleep(checkEveryMs * 2);
           return nothing(from);
         }
       },
@@ -254,7 +278,7 @@ export class RedisEventLog implements EventLog {
     return this.#growth.beyond(from, signal);
   }
 
-  /** Tells what all handlers have behind them, so that the files need not keep it for a Redis that might lose it. */
+  /** Lets the files drop events that all handlers delivered, which a Redis need not get again. */
   noteDelivered(delivered: LogPosition): void {
     this.#forwarder.noteDelivered(delivered);
   }
@@ -281,16 +305,16 @@ export class RedisEventLog implements EventLog {
     if (last !== '0-0') await caller.run(raiseScript, [this.#stream], [last]);
   }
 
-  async #look(): Promise<void> {
-    if (this.#isLooking || !this.#growth.isAwaited || !this.#options.link.isReady) return;
-    this.#isLooking = true;
-    await this.#lookNow(this.#options.link).catch(() => {});
-    this.#isLooking = false;
+  async #check(): Promise<void> {
+    if (this.#isChecking || !this.#growth.isAwaited || !this.#options.link.isReady) return;
+    this.#isChecking = true;
+    await this.#readEnd(this.#options.link).catch(() => {});
+    this.#isChecking = false;
   }
 
-  async #lookNow(caller: Pick<RedisCaller, 'call'>): Promise<void> {
+  async #readEnd(caller: Pick<RedisCaller, 'call'>): Promise<void> {
     const [last] = (await caller.call(['XREVRANGE', this.#stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
-    if (last) this.#advance(positionAfter(positionOfId(last[0])));
+    if (last) this.#advance(positionAfter(parseStreamId(last[0])));
     this.#begin ??= this.#end;
   }
 }

@@ -1,15 +1,58 @@
 import type { LoggedEvent } from '../../../events/journal/event-log.ts';
-import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
+import { comparePositions, type LogPosition } from '../../../events/journal/position.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import type { Log } from '../../../lib/log.ts';
+import type { RedisCaller, RedisLink } from '../../../lib/redis/redis-link.ts';
 import { redisScript } from '../../../lib/redis/redis-script.ts';
 import { noId } from './checkpoints.ts';
-import { fieldOf, type StreamEntry } from './reader.ts';
+import { positionAfterId, type StreamEntry, streamField } from './reader.ts';
 
-/** Entries read at once while looking for what the stream has already. */
+/** Undelivered events are kept for this multiple of the retention. */
+const sparedRetentions = 2;
+
+const dayMs = 86_400_000;
+
+/** Removes events past their retention from a stream, except those that a handler still has to deliver. */
+export async function trimStream(
+  { link, clock, retentionDays, log }: { link: RedisLink; clock: Clock; retentionDays: number; log: Log },
+  stream: string,
+): Promise<void> {
+  if (!link.isReady) return;
+  try {
+    const oldestMs = clock.nowMs() - retentionDays * dayMs;
+    const spareMs = Math.max(oldestMs - (sparedRetentions - 1) * retentionDays * dayMs, 0);
+    const positions = [...(await readGroups(link, stream)).values()];
+    const needed = positions.sort(comparePositions)[0]?.segment ?? oldestMs;
+    await link.call(['XTRIM', stream, 'MINID', '~', String(Math.floor(Math.max(Math.min(oldestMs, needed), spareMs)))]);
+  } catch (error) {
+    log.warn('events past their retention could not be removed', { reason: error });
+  }
+}
+
+/** The positions of the consumer groups of a stream: where each handler goes on. */
+export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string): Promise<Map<string, LogPosition>> {
+  let groups: unknown[][];
+  try {
+    groups = (await link.call(['XINFO', 'GROUPS', stream])) as unknown[][];
+  } catch (error) {
+    // There is no stream yet.
+    if (/no such key/i.test(String((error as Error).cause))) return new Map();
+    throw error;
+  }
+  return new Map(
+    groups.map((group) => {
+      const member = (name: string) => String(group[group.indexOf(name) + 1]);
+      return [member('name'), positionAfterId(member('last-delivered-id'))];
+    }),
+  );
+}
+
+/** Entries of one page. */
 const pageEntries = 1000;
 
 /*
- * Whether the stream still has what it had up to an ID: the data is that of the marker, and the entry is there, or all entries up to it
- * were trimmed. What a server that was killed, or another that took over, does not have is always what came last.
+ * Whether the stream is complete up to an ID: the marker fits, and the entry exists or all entries up to it were trimmed. A server that was
+ * killed, or a replica that took over, only ever misses the last entries.
  */
 const isWholeText = `
 local function isWhole(stream, markerKey, marker, id)
@@ -24,9 +67,8 @@ end
 const wholeScript = redisScript(`${isWholeText} return isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) and 1 or 0`);
 
 /*
- * KEYS stream, marker, counter; ARGV expected marker, last own ID, node, then event, group and waiting handler of each. Adds all or none;
- * entries are numbered in a row, so that what lies between two of them is known without counting. Returns their IDs, or false when the
- * stream is not what it was.
+ * KEYS stream, marker, counter; ARGV expected marker, last own ID, node, then event, group and waiting handler of each. Adds all or none, with
+ * consecutive numbers, so that the entries between two are known without counting. Returns their IDs, or false when the stream is incomplete.
  */
 const addScript = redisScript(`${isWholeText}
 if not isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) then return false end
@@ -50,24 +92,24 @@ return ids`);
 /** The keys of the journal's stream. */
 export interface StreamKeys {
   stream: string;
-  /** Has a value of its own for the data of each Redis: one that was emptied gets another. */
+  /** Identifies the data of a Redis: one that was emptied gets another. */
   marker: string;
   counter: string;
 }
 
-/** The stream as the one who writes into it knows it. */
+/** The stream as its writer knows it. */
 export interface KnownStream {
   marker: string;
-  /** An entry of it; all entries of the node are there up to this one. */
+  /** The stream has all entries of the node up to this one. */
   lastId: string;
 }
 
-/** The server that a node's name belongs to: each of its processes adds eight digits of its own. */
+/** The server of a node: each of its processes adds eight random digits to the name. */
 export function serverOf(node: string): string {
   return node.replace(/\.[0-9a-f]{8}$/, '');
 }
 
-/** The journal's stream, for the one who writes into it. */
+/** Writes the journal's stream. */
 export class StreamWriter {
   readonly #caller: RedisCaller;
   readonly #keys: StreamKeys;
@@ -79,7 +121,7 @@ export class StreamWriter {
     this.#node = node;
   }
 
-  /** Adds events, all or none. @returns their IDs; undefined when the stream is not what it was: then nothing was added */
+  /** Adds events. @returns their IDs; undefined, with nothing added, when the stream is incomplete */
   async add(events: readonly LoggedEvent[], known: KnownStream): Promise<string[] | undefined> {
     const { stream, marker, counter } = this.#keys;
     const values = events.flatMap(({ raw, group, takenBy }) => [raw, group ?? '', takenBy ?? '']);
@@ -91,18 +133,17 @@ export class StreamWriter {
     return (await this.#caller.run(wholeScript, [this.#keys.stream, this.#keys.marker], [marker, lastId])) === 1;
   }
 
-  /** Whether an entry is there. */
   async has(id: string): Promise<boolean> {
     return id === noId || ((await this.#caller.call(['XRANGE', this.#keys.stream, id, id])) as unknown[]).length > 0;
   }
 
-  /** The ID of the last entry; `0-0` when there is none. */
+  /** Returns `0-0` for an empty stream. */
   async lastId(): Promise<string> {
     const [last] = (await this.#caller.call(['XREVRANGE', this.#keys.stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
     return last?.[0] ?? noId;
   }
 
-  /** The UUIDs of the events of this node's server from an ID on, also of its earlier processes, and the ID of the last of them. */
+  /** UUIDs of the events of this node's server, earlier processes included, from an ID on, and the ID of the last. */
   async own(fromId: string): Promise<{ uuids: Set<string>; lastId: string | undefined }> {
     const uuids = new Set<string>();
     let lastId: string | undefined;
@@ -110,8 +151,8 @@ export class StreamWriter {
       const range = ['XRANGE', this.#keys.stream, start, '+', 'COUNT', String(pageEntries)];
       const entries = (await this.#caller.call(range)) as StreamEntry[];
       for (const entry of entries) {
-        if (serverOf(fieldOf(entry, 'node') ?? '') !== serverOf(this.#node)) continue;
-        const uuid = /"uuid":"([^"]+)"/.exec(fieldOf(entry, 'event') ?? '')?.[1];
+        if (serverOf(streamField(entry, 'node') ?? '') !== serverOf(this.#node)) continue;
+        const uuid = /"uuid":"([^"]+)"/.exec(streamField(entry, 'event') ?? '')?.[1];
         if (uuid === undefined) continue;
         uuids.add(uuid);
         lastId = entry[0];
