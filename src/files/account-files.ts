@@ -109,7 +109,7 @@ export class AccountFiles {
 
   /** Emits the event of a HEAD: `fileHead` or `folderHead`. */
   emitHead(path: VirtualPath, isFolder: boolean): void {
-    this.emit(isFolder ? eventIds.folderHead : eventIds.fileHead, path);
+    this.events.emit(isFolder ? eventIds.folderHead : eventIds.fileHead, path);
   }
 
   /** Opens a file for reading; events `fileOpened`, then `fileDownloaded`, `downloadFailed` or `clientWentAway` when the download ends, or `openFailed`. */
@@ -132,14 +132,14 @@ export class AccountFiles {
   /** Lists a folder, by name unless it is very large; event `folderOpened` or `listingFailed`. @see accountListing */
   openListing(path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
     const listing = this.#paths.orReport(eventIds.listingFailed, path, () => accountListing(this.#paths, path, onUnreadableName));
-    this.emit(eventIds.folderOpened, path);
+    this.events.emit(eventIds.folderOpened, path);
     return listing;
   }
 
   /** Searches a folder tree for names; event `folderOpened` with `search`, or `listingFailed`. @see Search */
   search(path: VirtualPath, text: string): Search {
     const search = this.#paths.orReport(eventIds.listingFailed, path, () => new Search(this.#paths, path, text));
-    this.emit(eventIds.folderOpened, path, { search: text });
+    this.events.emit(eventIds.folderOpened, path, { search: text });
     return search;
   }
 
@@ -212,7 +212,7 @@ export class AccountFiles {
       const exists = asServiceError(error).code === 'exists';
       throw this.#paths.reported(exists ? eventIds.folderAlreadyThere : eventIds.folderCreationFailed, path, error);
     }
-    await this.emitDurable(eventIds.folderCreated, path, {}, durability);
+    await this.events.emitDurable(eventIds.folderCreated, path, {}, durability);
   }
 
   /** Begins an upload; event `uploadStarted`. The caller ends it with `commit` (`fileUploaded`) or `abort` (`uploadFailed`). */
@@ -294,7 +294,7 @@ export class AccountFiles {
       this.environment.events.assertWritable();
       upload.remove();
     });
-    await this.emitDurable(eventIds.fileRemoved, path);
+    await this.events.emitDurable(eventIds.fileRemoved, path);
   }
 
   /** Deletes a file; event `fileRemoved` or `fileRemovalFailed`. @see deleteFile */
@@ -371,7 +371,7 @@ export class AccountFiles {
   /** Runs a custom trigger on members of a folder: one event `triggerRun` with the members that exist. */
   async runTrigger(folder: VirtualPath, name: string, members: readonly string[]): Promise<void> {
     this.environment.events.assertWritable();
-    await this.emitDurable(eventIds.triggerRun, folder, { name, files: members });
+    await this.events.emitDurable(eventIds.triggerRun, folder, { name, files: members });
   }
 
   /** The real path of a virtual one, links not resolved. @throws ServiceError `not-found` for a purely virtual folder */
@@ -379,18 +379,8 @@ export class AccountFiles {
     return this.#paths.real(this.mounts.locate(path));
   }
 
-  /** @see AccountPaths.emit */
-  emit(id: number, path: VirtualPath, data: Record<string, unknown> = {}): void {
-    this.#paths.emit(id, path, data);
-  }
-
-  /** @see AccountPaths.reported */
-  reported(id: number, path: VirtualPath, error: unknown): ServiceError {
-    return this.#paths.reported(id, path, error);
-  }
-
-  /** @see AccountPaths.emitDurable */
-  emitDurable(id: number, path: VirtualPath, data: Record<string, unknown> = {}, durability?: Durability): Promise<void> {
-    return this.#paths.emitDurable(id, path, data, durability);
+  /** Emits events about these files. */
+  get events(): Pick<AccountPaths, 'emit' | 'emitDurable' | 'reported'> {
+    return this.#paths;
   }
 }

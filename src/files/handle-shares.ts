@@ -1,3 +1,5 @@
+import { NamedCounts } from '../lib/concurrency/slots.ts';
+
 /**
  * Shares the files and folders that a process may have open for SFTP clients: an account may have as many as are left for all others, so
  * that no account takes all.
@@ -5,7 +7,7 @@
 export class HandleShares {
   readonly #max: number;
   #taken = 0;
-  readonly #byAccount = new Map<string, number>();
+  readonly #byAccount = new NamedCounts();
 
   /** @param max for all accounts together */
   constructor(max: number) {
@@ -14,8 +16,7 @@ export class HandleShares {
 
   /** Takes a handle for an account. @returns gives it back; undefined when the account has its share */
   take(accountUuid: string): (() => void) | undefined {
-    const own = this.#byAccount.get(accountUuid) ?? 0;
-    if (own >= this.#max - this.#taken) return undefined;
+    if (this.#byAccount.get(accountUuid) >= this.#max - this.#taken) return undefined;
     this.#change(accountUuid, 1);
     let isTaken = true;
     return () => {
@@ -25,9 +26,7 @@ export class HandleShares {
   }
 
   #change(accountUuid: string, by: 1 | -1): void {
-    const own = (this.#byAccount.get(accountUuid) ?? 0) + by;
     this.#taken += by;
-    if (own > 0) this.#byAccount.set(accountUuid, own);
-    else this.#byAccount.delete(accountUuid);
+    this.#byAccount.add(accountUuid, by);
   }
 }

@@ -1,3 +1,4 @@
+import { NamedCounts } from '../../lib/concurrency/slots.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
 /** An upload that ends with its connection, so that nobody can continue it. */
@@ -12,29 +13,24 @@ export interface PassingUpload {
 /** Such uploads under way. */
 export class PassingUploads {
   readonly #underWay = new Set<PassingUpload>();
-  readonly #countOf = new Map<string, number>();
+  readonly #counts = new NamedCounts();
 
   /** @returns reports the end; it may be called again */
   enter(upload: PassingUpload): () => void {
     this.#underWay.add(upload);
-    this.#countOf.set(upload.accountUuid, this.count(upload.accountUuid) + 1);
-    return () => this.#leave(upload);
+    this.#counts.add(upload.accountUuid, 1);
+    return () => {
+      if (this.#underWay.delete(upload)) this.#counts.add(upload.accountUuid, -1);
+    };
   }
 
   count(accountUuid: string): number {
-    return this.#countOf.get(accountUuid) ?? 0;
+    return this.#counts.get(accountUuid);
   }
 
   /** Reports to the uploads in a folder, or below it, that it is gone. */
   dismiss(realPath: string): void {
-    for (const { folder, onGone } of [...this.#underWay]) if (folder === realPath || isWithin(folder, realPath)) onGone();
-  }
-
-  #leave(upload: PassingUpload): void {
-    if (!this.#underWay.delete(upload)) return;
-    const count = this.count(upload.accountUuid) - 1;
-    if (count === 0) this.#countOf.delete(upload.accountUuid);
-    else this.#countOf.set(upload.accountUuid, count);
+    for (const { folder, onGone } of [...this.#underWay]) if (isWithin(folder, realPath)) onGone();
   }
 }
 

@@ -72,7 +72,7 @@ export async function backendReplyHeaders(exchange: Exchange, path: VirtualPath,
     }
     return headers;
   }
-  await exchange.files.emitDurable(eventIds.backendReplyInvalid, path, {
+  await exchange.files.events.emitDurable(eventIds.backendReplyInvalid, path, {
     handler: options.api_backend_uuid,
     details: result.delivery?.outcome ?? 'no such event handler',
     status: result.delivery?.status,

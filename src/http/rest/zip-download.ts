@@ -124,7 +124,7 @@ export async function sendZip(exchange: Exchange, names?: readonly string[]): Pr
   });
   try {
     const members = await gatherMembers(files, folder, names, () => writer.checkClient());
-    files.emit(eventIds.zipStarted, folder, { files: names });
+    files.events.emit(eventIds.zipStarted, folder, { files: names });
     const lengthBytes = zipLength(members.map((member) => member.entry));
     const headers = {
       'content-type': 'application/zip',
@@ -148,10 +148,10 @@ export async function sendZip(exchange: Exchange, names?: readonly string[]): Pr
         hide();
         buffers.release(isWhole);
       }
-      files.emit(eventIds.zipDone, folder, eventData());
+      files.events.emit(eventIds.zipDone, folder, eventData());
     });
   } catch (error) {
-    files.emit(eventIds.zipFailed, folder, {
+    files.events.emit(eventIds.zipFailed, folder, {
       ...eventData(),
       details: error instanceof ServiceError ? error.message : 'The archive could not be made.',
     });

@@ -54,7 +54,7 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
   if (request.digests.length > 0) await upload.rollBack();
   await upload.keep(false);
   if (isServiceError(error, 'client-gone'))
-    clientOf(exchange).files.emit(eventIds.clientWentAway, upload.record.path, { total_write: upload.record.offsetBytes });
+    clientOf(exchange).files.events.emit(eventIds.clientWentAway, upload.record.path, { total_write: upload.record.offsetBytes });
 }
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {

@@ -1,8 +1,23 @@
+/** Counts by name; names at zero take no memory. */
+export class NamedCounts {
+  readonly #counts = new Map<string, number>();
+
+  get(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  add(name: string, by: number): void {
+    const count = this.get(name) + by;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+}
+
 export type SlotLimit = readonly [name: string, max: number];
 
 /** Counts the slots that are taken by name. */
 export class Slots {
-  readonly #taken = new Map<string, number>();
+  readonly #taken = new NamedCounts();
 
   /**
    * Takes one slot of each name, or none at all.
@@ -10,18 +25,14 @@ export class Slots {
    * @returns the first name without a free slot; undefined when all were taken
    */
   take(limits: readonly SlotLimit[]): string | undefined {
-    const full = limits.find(([name, max]) => (this.#taken.get(name) ?? 0) >= max);
+    const full = limits.find(([name, max]) => this.#taken.get(name) >= max);
     if (full) return full[0];
-    for (const [name] of limits) this.#taken.set(name, (this.#taken.get(name) ?? 0) + 1);
+    for (const [name] of limits) this.#taken.add(name, 1);
     return undefined;
   }
 
   /** Gives back one slot of each name. */
   free(names: readonly string[]): void {
-    for (const name of names) {
-      const left = (this.#taken.get(name) ?? 0) - 1;
-      if (left > 0) this.#taken.set(name, left);
-      else this.#taken.delete(name);
-    }
+    for (const name of names) this.#taken.add(name, -1);
   }
 }

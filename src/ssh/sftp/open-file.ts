@@ -182,12 +182,12 @@ export class Listing extends ReadHandle implements OpenHandle {
       }
     } catch (error) {
       this.#isDone = true;
-      throw this.files.reported(eventIds.listingFailed, this.path, error);
+      throw this.files.events.reported(eventIds.listingFailed, this.path, error);
     }
     this.#members += items.length;
     if (items.length === 0 && !this.#isDone) {
       this.#isDone = true;
-      this.files.emit(eventIds.sftpFolderListed, this.path, { members: this.#members });
+      this.files.events.emit(eventIds.sftpFolderListed, this.path, { members: this.#members });
     }
     return items;
   }

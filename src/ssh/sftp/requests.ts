@@ -246,10 +246,10 @@ export class SftpRequests {
     const isReported = this.#client.options.attribute_events;
     try {
       const reply = attributesReply(id, toAttributes(await entry));
-      if (isReported) files.emit(eventIds.sftpAttributesRead, path);
+      if (isReported) files.events.emit(eventIds.sftpAttributesRead, path);
       return reply;
     } catch (error) {
-      throw isReported ? files.reported(eventIds.sftpAttributesReadFailed, path, error) : error;
+      throw isReported ? files.events.reported(eventIds.sftpAttributesReadFailed, path, error) : error;
     }
   }
 

@@ -16,6 +16,7 @@ import {
   type UploadStore,
 } from '../../files/uploads/upload-store.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { NamedCounts } from '../../lib/concurrency/slots.ts';
 import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 import { makeFolders, removeDurably, writeFileAtomically } from '../../lib/disk/durable-files.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -40,7 +41,7 @@ export class FileUploadStore implements UploadStore {
   readonly #options: FileUploadStoreOptions;
   readonly #folder: string;
   readonly #records = new Map<string, UploadRecord>();
-  readonly #countOf = new Map<string, number>();
+  readonly #counts = new NamedCounts();
   readonly #holds = new UploadHolds();
   readonly #passing = new PassingUploads();
 
@@ -154,7 +155,7 @@ export class FileUploadStore implements UploadStore {
 
   #requireRoom(accountUuid: string): void {
     const { maxPerAccount } = this.#options.limits();
-    if ((this.#countOf.get(accountUuid) ?? 0) + this.#passing.count(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
+    if (this.#counts.get(accountUuid) + this.#passing.count(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
   }
 
   // Uploads that are over do not count.
@@ -172,10 +173,7 @@ export class FileUploadStore implements UploadStore {
   }
 
   #count({ accountUuid, outcome }: UploadRecord, by: 1 | -1): void {
-    if (outcome) return;
-    const count = (this.#countOf.get(accountUuid) ?? 0) + by;
-    if (count === 0) this.#countOf.delete(accountUuid);
-    else this.#countOf.set(accountUuid, count);
+    if (!outcome) this.#counts.add(accountUuid, by);
   }
 
   #pathOf(id: string): string {
