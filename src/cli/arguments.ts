@@ -33,7 +33,7 @@ export function statusNumber(text: string): number {
 }
 
 /** Gathers an option that may be given several times. */
-export function gathered(text: string, before: string[]): string[] {
+export function collect(text: string, before: string[]): string[] {
   return [...before, text];
 }
 

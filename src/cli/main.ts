@@ -1,17 +1,13 @@
-import { isSea } from 'node:sea';
-import { Argument, Command, CommanderError, Help, Option } from 'commander';
+import { readFileSync } from 'node:fs';
+import { getAsset, isSea } from 'node:sea';
+import { Command, CommanderError, Help, Option } from 'commander';
 import type { Action, Register } from './arguments.ts';
-import { registerAuthTest } from './auth/register-auth-test.ts';
-import { registerConfig } from './config/register-config.ts';
-import { registerControl } from './control/register-control.ts';
 import { exitCode } from './exit-codes.ts';
-import { foldHelp, helpWidth } from './help-text.ts';
-import { registerEvents } from './journal/register-events.ts';
-import { registerMock } from './mock/register-mock.ts';
 import { print, reportFailure } from './output.ts';
-import { registerServe } from './serve/register-serve.ts';
-import { licences } from './tools/licences.ts';
-import { registerTools } from './tools/register-tools.ts';
+import { registerAuthTest, registerConfig } from './register-config.ts';
+import { registerEvents } from './register-events.ts';
+import { registerControl, registerServe } from './register-service.ts';
+import { registerDocuments, registerMock, registerTools } from './register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */
 interface GlobalOptions {
@@ -30,12 +26,7 @@ Environment: SVC_CONFIG (as --config), SVC_PASSWORD, SVC_LOG_LEVEL, SVC_LOG_FORM
 Start here:
   svc init && svc validate && svc serve`;
 
-/**
- * Runs the command line.
- *
- * @param args arguments without the interpreter and the script
- * @returns the exit code
- */
+/** Runs the command line. @param args arguments without the interpreter and the script @returns the exit code */
 export async function main(args: readonly string[]): Promise<number> {
   leaveQuietlyWhenNobodyReads();
   endWithTheSignalsCode();
@@ -137,76 +128,50 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
   return program;
 }
 
-const schemaNames = [
-  'config',
-  'cases',
-  'validate',
-  'explain',
-  'test',
-  'reload',
-  'auth-test',
-  'auth-test-suite',
-  'webhook-replay',
-  'webhook-replay-dry-run',
-  'webhook-replay-diff',
-  'mock-auth',
-  'mock-webhook',
-  'events-deliveries',
-  'sessions',
-  'locks',
-  'bans',
-  'health',
-];
-
-const schemaHelp = `
-Editors check and complete a configuration that begins with "# yaml-language-server: $schema=./svc.schema.json"; "svc init" writes
-that line and the file.
-
-Examples:
-  svc schema > svc.schema.json
-  svc schema cases > svc.test.schema.json
-  svc schema validate`;
-
 /** One entry a command; the code of a command is loaded when it runs, which keeps `svc --version` fast. */
 const registrations: readonly Register[] = [
   registerServe,
   registerConfig,
-  (program, run) =>
-    program
-      .command('init')
-      .description('write a commented starter configuration')
-      .argument('[file]', 'file to write, or - for stdout', 'svc.config.yaml')
-      .addHelpText(
-        'after',
-        '\nWrites svc.schema.json beside it, with which editors check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
-      )
-      .action((file) => run(async () => (await import('./config/init.ts')).init(file))),
-  (program, run) =>
-    program
-      .command('hash-password')
-      .description('print the hash of a password, for the accounts of the configuration')
-      .addHelpText(
-        'after',
-        '\nAsks on a terminal; otherwise the first line of stdin is the password.\n\nExample:\n  printf %s "$PASSWORD" | svc hash-password',
-      )
-      .action(() => run(async () => (await import('./tools/hash-password.ts')).hashPasswordCommand())),
-  (program, run) =>
-    program
-      .command('schema')
-      .description('print the JSON Schema of the configuration, or of what a command prints with --json')
-      .addArgument(new Argument('[what]', 'what the schema is of').choices(schemaNames).default('config'))
-      .addHelpText('after', schemaHelp)
-      .action((what) => run(async () => (await import('./config/schema.ts')).schema(what))),
-  (program, run) =>
-    program
-      .command('openapi')
-      .description('print the OpenAPI document of the REST API')
-      .addOption(new Option('--format <format>', 'form of the document').choices(['yaml', 'json']).default('yaml'))
-      .addHelpText('after', '\nExample:\n  svc openapi --format json > openapi.json')
-      .action((options) => run(async () => (await import('./tools/openapi.ts')).openapi(options))),
+  registerDocuments,
   registerAuthTest,
   registerEvents,
   registerControl,
   registerMock,
   registerTools,
 ];
+
+/** Width of help off a terminal, and the widest that is easy to read, in characters. */
+const defaultWidth = 80;
+const maxWidth = 100;
+
+/** The width that help has on a stream. */
+function helpWidth(stream: NodeJS.WriteStream): number {
+  return Math.min(stream.columns ?? defaultWidth, maxWidth);
+}
+
+/** Breaks lines of running text that are wider than `width`; indented lines (examples, tables) stay as they are. */
+function foldHelp(text: string, width: number): string {
+  return text
+    .split('\n')
+    .flatMap((line) => (line.length <= width || line.startsWith(' ') ? [line] : foldLine(line, width)))
+    .join('\n');
+}
+
+function foldLine(line: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = line;
+  while (rest.length > width) {
+    const at = rest.lastIndexOf(' ', width);
+    if (at <= 0) break;
+    lines.push(rest.slice(0, at));
+    rest = rest.slice(at + 1);
+  }
+  return [...lines, rest];
+}
+
+/** The licences of svc and its dependencies: the comment at the end of the script, or an asset of the binary. */
+function licences(): string {
+  if (isSea()) return getAsset('licences', 'utf8').trimEnd();
+  const script = readFileSync(process.argv[1] ?? '', 'utf8');
+  return script.slice(script.lastIndexOf('\n/*\n') + 4, script.lastIndexOf('\n*/'));
+}

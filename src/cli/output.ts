@@ -5,7 +5,7 @@ import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { PromptLeft } from './prompt.ts';
 
-/** Whether a stream shows colours: a terminal, and no `NO_COLOR` (no-color.org). */
+/** Whether a stream shows colours: it is a terminal, and `NO_COLOR` is not set (no-color.org). */
 export function hasColour(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY === true && !process.env.NO_COLOR;
 }
@@ -84,11 +84,7 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/**
- * Reports what ended a command, in one clear line; the stack only with `--debug`.
- *
- * @returns the exit code that the fault means
- */
+/** Reports the error that ended a command, in one line; the stack only with `--debug`. @returns the exit code that the fault means */
 export function reportFailure(error: unknown, debug: boolean): number {
   if (error instanceof ConfigError) {
     complainFindings(error.findings, error.source);

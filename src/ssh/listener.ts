@@ -44,11 +44,7 @@ export class SshServer {
     });
   }
 
-  /**
-   * Begins to accept connections.
-   *
-   * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
-   */
+  /** Begins to accept connections. @throws ServiceError `unavailable` naming the address when it is in use or not permitted */
   async listen(): Promise<void> {
     const onError = (reason: Error) => this.#service.log.error('server error', { service: this.#service.uuid, reason });
     try {

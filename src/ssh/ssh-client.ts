@@ -68,11 +68,7 @@ interface Dependencies {
   accountInForce: () => Account | undefined;
 }
 
-/**
- * The client that has logged in on a connection.
- *
- * @param accountAtLogin as it was by then
- */
+/** The client that has logged in on a connection. @param accountAtLogin as it was by then */
 export function makeClient(
   connection: ConnectionOrigin,
   accountAtLogin: Account,

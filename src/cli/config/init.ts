@@ -9,11 +9,7 @@ import { exitCode } from '../exit-codes.ts';
 import { writeNamedFile } from '../file-fault.ts';
 import { complain, print } from '../output.ts';
 
-/**
- * Writes the starter configuration, with an account whose password is printed once, on stderr.
- *
- * @param file path, or `-` for stdout
- */
+/** Writes the starter configuration, with an account whose password is printed once, on stderr. @param file path, or `-` for stdout */
 export async function init(file: string): Promise<number> {
   const password = randomBytes(12).toString('base64url');
   const text = starter.replace('SERVER_UUID', () => randomUUID()).replace('PASSWORD_HASH', await hashPassword(password));

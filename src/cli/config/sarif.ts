@@ -11,21 +11,21 @@ export function sarifLog(findings: readonly Finding[]): Record<string, unknown> 
     version: '2.1.0',
     runs: [
       {
-        tool: { driver: { name: 'svc validate', version: SVC_VERSION, rules: codes.map(ruleOf) } },
+        tool: { driver: { name: 'svc validate', version: SVC_VERSION, rules: codes.map(sarifRule) } },
         columnKind: 'utf16CodeUnits',
         results: findings.map((finding) => ({
           ruleId: finding.code,
           ruleIndex: codes.indexOf(finding.code),
           level: finding.severity,
           message: { text: textOf(finding) },
-          locations: [locationOf(finding)],
+          locations: [sarifLocation(finding)],
         })),
       },
     ],
   };
 }
 
-function ruleOf(code: FindingCode): Record<string, unknown> {
+function sarifRule(code: FindingCode): Record<string, unknown> {
   return { id: code, shortDescription: { text: findingCodes[code] } };
 }
 
@@ -33,7 +33,7 @@ function textOf({ path, message, hint }: Finding): string {
   return `${path === '' ? '' : `${path}: `}${message}${hint === undefined ? '' : ` (${hint})`}`;
 }
 
-function locationOf({ file, line, column }: Finding): Record<string, unknown> {
+function sarifLocation({ file, line, column }: Finding): Record<string, unknown> {
   const artifactLocation = { uri: isAbsolute(file) ? pathToFileURL(file).href : file };
   return { physicalLocation: { artifactLocation, ...(line > 0 ? { region: { startLine: line, startColumn: column } } : {}) } };
 }

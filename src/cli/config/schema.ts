@@ -6,14 +6,12 @@ import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';
 import { deliveryRecord, requestDifference, shownRequest } from '../../webhooks/records/delivery-record-schema.ts';
-import { caseResult } from '../auth/auth-suite.ts';
+import { caseResult } from '../auth-suite.ts';
 import { healthReport } from '../control/health.ts';
 import { exitCode } from '../exit-codes.ts';
-import { answeredRequest } from '../mock/mock-auth.ts';
-import { listeningLine } from '../mock/mock-server.ts';
-import { receivedEvent } from '../mock/mock-webhook.ts';
+import { replayedDelivery } from '../journal/replay-report.ts';
+import { answeredRequest, listeningLine, receivedEvent } from '../mock-servers.ts';
 import { print } from '../output.ts';
-import { replayedDelivery } from '../replay/replay-report.ts';
 import { testReport } from './config-test.ts';
 
 /** Schemas of what commands print with `--json`, by command. Members are added, never changed or taken away. */
@@ -38,11 +36,11 @@ export const jsonOutputs = {
 
 /** Prints a JSON Schema: of the configuration, of the cases of `svc test`, or of what a command prints with `--json`. */
 export async function schema(what: string): Promise<number> {
-  print(JSON.stringify(schemaOf(what), null, 2));
+  print(JSON.stringify(buildSchema(what), null, 2));
   return exitCode.done;
 }
 
-function schemaOf(what: string): Record<string, unknown> {
+function buildSchema(what: string): Record<string, unknown> {
   if (what === 'config') return configJsonSchema();
   if (what === 'cases') return { title: 'svc test cases', ...z.toJSONSchema(casesSchema, { io: 'input', unrepresentable: 'any' }) };
   return { title: `svc ${what}`, ...z.toJSONSchema(jsonOutputs[what as keyof typeof jsonOutputs]) };

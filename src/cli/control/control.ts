@@ -14,7 +14,7 @@ export interface ControlOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** What is shown of each kind, in this order. */
+/** Columns of each kind. */
 const columns: Readonly<Record<ControlledName, readonly string[]>> = {
   sessions: ['id', 'service', 'account', 'address', 'created', 'expires'],
   locks: ['id', 'path', 'depth', 'account', 'address', 'owner', 'expires'],

@@ -16,7 +16,7 @@ export interface HealthOptions {
   json?: boolean;
 }
 
-/** What came of the question. */
+/** The answer of the service. */
 export const healthReport = z.strictObject({
   url: z.string(),
   ready: z.boolean(),
@@ -27,16 +27,12 @@ export const healthReport = z.strictObject({
 /** Longest answer that is read. */
 const maxBytes = 64 * 1024;
 
-/**
- * Asks a running service whether it is ready.
- *
- * @returns 0 when it is, 1 when it is not, 3 when it does not answer
- */
+/** Asks a running service whether it is ready. @returns 0 when it is, 1 when it is not, 3 when it does not answer */
 export async function health(options: HealthOptions): Promise<number> {
   const url = options.url === undefined ? await monitorUrl(options) : readyUrl(options.url);
   const { status, text } = await ask(url, options.timeout);
   const isReady = status === 200;
-  const checks = checksOf(text);
+  const checks = parseChecks(text);
   const report: z.infer<typeof healthReport> = { url, ready: isReady, status, checks };
   if (options.json) print(JSON.stringify(report, null, 2));
   else if (isReady) print('ready');
@@ -86,7 +82,7 @@ async function ask(url: string, timeoutS: number): Promise<{ status: number; tex
 }
 
 /** The state of each part, as the service reports it; none in the reply of another server. */
-function checksOf(text: string): Record<string, string> {
+function parseChecks(text: string): Record<string, string> {
   try {
     const { checks } = JSON.parse(text) as { checks?: Record<string, unknown> };
     return Object.fromEntries(Object.entries(checks ?? {}).map(([name, state]) => [name, String(state)]));

@@ -15,7 +15,7 @@ export interface ServiceOptions {
 export const defaultDataFolder = './svc-data';
 
 /**
- * The configuration that a command means, as far as it can be read: it may be the very one that the service is going to refuse.
+ * Reads the configuration of a command as far as possible: it may be one that the service is going to refuse.
  *
  * @throws ServiceError `bad-request` when there is none, or nothing of it can be used
  */

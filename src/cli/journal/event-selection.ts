@@ -12,8 +12,8 @@ export interface SelectionOptions extends EventSelection {
 /** Adds the options of a selection to a command. */
 export function addSelection(command: Command): Command {
   return command
-    .option('--id <ids>', 'event IDs, comma-separated; repeatable', gatheredIds, [])
-    .option('--uuid <uuids>', 'event UUIDs, comma-separated; repeatable', gatheredTexts, [])
+    .option('--id <ids>', 'event IDs, comma-separated; repeatable', collectIds, [])
+    .option('--uuid <uuids>', 'event UUIDs, comma-separated; repeatable', collectTexts, [])
     .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
     .option('--until <time>', 'older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
     .option('--failed', 'only what was not delivered: failed, discarded or never sent')
@@ -23,11 +23,7 @@ export function addSelection(command: Command): Command {
 const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 const isoTime = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/**
- * Reads a point in time: ISO 8601 (local time without an offset), or how long ago.
- *
- * @returns Unix time in milliseconds
- */
+/** Reads a point in time: ISO 8601 (local time without an offset), or how long ago. @returns Unix time in milliseconds */
 export function pointInTime(text: string): number {
   const ago = /^(\d+(?:\.\d+)?)\s*([smhdw])$/.exec(text.trim());
   if (ago) return performance.timeOrigin + performance.now() - Number(ago[1]) * (unitsMs[ago[2] as string] as number);
@@ -39,13 +35,13 @@ export function pointInTime(text: string): number {
   throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00, or 15m, 2h, 7d for so long ago.');
 }
 
-function gatheredIds(text: string, before: number[]): number[] {
+function collectIds(text: string, before: number[]): number[] {
   const ids = text.split(',').map((item) => item.trim());
   if (!ids.every((id) => /^\d+$/.test(id)))
     throw new InvalidArgumentError(`Give event IDs, for example ${eventIds.fileUploaded},${eventIds.uploadFailed}.`);
   return [...before, ...ids.map(Number)];
 }
 
-function gatheredTexts(text: string, before: string[]): string[] {
+function collectTexts(text: string, before: string[]): string[] {
   return [...before, ...text.split(',').map((item) => item.trim())].filter((item) => item !== '');
 }

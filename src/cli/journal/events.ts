@@ -1,15 +1,86 @@
 import { eventCatalogue } from '../../events/catalogue.ts';
 import type { LoggedEvent } from '../../events/journal/event-log.ts';
+import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
 import { isSelected } from '../../events/journal/search/event-selection.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
 import { readUndelivered } from '../../webhooks/replay/undelivered-events.ts';
-import { exitCode } from '../exit-codes.ts';
-import { interruptible } from '../interrupt.ts';
+import { exitCode, interruptible } from '../exit-codes.ts';
 import { complain, paint, print, visible } from '../output.ts';
-import { type DeliveriesOptions, printDeliveries } from './events-deliveries.ts';
-import type { Journal } from './journal.ts';
-import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
+import type { SelectionOptions } from './event-selection.ts';
+import { assertJournal, findJournal, type Journal, type JournalOptions } from './journal.ts';
+
+/** Which records to print. */
+interface DeliveriesOptions extends SelectionOptions {
+  handler: string[];
+  follow?: boolean;
+  json?: boolean;
+}
+
+/** Prints the records of deliveries, by the service and by hand. */
+async function printDeliveries(journal: Journal, options: DeliveriesOptions, signal: AbortSignal): Promise<number> {
+  let printed = 0;
+  for await (const record of records(journal, options, signal)) {
+    if (!isWanted(record, options)) continue;
+    print(options.json ? JSON.stringify(record) : recordText(record));
+    if (++printed === options.limit) break;
+  }
+  return exitCode.done;
+}
+
+async function* records(journal: Journal, options: DeliveriesOptions, signal: AbortSignal): AsyncGenerator<DeliveryRecord> {
+  const kinds = ['deliveries', 'replays'] as const;
+  const last = new Map<string, LogPosition>();
+  const told = new Set<string>();
+  const onBadLine = (reason: string) => {
+    if (!told.has(reason)) complain(visible(reason));
+    told.add(reason);
+  };
+  for (;;) {
+    for (const kind of kinds) {
+      const before = last.get(kind);
+      const from = before ?? (options.since === undefined ? undefined : journal.records.since(kind, options.since));
+      for await (const { record, position } of journal.records.read(kind, from, onBadLine)) {
+        if (signal.aborted) return;
+        if (before && comparePositions(position, before) <= 0) continue;
+        last.set(kind, position);
+        yield record;
+      }
+    }
+    if (!options.follow || signal.aborted) return;
+    await systemClock.sleep(readEveryMs, signal).catch(() => {});
+  }
+}
+
+function isWanted(record: DeliveryRecord, options: DeliveriesOptions): boolean {
+  if (options.handler.length > 0 && !options.handler.includes(record.handler)) return false;
+  if (options.failed && record.outcome === 'delivered') return false;
+  if (options.id.length > 0 && !record.events.some(({ id }) => options.id.includes(Number(id)))) return false;
+  if (options.uuid.length > 0 && !record.events.some(({ uuid }) => options.uuid.includes(uuid))) return false;
+  const atMs = new Date(record.time).getTime();
+  return !(options.since !== undefined && atMs < options.since) && !(options.until !== undefined && atMs >= options.until);
+}
+
+function recordText({ time, handler, outcome, events, attempts, details, source }: DeliveryRecord): string {
+  const last = attempts.at(-1);
+  const what = `${events.map(({ id }) => id).join(',')}`;
+  const colour = outcome === 'delivered' ? 'green' : 'red';
+  const columns = [
+    time,
+    handler,
+    outcome,
+    what.length > 40 ? `${what.slice(0, 37)}…` : what,
+    events[0]?.uuid ?? '',
+    last?.url ?? '',
+    last?.status === undefined ? '' : String(last.status),
+    `${attempts.length}x`,
+    source ?? 'service',
+    details ?? '',
+  ].map(visible);
+  if (!process.stdout.isTTY) return columns.join('\t');
+  return columns.map((text, index) => (index === 2 ? paint(process.stdout, colour, text.padEnd(9)) : text)).join(' ');
+}
 
 /** Options of `svc events`. */
 export interface EventsOptions extends DeliveriesOptions, JournalOptions {
@@ -17,8 +88,8 @@ export interface EventsOptions extends DeliveriesOptions, JournalOptions {
   catalogue?: boolean;
 }
 
-/** How often a followed journal is looked at. */
-const lookEveryMs = 200;
+/** How often a followed journal is read. */
+const readEveryMs = 200;
 
 /** Prints the journal (docs/spec/command-line.md#events). */
 export async function events(options: EventsOptions): Promise<number> {
@@ -59,7 +130,7 @@ async function* follow(journal: Journal, options: EventsOptions, signal: AbortSi
       position = next;
       if (block.length > 0) continue;
       if (!options.follow) return;
-      await systemClock.sleep(lookEveryMs, signal).catch(() => {});
+      await systemClock.sleep(readEveryMs, signal).catch(() => {});
     }
   } finally {
     reader.close();

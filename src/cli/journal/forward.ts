@@ -11,8 +11,7 @@ import { silentLog } from '../../lib/log.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisLinkOf } from '../../server/state-redis.ts';
 import { keptSpool, RedisEventLog } from '../../state/redis/journal/redis-event-log.ts';
-import { exitCode } from '../exit-codes.ts';
-import { interruptible } from '../interrupt.ts';
+import { exitCode, interruptible } from '../exit-codes.ts';
 import { count, print, visible } from '../output.ts';
 
 export interface ForwardOptions {
@@ -21,8 +20,8 @@ export interface ForwardOptions {
   json?: boolean;
 }
 
-/** How often it is looked how far it is, in milliseconds. */
-const lookEveryMs = 100;
+/** How often the progress is checked. */
+const checkEveryMs = 100;
 
 /**
  * Forwards to Redis the events of a node that no longer runs, from its data folder (docs/spec/command-line.md#events).
@@ -70,7 +69,7 @@ async function forward(config: Config, dataFolder: DataFolder, link: RedisLink, 
       const answer = link.check();
       if (answer !== true) throw new ServiceError('unavailable', `${answer}. What is left stays in ${dataFolder.path}.`);
       if (signal.aborted || (await opened.spooled()).events === 0) return opened.forwardedEvents;
-      await systemClock.sleep(lookEveryMs, signal).catch(() => {});
+      await systemClock.sleep(checkEveryMs, signal).catch(() => {});
     }
   } finally {
     await opened.close();

@@ -39,17 +39,17 @@ export interface Journal extends ReplayedJournal {
   close(): Promise<void>;
 }
 
-/** Where a command finds journal and records. */
+/** Options that say where journal and records are. */
 export interface JournalOptions {
   config?: string;
   dataFolder?: string;
 }
 
-/** Size at which a file of records is followed by another. */
+/** Size at which another file of records begins. */
 const recordFileBytes = 64 * 1024 * 1024;
 
 /**
- * Finds the journal: of the data folder named, of the configuration, or of a service without one in this folder. To be closed.
+ * Opens the journal of the named data folder, of the configuration, or of a service without one in this folder. The caller closes it.
  *
  * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
  */
@@ -100,11 +100,7 @@ async function findConfig(options: JournalOptions): Promise<LoadedConfig | undef
 
 const dayMs = 86_400_000;
 
-/**
- * The journal of all nodes that share a Redis.
- *
- * @throws ServiceError `unavailable` when it cannot be reached
- */
+/** The journal of all nodes that share a Redis. @throws ServiceError `unavailable` when it cannot be reached */
 async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
   const link = redisLinkOf(config.server.state, systemClock, silentLog);
   await link.start();
@@ -137,7 +133,7 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
       const orders = new HandlerOrders(link, systemClock);
       await orders.refresh();
       const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
-      // A handler that no node has the lease of is not going to deliver.
+      // A handler without a lease delivers nothing.
       const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
       const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
       if (running.length === 0) return new Map();

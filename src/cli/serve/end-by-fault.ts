@@ -2,14 +2,14 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { exitCode } from '../exit-codes.ts';
 
-/** What is flushed within this time is flushed; whoever supervises the process waits for it to end. */
+/** Limit of the flush: the supervisor of the process waits for its end. */
 const flushWithinMs = 1000;
 
 /**
- * Ends this process with code 70 by the first fault that nothing caught. Faults of requests are caught where they arise; one that gets
- * here belongs to none, so nobody knows what state the process is in.
+ * Ends this process with code 70 by the first uncaught fault. Faults of requests are caught where they arise; one that belongs to none leaves
+ * the process in an unknown state.
  *
- * @param flush puts on disk, or on its way, what was answered for; what it throws is logged
+ * @param flush puts answered changes on disk, or on their way; its faults are logged
  */
 export function endByFault(log: Log, flush: () => void | Promise<void>): void {
   let isEnding = false;

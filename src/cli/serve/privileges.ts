@@ -6,7 +6,7 @@ import { systemId } from '../../lib/disk/system-id.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 
-/** What the type definitions of Node.js lack. */
+/** Members that the type definitions of Node.js lack. */
 type ProcessWithGroups = NodeJS.Process & { initgroups(user: string, group: number): void; permission?: unknown };
 
 /** Says that a service reachable from other machines may run as root. */
@@ -42,7 +42,7 @@ function isLoopback(address: string): boolean {
   return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address);
 }
 
-/** Whom a process started as root becomes; undefined when it stays what it is. */
+/** The account that a process started as root becomes; undefined when it stays root or was not. */
 function wantedAccount({ user, group }: Config['server']): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0 || (user === '' && group === '') || user === 'root') return undefined;
   const uid = user === '' ? 0 : systemId('/etc/passwd', user);
@@ -53,7 +53,6 @@ function wantedAccount({ user, group }: Config['server']): { uid: number; gid: n
 /**
  * Becomes the configured account, for good; once all addresses are bound. The data folder is given to it.
  *
- * @param dataFolderPath what the service keeps writing to
  * @throws ServiceError `unavailable` when there is no such account or group
  */
 export function dropPrivileges(server: Config['server'], dataFolderPath: string, log: Log): void {
@@ -63,34 +62,31 @@ export function dropPrivileges(server: Config['server'], dataFolderPath: string,
 
 /** Gives a folder to the configured account. @throws ServiceError `unavailable` when there is no such account or group */
 export function giveFolder(server: Config['server'], path: string): void {
-  try {
-    const account = wantedAccount(server);
-    if (account) giveTree(path, account.uid, account.gid);
-  } catch (error) {
-    throw cannotBecome(error);
-  }
+  withAccount(server, ({ uid, gid }) => giveTree(path, uid, gid));
 }
 
-/** Becomes the configured account, for good. @throws ServiceError `unavailable` when there is no such account or group */
+/** Becomes the configured account, for good. */
 function becomeAccount(server: Config['server'], log: Log): void {
-  try {
-    const account = wantedAccount(server);
-    if (!account) return;
+  withAccount(server, ({ uid, gid }) => {
     const { user, group } = server;
-    const { uid, gid } = account;
     if (user === '') process.setgroups?.([gid]);
     else (process as ProcessWithGroups).initgroups(user, gid);
     process.setgid?.(gid);
     if (user !== '') process.setuid?.(uid);
     log.info('dropped privileges', { user, group, uid, gid });
-  } catch (error) {
-    throw cannotBecome(error);
-  }
+  });
 }
 
-function cannotBecome(error: unknown): ServiceError {
-  if (error instanceof ServiceError) return error;
-  return new ServiceError('unavailable', `server.user and server.group cannot be taken on: ${(error as Error).message}.`, { cause: error });
+function withAccount(server: Config['server'], action: (account: { uid: number; gid: number }) => void): void {
+  try {
+    const account = wantedAccount(server);
+    if (account) action(account);
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError('unavailable', `server.user and server.group cannot be taken on: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
 }
 
 function giveTree(path: string, uid: number, gid: number): void {

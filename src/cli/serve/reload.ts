@@ -6,8 +6,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { roughConfig, type ServiceOptions } from '../control/service-folder.ts';
-import { exitCode } from '../exit-codes.ts';
-import { interruptible } from '../interrupt.ts';
+import { exitCode, interruptible } from '../exit-codes.ts';
 import { complain, complainFindings, count, print } from '../output.ts';
 
 /** Options of `svc reload`. */
@@ -17,7 +16,7 @@ export interface ReloadOptions extends ServiceOptions {
 }
 
 /** How often the report is looked for. */
-const lookEveryMs = 50;
+const checkEveryMs = 50;
 
 /**
  * Makes a running service read its configuration again, and says what came of it.
@@ -59,25 +58,20 @@ async function reportAfter(
   const deadlineMs = systemClock.monotonicMs() + timeoutS * 1000;
   for (;;) {
     const report = readReloadReport(folder);
-    // One that began before may have read an older file.
+    // An earlier reload may have read an older file.
     if (report?.pid === pid && Date.parse(report.time) >= askedMs) return report;
     if (peekDataFolder(folder).ownerPid !== pid) throw new ServiceError('unavailable', `The service (process ${pid}) ended meanwhile.`);
     if (systemClock.monotonicMs() > deadlineMs)
       throw new ServiceError('unavailable', `The service (process ${pid}) did not answer within ${timeoutS} s; see its log.`);
     if (abort.aborted) return undefined;
-    await systemClock.sleep(lookEveryMs, abort).catch(() => {});
+    await systemClock.sleep(checkEveryMs, abort).catch(() => {});
   }
 }
 
 function printReport({ reloaded, changes, ended, reason, findings }: ReloadReport): void {
   if (reloaded) {
-    print(
-      [
-        `reloaded: ${changes.length === 0 ? 'nothing changed' : count(changes.length, 'change')}`,
-        ...changes.map((path) => `  ${path}`),
-        ...endedLines(ended),
-      ].join('\n'),
-    );
+    const summary = changes.length === 0 ? 'nothing changed' : count(changes.length, 'change');
+    print([`reloaded: ${summary}`, ...changes.map((path) => `  ${path}`), ...endedLines(ended)].join('\n'));
     return;
   }
   complainFindings(findings, textOf(findings[0]?.file));

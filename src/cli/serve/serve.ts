@@ -44,14 +44,14 @@ export async function serve(options: ServeOptions): Promise<number> {
   refuseFolderOptions(options, file);
   const { loaded, warnings, text } = loadConfigFile(file, process.env, { isFolderShared: workers > 1 });
   if (warnings.length > 0) complainFindings(warnings, text);
-  const log = logOf(options, loaded);
+  const log = makeLog(options, loaded);
   prepareProcess(loaded, process.env, log);
   const configFile = { path: file, env: process.env, textOf: (finding: Finding) => findingText(finding, [], process.stderr) };
   const dataFolderPath = loaded.config.server.data_folder_path;
   onOldFile((path) => log.warn('a file that only root may read is taken as it was at the start', { path }));
   const service =
     workers > 1
-      ? await supervisorOf(workers, options, { loaded, file: configFile, clock: systemClock, log })
+      ? await makeSupervisor(workers, options, { loaded, file: configFile, clock: systemClock, log })
       : new Server(loaded, { clock: systemClock, log, file: configFile });
   const afterStart = async () => {
     try {
@@ -64,8 +64,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   return run(service, { log, afterStart });
 }
 
-/** What starts so many nodes and looks after them. @throws ServiceError `bad-request` where they have nothing to share */
-async function supervisorOf(
+/** Makes the supervisor of several nodes. @throws ServiceError `bad-request` when they have nothing to share */
+async function makeSupervisor(
   nodes: number,
   options: ServeOptions,
   given: Pick<SupervisorOptions, 'loaded' | 'file' | 'clock' | 'log'>,
@@ -73,7 +73,7 @@ async function supervisorOf(
   const { loaded } = given;
   const { server } = loaded.config;
   if (server.state.type !== 'redis') throw new ServiceError('bad-request', needsRedis(nodes));
-  // Loaded only where it is wanted: other servers start without it.
+  // Loaded only here: other servers start without it.
   const [{ Supervisor }, { nodeForks }] = await Promise.all([import('../../server/supervisor/supervisor.ts'), import('./fork-nodes.ts')]);
   const prepareFolder = (path: string) => giveFolder(server, path);
   return new Supervisor({ ...given, nodes, fork: await nodeForks(), nodeLog: logOptions(options, loaded), prepareFolder });
@@ -95,9 +95,9 @@ async function serveFolder(options: ServeOptions): Promise<number> {
   } catch (error) {
     throw new ServiceError('unavailable', `--root ${root}: ${fileFault('folder', error)}.`, { cause: error });
   }
-  const { name, password, isGenerated } = accountOf(options.user);
+  const { name, password, isGenerated } = readUser(options.user);
   const passwordHash = await hashPassword(password);
-  const log = logOf(options, undefined);
+  const log = makeLog(options, undefined);
   for (let attempt = 1; ; attempt++) {
     const loaded = configFromObject(
       {
@@ -130,23 +130,23 @@ function folderServices({ address = '127.0.0.1', port = 8080, ssh, console }: Se
   return {
     files: { type: 'http', name: 'Files', address, port },
     ...(ssh !== undefined && { sftp: { type: 'ssh', name: 'SFTP', address, ...portOf(ssh) } }),
-    // On loopback whatever the files listen on: the link goes over plain HTTP.
+    // Always on loopback: the link goes over plain HTTP.
     ...(console !== undefined && {
       console: { type: 'console', name: 'Console', administrators: trialAdministrators(), ...portOf(console) },
     }),
   };
 }
 
-/** Who the login link of a trial is for. */
+/** The administrator of a trial's login link. */
 const trialAdministrator = 'operator';
 
-/** An administrator without a password: nobody knows one that this hash would be of. */
+/** An administrator without a usable password: the hash is random. */
 function trialAdministrators() {
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '');
   return { [trialAdministrator]: { password: `$scrypt$ln=14,r=8,p=5$${random(16)}$${random(32)}`, role: 'operator' } };
 }
 
-function accountOf(user: string | undefined): { name: string; password: string; isGenerated: boolean } {
+function readUser(user: string | undefined): { name: string; password: string; isGenerated: boolean } {
   const colon = user?.indexOf(':') ?? -1;
   if (user !== undefined && colon < 0) throw new ServiceError('bad-request', '--user takes NAME:PASSWORD.');
   const name = user === undefined ? 'admin' : user.slice(0, colon);
@@ -158,7 +158,7 @@ function accountOf(user: string | undefined): { name: string; password: string; 
     : { name, password: randomBytes(12).toString('base64url'), isGenerated: true };
 }
 
-function logOf(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
+function makeLog(options: ServeOptions, loaded: LoadedConfig | undefined): Log {
   return createLog({ ...logOptions(options, loaded), clock: systemClock, write: (line) => process.stderr.write(line) });
 }
 
@@ -178,7 +178,7 @@ interface Dependencies {
   afterStart?: () => Promise<void>;
 }
 
-/** After a second signal the ends of transfers have so long to get into the journal. */
+/** Time after a second signal for the ends of transfers to get into the journal. */
 const hurryMs = 2000;
 
 async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Dependencies): Promise<number> {

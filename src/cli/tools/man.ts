@@ -61,14 +61,14 @@ function runs(command: Command): boolean {
   return command.commands.length === 0 || command.options.length > 0;
 }
 
-function nameOf(command: Command): string {
-  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
+function fullName(command: Command): string {
+  return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
 }
 
 function commandLines(command: Command): string[] {
   const usage = command.createHelp().commandUsage(command);
   return [
-    `.SS ${roff(nameOf(command))}`,
+    `.SS ${roff(fullName(command))}`,
     roff(`${command.description()}.`),
     '.PP',
     `.B ${roff(usage)}`,

@@ -10,9 +10,7 @@ const maxChunks = 64;
 /** A packet without its length (the type, then the fields), in the pieces that it came in. */
 export type Packet = readonly [Buffer, ...Buffer[]];
 
-/**
- * Splits the stream of a channel into packets (§3) without a copy: pushed bytes must not change while a packet of them is in use.
- */
+/** Splits the stream of a channel into packets (§3) without a copy: pushed bytes must not change while a packet of them is in use. */
 export class PacketSplitter {
   #chunks: Buffer[] = [];
   /** Used bytes of the first chunk. */
@@ -31,10 +29,7 @@ export class PacketSplitter {
     return this.#heldBytes;
   }
 
-  /**
-   * @returns the next packet, undefined until all of it is there
-   * @throws BrokenFraming for a length of 0 or above `largestPacketBytes`
-   */
+  /** @returns the next packet, undefined until all of it is there @throws BrokenFraming for a length of 0 or above `largestPacketBytes` */
   next(): Packet | undefined {
     const lengthBytes = this.#peekLength();
     if (lengthBytes === undefined) return undefined;

@@ -1,13 +1,12 @@
-import { loadConfig } from '../../config/check.ts';
-import { configTarget, type Target, urlTarget } from '../../config/probe/method-probe.ts';
-import { maskRequest, type ProbedLogin, probeLogin } from '../../config/probe/probe-report.ts';
-import type { AuthTestReport, LoginReport, MaskedRequest, MethodReport } from '../../config/report-shapes.ts';
-import { ServiceError } from '../../lib/errors.ts';
-import { reportCases, verdict } from '../case-report.ts';
-import { exitCode } from '../exit-codes.ts';
-import { paint, print, visible } from '../output.ts';
-import { type CredentialOptions, creatorTypeOf, parsePeer, readCredentials } from './auth-credentials.ts';
-import { type CaseResult, readSuite, runSuite } from './auth-suite.ts';
+import { loadConfig } from '../config/check.ts';
+import { configTarget, type Target, urlTarget } from '../config/probe/method-probe.ts';
+import { maskRequest, type ProbedLogin, probeLogin } from '../config/probe/probe-report.ts';
+import type { AuthTestReport, LoginReport, MaskedRequest, MethodReport } from '../config/report-shapes.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { type CaseResult, type CredentialOptions, componentType, parsePeer, readCredentials, readSuite, runSuite } from './auth-suite.ts';
+import { reportCases, verdict } from './case-report.ts';
+import { exitCode } from './exit-codes.ts';
+import { paint, print, visible } from './output.ts';
 
 /** Options of `svc auth-test`. */
 export interface AuthTestOptions extends CredentialOptions {
@@ -26,10 +25,10 @@ export interface AuthTestOptions extends CredentialOptions {
 
 /** Asks about the credentials of one client, or those of a suite, and says what the service would make of the replies. */
 export async function authTest(options: AuthTestOptions): Promise<number> {
-  const targetOf = await readTargets(options);
-  if (options.suite) return suite(targetOf, options);
+  const makeTarget = await readTargets(options);
+  if (options.suite) return suite(makeTarget, options);
   const presented = await readCredentials(options);
-  const target = targetOf(creatorTypeOf(options));
+  const target = makeTarget(componentType(options));
   if (presented.length > 1 && target.sshService === undefined)
     throw new ServiceError('bad-request', 'Only an ssh service of a configuration takes a password and a key together.');
   const requests = options.showRequest ? presented.map((credentials) => maskRequest(target, credentials)) : [];
@@ -65,10 +64,10 @@ async function readTargets(options: AuthTestOptions): Promise<(creatorType: stri
   return (creatorType) => configTarget(config, options.method, creatorType === 'ssh');
 }
 
-async function suite(targetOf: (creatorType: string) => Target, options: AuthTestOptions): Promise<number> {
+async function suite(makeTarget: (creatorType: string) => Target, options: AuthTestOptions): Promise<number> {
   const cases = readSuite(options.suite as string);
   const results: CaseResult[] = [];
-  for await (const result of runSuite(targetOf, cases, parsePeer(options.peer), options.creatorType)) {
+  for await (const result of runSuite(makeTarget, cases, parsePeer(options.peer), options.creatorType)) {
     results.push(result);
     const fault = result.passed ? '' : `: ${result.message}`;
     print(options.json ? JSON.stringify(result) : `${verdict(result.passed)} ${result.name}${fault}`);

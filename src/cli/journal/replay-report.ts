@@ -1,13 +1,66 @@
 import * as z from 'zod';
 import { attempt, deliveryOutcome, sentEvent } from '../../webhooks/records/delivery-record-schema.ts';
 import type { Delivered, WebhookHandler } from '../../webhooks/webhook-handler.ts';
-import type { BadLines } from '../journal/bad-lines.ts';
 import { complain, count, paint, print, visible } from '../output.ts';
+
+/** The treatment of a line that is no event. */
+export interface MalformedOptions {
+  /** Ends the run at the first. */
+  strict?: boolean;
+  /** Makes them no failure. */
+  skipMalformed?: boolean;
+}
+
+/** Thrown to the reader of the lines. */
+class RunEnded extends Error {}
+
+/** Malformed lines are reported at once and counted; they fail the run, and `--strict` ends it. */
+export class BadLines {
+  readonly #options: MalformedOptions;
+  count = 0;
+  #hasEnded = false;
+
+  constructor(options: MalformedOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the run fails because of them. */
+  get isFailure(): boolean {
+    return this.count > 0 && !this.#options.skipMalformed;
+  }
+
+  /** For people, for example `2 malformed lines skipped`. */
+  get summary(): string {
+    return `${count(this.count, 'malformed line')} ${this.#hasEnded ? 'ended the run' : 'skipped'}`;
+  }
+
+  add(place: string, reason: string): void {
+    this.count++;
+    this.#hasEnded = this.#options.strict ?? false;
+    complain(`${visible(place)}: ${visible(reason)}; ${this.#hasEnded ? 'the run ends' : 'skipped'}`);
+    if (this.#hasEnded) throw new RunEnded();
+  }
+
+  /** Reports a well-formed item that is gone, which is no failure. */
+  missing(place: string, reason: string): void {
+    complain(`${visible(place)}: ${visible(reason)}; skipped`);
+  }
+
+  /** Waits for a run. @returns undefined when a malformed line ended it */
+  async unlessEnded<T>(run: Promise<T>): Promise<T | undefined> {
+    try {
+      return await run;
+    } catch (error) {
+      if (error instanceof RunEnded) return undefined;
+      throw error;
+    }
+  }
+}
 
 /** How often the progress line is drawn, in milliseconds. */
 const drawEveryMs = 100;
 
-/** What came of one delivery. */
+/** The result of one delivery. */
 export const replayedDelivery = z.strictObject({
   handler: z.string(),
   outcome: deliveryOutcome,
@@ -18,7 +71,7 @@ export const replayedDelivery = z.strictObject({
   attempts: z.array(attempt),
 });
 
-/** Says what came of each delivery, how far a replay is, and its sum. */
+/** Prints the result of each delivery, the progress of a replay, and its sum. */
 export class ReplayReport {
   readonly #isJson: boolean;
   readonly #showsProgress: boolean;

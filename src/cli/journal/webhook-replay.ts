@@ -8,17 +8,15 @@ import { chosenHandlers, replayHandler, replayServer } from '../../webhooks/repl
 import { plainHandler, selectedEvents } from '../../webhooks/replay/selected-events.ts';
 import { describeRequest } from '../../webhooks/replay/shown-requests.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
-import { exitCode } from '../exit-codes.ts';
-import { interruptible } from '../interrupt.ts';
-import { BadLines, type MalformedOptions } from '../journal/bad-lines.ts';
-import type { SelectionOptions } from '../journal/event-selection.ts';
-import type { Journal } from '../journal/journal.ts';
-import { assertJournal, findJournal, type JournalOptions } from '../journal/journal.ts';
+import { exitCode, interruptible } from '../exit-codes.ts';
 import { complain, count, paint, print } from '../output.ts';
-import { ReplayReport } from './replay-report.ts';
+import type { SelectionOptions } from './event-selection.ts';
+import type { Journal } from './journal.ts';
+import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
+import { BadLines, type MalformedOptions, ReplayReport } from './replay-report.ts';
 
 /**
- * Prints what today's configuration would send differently from what was recorded; sends nothing.
+ * Prints the differences between the recorded requests and those of today's configuration; sends nothing.
  *
  * @returns 0 when nothing differs, 1 when something does or a line was malformed
  */
@@ -76,7 +74,7 @@ export async function webhookReplay(source: string | undefined, options: ReplayO
 
 async function replayFrom(source: string | undefined, journal: Journal, options: ReplayOptions): Promise<number> {
   if (source === undefined) assertJournal(journal);
-  const handlers = handlersOf(journal, options);
+  const handlers = selectHandlers(journal, options);
   const bad = new BadLines(options);
   if (options.diff) return await diffRequests(journal, handlers, options, bad);
   const report = new ReplayReport(options.json ?? false);
@@ -126,7 +124,7 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
 }
 
 /** The handlers to send to: those named, or all that are enabled, or one for `--url`. */
-function handlersOf(journal: Journal, options: ReplayOptions): WebhookHandler[] {
+function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);
   const chosen = options.url === undefined ? configuredHandlers(journal, options) : [plainOrNamed(journal, options, options.url)];
   return chosen.map(([uuid, handler]) => replayHandler(uuid, handler, server, systemClock));

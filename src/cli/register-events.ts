@@ -1,6 +1,6 @@
-import { eventIds } from '../../events/event-ids.ts';
-import { gathered, positiveNumber, type Register } from '../arguments.ts';
-import { addSelection } from './event-selection.ts';
+import { eventIds } from '../events/event-ids.ts';
+import { collect, positiveNumber, type Register } from './arguments.ts';
+import { addSelection } from './journal/event-selection.ts';
 
 const replayHelp = `
 Without FILE the events of the journal are sent. FILE has one event a line, or request bodies ({"events": […]}); - is stdin.
@@ -47,7 +47,7 @@ export const registerEvents: Register = (program, run) => {
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)');
   addSelection(replay)
-    .option('--handler <uuid>', 'send to this event handler; repeatable (default: every handler whose filters match)', gathered, [])
+    .option('--handler <uuid>', 'send to this event handler; repeatable (default: every handler whose filters match)', collect, [])
     .option('--url <url>', 'send to this URL; with --handler in the format of that handler')
     .option('--force', 'send also what the filters of a handler leave out')
     .option('--dry-run', 'print each request and send nothing')
@@ -58,7 +58,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--concurrency <number>', "most requests at once to a handler (default: the handler's own)", positiveNumber)
     .option('--json', 'print one JSON object a delivery')
     .addHelpText('after', replayHelp)
-    .action((file, options) => run(async () => (await import('../replay/webhook-replay.ts')).webhookReplay(file, options)));
+    .action((file, options) => run(async () => (await import('./journal/webhook-replay.ts')).webhookReplay(file, options)));
   const events = program
     .command('events')
     .description('print the journal')
@@ -66,12 +66,12 @@ export const registerEvents: Register = (program, run) => {
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)')
     .option('-f, --follow', 'go on with the events to come')
     .option('--deliveries', 'print the deliveries to event handlers instead')
-    .option('--handler <uuid>', 'with --deliveries: those of this handler; repeatable', gathered, [])
+    .option('--handler <uuid>', 'with --deliveries: those of this handler; repeatable', collect, [])
     .option('--catalogue', 'print all kinds of events');
   addSelection(events)
     .option('--json', 'print one JSON object a line, as in the journal')
     .addHelpText('after', eventsHelp)
-    .action((options) => run(async () => (await import('./events.ts')).events(options)));
+    .action((options) => run(async () => (await import('./journal/events.ts')).events(options)));
   events
     .command('forward')
     .description("hand a dead node's events to Redis without starting the node")
@@ -80,5 +80,5 @@ export const registerEvents: Register = (program, run) => {
     .option('--json', 'print one JSON object')
     .addHelpText('after', forwardHelp)
     // Options of this name are those of "events" wherever they stand.
-    .action((_, command) => run(async () => (await import('./forward.ts')).forwardEvents(command.optsWithGlobals())));
+    .action((_, command) => run(async () => (await import('./journal/forward.ts')).forwardEvents(command.optsWithGlobals())));
 };
