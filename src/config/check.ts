@@ -37,12 +37,12 @@ export function lintConfig(
   { removed = [], nowMs = systemClock.nowMs(), isRunning = false, isFolderShared = false }: LintOptions = {},
 ): Finding[] {
   const findings: Finding[] = [];
-  const gaps = new Gaps(removed);
+  const followsFromRemoved = createGapFilter(removed);
   let hintsLeft = maxHints;
   const add =
     (severity: Finding['severity']): Report['error'] =>
     (code, path, message, hint) => {
-      if (gaps.explain(code, path, message)) return;
+      if (followsFromRemoved(code, path, message)) return;
       const place = loaded.source?.locate(path, 'value') ?? { line: 0, column: 0 };
       const text = typeof hint === 'function' ? (hintsLeft-- > 0 ? hint() : undefined) : hint;
       const finding = { severity, code, file: loaded.file, ...place, path: pathText(path), message };
@@ -79,28 +79,18 @@ const followsFromGap: Partial<Record<FindingCode, string>> = {
   'accounts-unused': 'authentications',
 };
 
-/** The parts that were left out of a configuration; knows whether a finding only follows from that. */
-class Gaps {
-  readonly #paths: ReadonlySet<string>;
-  /** Sections of which whole entries are missing, and these entries. */
-  readonly #sections = new Set<PropertyKey | undefined>();
-  readonly #entries = new Set<string>();
-
-  constructor(removed: readonly (readonly PropertyKey[])[]) {
-    this.#paths = new Set(removed.map(joinPath));
-    for (const [section, entry, ...deeper] of removed) {
-      if (deeper.length > 0) continue;
-      this.#sections.add(section);
-      this.#entries.add(String(entry));
-    }
-  }
-
-  explain(code: FindingCode, path: readonly PropertyKey[], message: string): boolean {
-    if (path.some((_, index) => this.#paths.has(joinPath(path.slice(0, index + 1))))) return true;
+/** Tells whether a finding only follows from the parts of a configuration that were left out. */
+function createGapFilter(removed: readonly (readonly PropertyKey[])[]) {
+  const paths = new Set(removed.map(joinPath));
+  const wholeEntries = removed.filter((path) => path.length <= 2);
+  const sections = new Set(wholeEntries.map(([section]) => section));
+  const entries = new Set(wholeEntries.map(([, entry]) => String(entry)));
+  return (code: FindingCode, path: readonly PropertyKey[], message: string): boolean => {
+    if (path.some((_, index) => paths.has(joinPath(path.slice(0, index + 1))))) return true;
     const section = followsFromGap[code];
-    if (section !== undefined && this.#sections.has(section)) return true;
-    return code === 'unknown-reference' && this.#entries.has(message.slice(message.indexOf('"') + 1, -1));
-  }
+    if (section !== undefined && sections.has(section)) return true;
+    return code === 'unknown-reference' && entries.has(message.slice(message.indexOf('"') + 1, -1));
+  };
 }
 
 function joinPath(path: readonly PropertyKey[]): string {
@@ -160,33 +150,21 @@ function checkFolders(config: Config, report: Report): void {
 /** Time that the result for an unchanged file is used again: a check may take long and be asked for often. */
 const holdsForMs = 2000;
 
-/** Checks the current file of a running service. */
-export class FileChecker {
-  readonly #path: string;
-  readonly #env: Environment;
-  readonly #clock: Clock;
-  readonly #options: CheckOptions;
-  #last: { checked: Checked; version: string; atMs: number } | undefined;
-
-  constructor(path: string, env: Environment, clock: Clock, options: CheckOptions) {
-    this.#path = path;
-    this.#env = env;
-    this.#clock = clock;
-    this.#options = options;
-  }
-
-  /** @throws ServiceError `bad-request` when the file cannot be read */
-  checked(): Checked {
-    const version = versionOf(this.#path);
-    const atMs = this.#clock.monotonicMs();
-    if (this.#last?.version === version && atMs - this.#last.atMs < holdsForMs) return this.#last.checked;
-    const checked = checkConfigFile(this.#path, this.#env, this.#options);
-    this.#last = { checked, version, atMs };
-    return checked;
-  }
+/**
+ * Creates a check of the current file of a running service.
+ *
+ * @throws ServiceError `bad-request`, by the check, when the file cannot be read
+ */
+export function createFileCheck(path: string, env: Environment, clock: Clock, options: CheckOptions): () => Checked {
+  let last: { checked: Checked; version: string; atMs: number } | undefined;
+  return () => {
+    const [version, atMs] = [fileVersion(path), clock.monotonicMs()];
+    if (last?.version !== version || atMs - last.atMs >= holdsForMs) last = { checked: checkConfigFile(path, env, options), version, atMs };
+    return last.checked;
+  };
 }
 
-function versionOf(path: string): string {
+function fileVersion(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats ? `${stats.dev}-${stats.ino}-${stats.size}-${stats.mtimeNs}-${stats.ctimeNs}` : '';
 }

@@ -5,11 +5,11 @@ import { credentialKinds, credentialTypes, requiredCredentials } from '../accoun
  * The JSON of commands, of the console's API and of its page, which takes the types: nothing of Node.js is imported.
  */
 
-/** What administrators may do: look, or also change something. */
+/** The roles of administrators; a viewer changes nothing. */
 export const administratorRoles = ['viewer', 'operator'] as const;
 export type AdministratorRole = (typeof administratorRoles)[number];
 
-/** Who has logged in at a console. */
+/** The administrator of a console session. */
 export const administrator = z.object({ name: z.string(), role: z.enum(administratorRoles) });
 export type SignedIn = z.infer<typeof administrator>;
 
@@ -20,7 +20,7 @@ const presented = z.strictObject({
   offered: z.array(z.string()).describe('Methods of SSH that the client may go on with.'),
 });
 
-/** What a login over SSH comes to; names are those of `--json`. */
+/** The course of a login over SSH; names are those of `--json`. */
 export const loginReport = z.strictObject({
   service: z.string().describe('UUID of the service.'),
   required_credentials: z.enum(requiredCredentials).nullable().describe('What the group requires; null when no credentials were accepted.'),
@@ -30,7 +30,7 @@ export const loginReport = z.strictObject({
 
 export type LoginReport = z.infer<typeof loginReport>;
 
-/** Whether the configuration lets a request through, and why. Names are those of `--json`. */
+/** Whether the configuration allows a request, and why. Names are those of `--json`. */
 export const decision = z.strictObject({
   user: z.string(),
   method: z.string(),
@@ -53,10 +53,9 @@ export const decision = z.strictObject({
 
 export type Decision = z.infer<typeof decision>;
 
-/** What a method may say of credentials. */
 export const methodOutcome = z.enum(['authenticated', 'next', 'rejected']);
 
-/** What one method makes of credentials; names are those of `--json`. */
+/** The answer of one method about credentials; names are those of `--json`. */
 export const methodReport = z.strictObject({
   method: z.string().describe('UUID of the authentication method.'),
   type: z.string(),
@@ -76,7 +75,7 @@ export const methodReport = z.strictObject({
 
 export type MethodReport = z.infer<typeof methodReport>;
 
-/** What becomes of all credentials together: `partial` when SSH asks for a second kind. */
+/** The outcome of all credentials together; `partial` when SSH asks for a second kind. */
 export const loginOutcome = z.enum([...methodOutcome.options, 'partial']);
 
 const maskedRequest = z
@@ -93,7 +92,7 @@ const maskedRequest = z
 
 export type MaskedRequest = z.infer<typeof maskedRequest>;
 
-/** What came of the credentials of one client. */
+/** The result for the credentials of one client. */
 export const authTestReport = z.strictObject({
   outcome: loginOutcome.describe('partial: accepted over SSH as the first of two, which grants nothing yet.'),
   expected: loginOutcome.optional(),

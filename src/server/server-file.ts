@@ -1,4 +1,4 @@
-import { type Checked, type CheckOptions, FileChecker, loadConfigFile } from '../config/check.ts';
+import { type Checked, type CheckOptions, createFileCheck, loadConfigFile } from '../config/check.ts';
 import type { Finding, ReloadReport } from '../config/findings.ts';
 import { ConfigError } from '../config/findings.ts';
 import type { Environment, LoadedConfig } from '../config/reading/load.ts';
@@ -39,7 +39,7 @@ export class ServerFile {
   readonly #options: ServerFileOptions;
   readonly #file: ConfigFile | undefined;
   readonly #checks: CheckOptions;
-  readonly #checker: FileChecker | undefined;
+  readonly #check: (() => Checked) | undefined;
   #number = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -49,7 +49,7 @@ export class ServerFile {
     this.#checks = { isRunning: true, isFolderShared };
     // Stdin can be read once, and a terminal would be waited for: there is no file of it.
     this.#file = file?.path === stdinName ? undefined : file;
-    this.#checker = this.#file && new FileChecker(this.#file.path, this.#file.env, clock, this.#checks);
+    this.#check = this.#file && createFileCheck(this.#file.path, this.#file.env, clock, this.#checks);
   }
 
   /** Undefined for a server without one. */
@@ -62,7 +62,7 @@ export class ServerFile {
   }
 
   checked(): Checked | undefined {
-    return this.#checker?.checked();
+    return this.#check?.();
   }
 
   /**

@@ -80,18 +80,16 @@ export interface CaseFile {
   cases: ConfigCase[];
 }
 
-/** The whole file, for editors; `readCases` reads it case by case, so that an error names the case. */
-export const casesSchema = z.union([
-  z.array(z.union([requestCase, eventCase, replyCase])),
-  z.strictObject({
-    config: z.string().optional().describe('Configuration, relative to the file.'),
-    env: z
-      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
-      .optional()
-      .describe('Values for ${env:…} of the configuration.'),
-    cases: z.array(z.union([requestCase, eventCase, replyCase])),
-  }),
-]);
+const scalar = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
+const wholeFile = z.strictObject({
+  config: z.string().optional().describe('Configuration, relative to the file.'),
+  env: z.record(z.string(), scalar).optional().describe('Values for ${env:…} of the configuration.'),
+  cases: z.array(z.unknown()),
+});
+const anyCases = z.array(z.union([requestCase, eventCase, replyCase]));
+
+/** The schema for editors; `readCases` reads a file case by case, so that an error names the case. */
+export const casesSchema = z.union([anyCases, wholeFile.extend({ cases: anyCases })]);
 
 const kinds = { request: requestCase, event: eventCase, reply: replyCase } as const;
 
@@ -111,15 +109,9 @@ export function readCases(text: string, name: string): CaseFile {
   } catch (error) {
     return refuse((error as Error).message.split('\n', 1)[0]?.replace(/:$/, '') ?? '');
   }
-  const whole = z
-    .strictObject({
-      config: z.string().optional(),
-      env: z.record(z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])).default({}),
-      cases: z.array(z.unknown()),
-    })
-    .safeParse(Array.isArray(value) ? { cases: value } : value);
+  const whole = wholeFile.safeParse(Array.isArray(value) ? { cases: value } : value);
   if (!whole.success) return refuse('must be a list of cases, or a map with the members cases, config and env');
-  const { config, env, cases } = whole.data;
+  const { config, env = {}, cases } = whole.data;
   return { config, env, cases: cases.map((item, index) => readCase(item, index + 1, refuse)) };
 }
 

@@ -31,16 +31,16 @@ export type AddStep = (step: StepName, text: string) => void;
  *
  * @throws Refused when it cannot log in
  */
-export function accountInForce(config: Config, question: { user: string; group?: string | undefined }, note: AddStep): Account {
+export function accountInForce(config: Config, question: { user: string; group?: string | undefined }, addStep: AddStep): Account {
   const groups = withDefaultGroup(config.groups);
   if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no method is asked about such an account name');
   const known = localAccount(config, question.user);
   const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];
   if (known && !known.account.enabled) throw new Refused('account', 'unauthorized', `the account "${question.user}" is disabled`);
-  if (known) note('account', `account "${question.user}" of ${known.where}`);
-  else if (question.user === 'anonymous' && anonymous) note('account', 'requests without credentials');
+  if (known) addStep('account', `account "${question.user}" of ${known.where}`);
+  else if (question.user === 'anonymous' && anonymous) addStep('account', 'requests without credentials');
   else if (Object.values(config.authentications).some((method) => method.type === 'http' && method.enabled))
-    note('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
+    addStep('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
   else throw new Refused('account', 'unauthorized', `nobody knows the account "${question.user}"`);
   const ofMethod = anonymous?.type === 'anonymous' && question.user === 'anonymous' && !known ? { group: anonymous.group } : {};
   const configuration = {
@@ -50,7 +50,7 @@ export function accountInForce(config: Config, question: { user: string; group?:
   };
   try {
     const account = effectiveAccount(question.user, configuration, groups, { uuid: 'svc-explain', type: 'application' });
-    note('group', `group "${account.groupUuid}"${configuration.group ? '' : ', the default'}`);
+    addStep('group', `group "${account.groupUuid}"${configuration.group ? '' : ', the default'}`);
     return account;
   } catch (error) {
     if (!(error instanceof AccountError)) throw error;

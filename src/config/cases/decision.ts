@@ -38,15 +38,15 @@ interface LoginQuestion {
  * @throws Refused when there is no such service, or the account cannot log in
  */
 function explainLogin(config: Config, question: LoginQuestion, decision: Decision): void {
-  const note: AddStep = (step, text) => decision.steps.push({ step, ok: true, text });
+  const addStep: AddStep = (step, text) => decision.steps.push({ step, ok: true, text });
   const [service, options] = findSshService(config, question.service);
-  note('service', `${service}, ${options.address}:${options.port}`);
+  addStep('service', `${service}, ${options.address}:${options.port}`);
   const chained = withChain(config, options);
   const known = localAccount(chained, question.user);
-  note('method', describeMethod(chained, question.user, known));
-  const account = accountInForce(chained, question, note);
+  addStep('method', describeMethod(chained, question.user, known));
+  const account = accountInForce(chained, question, addStep);
   decision.group = account.groupUuid;
-  note('home', `home folder ${account.homeFolderPath}`);
+  addStep('home', `home folder ${account.homeFolderPath}`);
   const accepted: Acceptance = { group: account.groupUuid, required: account.requiredCredentials };
   const answerTo = (kind: CredentialKind): Acceptance => {
     const refusal = known && lack(known.account, kind);
@@ -159,14 +159,14 @@ export function decide(config: Config, question: Question): Decision {
 }
 
 function follow(config: Config, question: Question, decision: Decision): void {
-  const note: AddStep = (step, text) => decision.steps.push({ step, ok: true, text });
+  const addStep: AddStep = (step, text) => decision.steps.push({ step, ok: true, text });
   const isSftp = isSftpRequest(decision.method);
   const parseTarget = isSftp ? parseSftpTarget : parseHttpTarget;
   const target = parseTarget(question.path);
-  note('request', `${decision.method} of ${isSftp ? '' : target.isFolder ? 'the folder ' : 'the file '}${target.path}`);
-  const account = accountInForce(config, question, note);
+  addStep('request', `${decision.method} of ${isSftp ? '' : target.isFolder ? 'the folder ' : 'the file '}${target.path}`);
+  const account = accountInForce(config, question, addStep);
   decision.group = account.groupUuid;
-  note('home', `home folder ${account.homeFolderPath}`);
+  addStep('home', `home folder ${account.homeFolderPath}`);
   if (target.isReserved) throw new Refused('request', 'name-reserved', `URLs below /home/${reservedName} are the service's own`);
   const mounts = new Mounts(account, []);
   const operations: Readonly<Record<string, RequestOperations>> = isSftp
@@ -178,16 +178,16 @@ function follow(config: Config, question: Question, decision: Decision): void {
     const problem = `${decision.method} is not supported on a ${kind}; ${Object.keys(operations).join(', ')} are`;
     throw new Refused('request', 'method-not-allowed', problem);
   }
-  notePlace(account, mounts, target.path, decision, note);
-  if (needs.source) checkRights(account, target.path, needs.source, decision, note);
+  addMount(account, mounts, target.path, decision, addStep);
+  if (needs.source) checkRights(account, target.path, needs.source, decision, addStep);
   const { conditional } = needs;
-  if (conditional?.end === 'source') noteRight(account, target.path, conditional, note);
+  if (conditional?.end === 'source') addRight(account, target.path, conditional, addStep);
   checkPlace(mounts, decision.method, target);
   if (!needs.destination) return;
   if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
   const destination = parseTarget(question.destination);
-  checkRights(account, destination.path, needs.destination, decision, note);
-  if (conditional?.end === 'destination') noteRight(account, destination.path, conditional, note);
+  checkRights(account, destination.path, needs.destination, decision, addStep);
+  if (conditional?.end === 'destination') addRight(account, destination.path, conditional, addStep);
   if (!isSftp && destination.isFolder && !target.isFolder && !takesLocks(config))
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
 }
@@ -226,37 +226,37 @@ function parseHttpTarget(path: string): Target {
   }
 }
 
-function notePlace(account: Account, mounts: Mounts, path: VirtualPath, decision: Decision, note: AddStep): void {
+function addMount(account: Account, mounts: Mounts, path: VirtualPath, decision: Decision, addStep: AddStep): void {
   if (pathSegments(path).some(isHiddenName))
     throw new Refused('mount', 'name-reserved', 'the name is reserved for unfinished uploads and removed files');
   const location = mounts.locate(path);
   if (location.kind !== 'real') {
-    note('mount', `${location.kind === 'virtual' ? 'a' : 'below a'} folder that only holds virtual folders`);
+    addStep('mount', `${location.kind === 'virtual' ? 'a' : 'below a'} folder that only holds virtual folders`);
     return;
   }
   decision.real_path = location.realPath;
   const mount = account.virtualFolders.toSorted((a, b) => b.path.length - a.path.length).find((folder) => isWithin(path, folder.path));
-  note('mount', `${mount ? `virtual folder ${mount.path}` : 'home folder'}: ${location.realPath}`);
+  addStep('mount', `${mount ? `virtual folder ${mount.path}` : 'home folder'}: ${location.realPath}`);
 }
 
-function checkRights(account: Account, path: VirtualPath, operation: Operation, decision: Decision, note: AddStep): void {
+function checkRights(account: Account, path: VirtualPath, operation: Operation, decision: Decision, addStep: AddStep): void {
   const anyOf = neededRights[operation];
   const set = account.permissions.setAt(path);
   decision.rule = set.expression ?? 'general';
-  note('rule', `${path}: ${ruleText(set)}`);
+  addStep('rule', `${path}: ${describeRule(set)}`);
   const names = anyOf.map((right) => `allow-${right}`);
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   if (granted === undefined) throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')} is not granted`);
-  note('permission', `${path}: allow-${granted} is granted`);
+  addStep('permission', `${path}: allow-${granted} is granted`);
 }
 
-function noteRight(account: Account, path: VirtualPath, { purpose, anyOf }: ConditionalRight, note: AddStep): void {
+function addRight(account: Account, path: VirtualPath, { purpose, anyOf }: ConditionalRight, addStep: AddStep): void {
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   const names = anyOf.map((right) => `allow-${right}`).join(' or ');
-  note('permission', `${path}: to ${purpose}: ${granted ? `allow-${granted} is granted` : `${names} is not granted`}`);
+  addStep('permission', `${path}: to ${purpose}: ${granted ? `allow-${granted} is granted` : `${names} is not granted`}`);
 }
 
-function ruleText({ index, expression, permissions }: PermissionSet): string {
+function describeRule({ index, expression, permissions }: PermissionSet): string {
   const keywords = permissions.length === 0 ? 'nothing' : permissions.join(', ');
   return index === undefined
     ? `no rule matches; the general set has ${keywords}`

@@ -24,7 +24,7 @@ export function takesLocks({ services }: Config): boolean {
   return Object.values(services).some((service) => isHttpService(service) && service.webdav_compatibility);
 }
 
-/** Whether a service gives files, by whatever protocol. */
+/** Whether a service serves files, over HTTP or SFTP. */
 export function isFileService(service: Service): service is HttpServiceOptions | SshServiceOptions {
   return service.type !== 'monitor' && service.type !== 'console';
 }

@@ -60,7 +60,7 @@ export function readFully(fd: number, target: Buffer, position = 0): number {
   return done;
 }
 
-/** What a gathered write that took only `bytes` bytes has left of its chunks. */
+/** The chunks that a gathered write left after it took `bytes` bytes. */
 export function dropWritten(chunks: readonly Buffer[], bytes: number): Buffer[] {
   const rest = [...chunks];
   let written = bytes;

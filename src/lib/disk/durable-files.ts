@@ -67,7 +67,7 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
     await unlink(temporary).catch(() => {});
     throw error;
   }
-  await syncFolderOf(path);
+  await syncParent(path);
 }
 
 /** Removes a file, if there is one, so that a power cut does not bring it back. @throws UnsyncedChange when a power cut may */
@@ -77,10 +77,10 @@ export async function removeDurably(path: string): Promise<void> {
   } catch (error) {
     if (systemErrorCode(error) !== 'ENOENT') throw error;
   }
-  await syncFolderOf(path);
+  await syncParent(path);
 }
 
-async function syncFolderOf(path: string): Promise<void> {
+async function syncParent(path: string): Promise<void> {
   try {
     const fd = await openAsync(dirname(path), 'r');
     try {

@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { $Fetch, FetchError, FetchOptions } from 'ofetch';
+import type { $Fetch, FetchOptions } from 'ofetch';
 import type { Clock } from '../clock.ts';
 import { systemErrorCode } from '../errors.ts';
 import { GatheredBytes } from '../gathered-bytes.ts';
@@ -94,7 +94,7 @@ export class RemoteEndpoint {
       outgoing?.destroy(reason);
     };
     const timer = clock.after(timeoutMs, () => giveUp(new EndedError('timeout', `no complete reply within ${timeoutMs / 1000} s`)));
-    const onAbort = () => giveUp(new GivenUpError());
+    const onAbort = () => giveUp(new Error('given up'));
     request.signal?.throwIfAborted();
     request.signal?.addEventListener('abort', onAbort);
     let hasReply = false;
@@ -199,14 +199,8 @@ function refuseContentCoding({ headerLines = [], incoming }: TransportResponse):
   throw new EndedError('invalid-http', `the body has the content coding "${coded[1]}", which was not asked for`);
 }
 
-class GivenUpError extends Error {}
-
-function isFetchError(thrown: unknown): thrown is FetchError {
-  return thrown instanceof Error && thrown.name === 'FetchError' && thrown.cause !== undefined;
-}
-
 function classifyFault(thrown: unknown): { fault: RemoteFault; message: string } {
-  const error = isFetchError(thrown) ? thrown.cause : thrown;
+  const error = thrown instanceof Error && thrown.name === 'FetchError' ? (thrown.cause ?? thrown) : thrown;
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof EndedError) return { fault: error.fault, message: text };
   const code = systemErrorCode(error) ?? '';

@@ -50,7 +50,7 @@ export interface Transport {
   close(): void;
 }
 
-// These statuses have no body, whatever their headers say (RFC 9112 §6.3).
+// These statuses have no body, even if their headers announce one (RFC 9112 §6.3).
 const nullBodyStatuses = new Set([204, 304]);
 
 /** @param caPem certificate authorities in PEM, trusted beside the system's */

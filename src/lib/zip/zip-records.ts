@@ -139,7 +139,7 @@ const utf8Flag = 0x0800;
 const descriptorFlag = 0x0008;
 const madeByUnix = 0x0300;
 
-function flagsOf(entry: ZipEntry): number {
+function entryFlags(entry: ZipEntry): number {
   return utf8Flag | (hasDescriptor(entry) ? descriptorFlag : 0);
 }
 
@@ -160,7 +160,7 @@ function dosTime(modifiedMs: number): { time: number; date: number } {
 }
 
 /** Seconds of the extended timestamp (0x5455), in UTC where DOS time is local; undefined when the field cannot hold them. */
-function timestampOf(entry: ZipEntry): number | undefined {
+function unixSeconds(entry: ZipEntry): number | undefined {
   const seconds = Math.floor(entry.modifiedMs / 1000);
   return seconds > 0x7fffffff || seconds < -0x80000000 ? undefined : seconds;
 }
@@ -169,7 +169,7 @@ const timestampBytes = 9;
 
 /** Bytes of both extra fields (APPNOTE 4.5.3, and Info-ZIP's timestamp). @param large how many values ZIP64 has to hold */
 function extraLength(entry: ZipEntry, large: number): number {
-  return (large === 0 ? 0 : 4 + 8 * large) + (timestampOf(entry) === undefined ? 0 : timestampBytes);
+  return (large === 0 ? 0 : 4 + 8 * large) + (unixSeconds(entry) === undefined ? 0 : timestampBytes);
 }
 
 /** Little-endian fields, written one after the other. */
@@ -204,7 +204,7 @@ class ZipRecord {
   /** Both extra fields. @param large the values that ZIP64 has to hold */
   extras(entry: ZipEntry, large: readonly number[]): this {
     if (large.length > 0) this.u16(0x0001, 8 * large.length).u64(...large);
-    const seconds = timestampOf(entry);
+    const seconds = unixSeconds(entry);
     return seconds === undefined
       ? this
       : this.u16(0x5455, 5)
@@ -227,7 +227,7 @@ export function localHeader(entry: ZipEntry, crc: number): Buffer {
   const shownSize = Math.min(entry.sizeBytes, zip64Limit);
   return new ZipRecord(30 + nameBytes + extraBytes)
     .u32(0x04034b50)
-    .u16(isZip64(entry) ? 45 : 20, flagsOf(entry), 0, time, date)
+    .u16(isZip64(entry) ? 45 : 20, entryFlags(entry), 0, time, date)
     .u32(crc, shownSize, shownSize)
     .u16(nameBytes, extraBytes)
     .text(entry.name)
@@ -245,7 +245,7 @@ export function descriptor(entry: ZipEntry, crc: number): Buffer {
   return isZip64(entry) ? record.u64(entry.sizeBytes, entry.sizeBytes).bytes : record.u32(entry.sizeBytes, entry.sizeBytes).bytes;
 }
 
-function largeOf(entry: ZipEntry, offset: number): number[] {
+function zip64Values(entry: ZipEntry, offset: number): number[] {
   return [...(isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : []), ...(offset >= zip64Limit ? [offset] : [])];
 }
 
@@ -257,7 +257,7 @@ export function centralHeaderLength(entry: ZipEntry, offset: number): number {
 
 /** Central directory header (APPNOTE 4.3.12). */
 export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buffer {
-  const large = largeOf(entry, offset);
+  const large = zip64Values(entry, offset);
   const extraBytes = extraLength(entry, large.length);
   const nameBytes = Buffer.byteLength(entry.name);
   const { time, date } = dosTime(entry.modifiedMs);
@@ -267,7 +267,7 @@ export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buf
   const attributes = (entry.isFolder ? (0o40755 << 16) | 0x10 : 0o100644 << 16) >>> 0;
   return new ZipRecord(46 + nameBytes + extraBytes)
     .u32(0x02014b50)
-    .u16(madeByUnix | version, version, flagsOf(entry), 0, time, date)
+    .u16(madeByUnix | version, version, entryFlags(entry), 0, time, date)
     .u32(crc, shownSize, shownSize)
     .u16(nameBytes, extraBytes, 0, 0, 0)
     .u32(attributes, Math.min(offset, zip64Limit))
