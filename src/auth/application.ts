@@ -9,10 +9,7 @@ import { type Credentials, fingerprintCredential, type Identity, type Proof, par
 
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
-/**
- * Accounts of the configuration and of the accounts file (docs/spec/authentication.md#local-accounts). An unknown name and a
- * wrong password are one answer, and take the same work.
- */
+/** Local accounts (docs/spec/authentication.md#local-accounts). An unknown name and a wrong password get one answer, and take the same work. */
 export class ApplicationMethod implements AuthMethod {
   readonly type = 'application';
   readonly longestAnswerMs = longestVerificationMs;
@@ -20,7 +17,7 @@ export class ApplicationMethod implements AuthMethod {
   readonly name: string;
   readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
-  /** The account by which a credential was found to hold last. */
+  /** The account that a login was last confirmed with. */
   readonly #confirmed = new WeakMap<Identity, LocalAccount>();
   #watch: Timer | undefined;
   state: MethodState = 'stopped';
@@ -47,7 +44,7 @@ export class ApplicationMethod implements AuthMethod {
     const matches = await this.#matches(account, credentials);
     if (!account || !matches) return unknown;
     if (!account.enabled) return { outcome: 'rejected', kind: 'forbidden', reason: 'The account is disabled.' };
-    return { outcome: 'authenticated', account: account.configuration, proof: proofOf(account, credentials) };
+    return { outcome: 'authenticated', account: account.configuration, proof: makeProof(account, credentials) };
   }
 
   currentConfiguration(identity: Identity): AccountConfiguration | undefined {
@@ -75,7 +72,7 @@ export class ApplicationMethod implements AuthMethod {
       case 'ssh-key':
         return hasKey(account, credentials.content);
       case 'ssl-certificate': {
-        const presented = certificateFingerprint(credentials.content);
+        const presented = fingerprintCertificate(credentials.content);
         return presented !== undefined && account !== undefined && fingerprintsOf(account, 'ssl-certificate').includes(presented);
       }
       default:
@@ -88,16 +85,13 @@ function hasKey(account: LocalAccount | undefined, key: string): boolean {
   return (account?.sshKeys ?? []).some((line) => parseKeyBlob(line) === key.trim());
 }
 
-/** By what an account was let in. */
-function proofOf(account: LocalAccount, { type, content }: Credentials): Proof {
-  const fingerprint = {
-    password: () => fingerprintCredential(account.passwordHash ?? ''),
-    'ssh-key': () => fingerprintCredential(content.trim()),
-  };
-  return { type, fingerprints: [type === 'ssl-certificate' ? (certificateFingerprint(content) ?? '') : fingerprint[type]()] };
+/** The credential that let an account in. */
+function makeProof({ passwordHash = '' }: LocalAccount, { type, content }: Credentials): Proof {
+  if (type === 'ssl-certificate') return { type, fingerprints: [fingerprintCertificate(content) ?? ''] };
+  return { type, fingerprints: [fingerprintCredential(type === 'password' ? passwordHash : content.trim())] };
 }
 
-/** Of the credentials of a type that an account has. */
+/** The fingerprints of an account's credentials of one type. */
 function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
   switch (type) {
     case 'password':
@@ -105,13 +99,13 @@ function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
     case 'ssh-key':
       return account.sshKeys.flatMap((line) => parseKeyBlob(line) ?? []).map(fingerprintCredential);
     case 'ssl-certificate':
-      return account.certificates.flatMap((pem) => certificateFingerprint(pem) ?? []);
+      return account.certificates.flatMap((pem) => fingerprintCertificate(pem) ?? []);
     default:
       return type satisfies never;
   }
 }
 
-function certificateFingerprint(pem: string): string | undefined {
+function fingerprintCertificate(pem: string): string | undefined {
   try {
     return fingerprintCredential(new X509Certificate(pem).raw.toString('base64'));
   } catch {

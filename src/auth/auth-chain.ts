@@ -17,11 +17,11 @@ import type { AuthMethod, AuthResult, PublicFailure } from './auth-method.ts';
 import type { Identity } from './credentials.ts';
 import { areAskable, type Credentials, notAskable } from './credentials.ts';
 
-/** What the chain made of a client's credentials. */
+/** The chain's answer to a client's credentials. */
 export type ChainResult =
   | { outcome: 'authenticated'; account: Account; identity: Identity }
   | { outcome: 'refused'; public?: PublicFailure | undefined }
-  /** Refused, too, but nobody could say what the credentials are worth: that is no guess. */
+  /** Refused because no method could check the credentials: this is not counted as a guess. */
   | { outcome: 'unanswered' };
 
 interface Question {
@@ -30,23 +30,20 @@ interface Question {
   request?: RequestTrace | undefined;
 }
 
-/**
- * Asks the methods of one service in order until one accepts or rejects (docs/spec/authentication.md#chain).
- */
+/** Asks the methods of one service in order until one accepts or rejects (docs/spec/authentication.md#chain). */
 export class AuthChain {
   readonly #methods: readonly AuthMethod[];
   readonly #groups: ReadonlyMap<string, GroupConfiguration>;
   readonly #events: EventDispatcher;
   readonly #service: EventComponent;
-  /** The accounts made so far; a reload makes a new chain, an accounts file that changed new configurations. */
+  /** Accounts by their configuration. A reload makes a new chain, a changed accounts file makes new configurations. */
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
-
-  /** Whose home folder was looked at in this turn. */
+  /** Accounts whose home folder was prepared in this turn of the event loop. */
   readonly #prepared = new Set<Account>();
-  /** Whose home folder was looked at at all. */
+  /** Accounts whose home folder was ever prepared. */
   readonly #welcomed = new WeakSet<Account>();
 
-  /** @param service the service that clients reach, component of the chain's own events */
+  /** @param service the component of the chain's events */
   constructor(
     methods: readonly AuthMethod[],
     groups: ReadonlyMap<string, GroupConfiguration>,
@@ -64,7 +61,7 @@ export class AuthChain {
     return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
   }
 
-  /** Whether it is worth the client's while to sign with a key: whether some method has it, or could accept any. */
+  /** Whether a client should sign with a key: some method has it, or could accept any. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));
@@ -75,21 +72,18 @@ export class AuthChain {
     if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
-      if (method.state === 'failed')
-        return this.#unanswered(method, credentials, `The authentication method failed; see its event ${eventIds.componentStopped}.`);
+      if (method.state === 'failed') {
+        const details = `The authentication method failed; see its event ${eventIds.componentStopped}.`;
+        return this.#rejected(method, credentials, details, 'unanswered');
+      }
       const result = await method.authenticate(credentials);
       if (result.outcome === 'next') continue;
       if (result.outcome === 'authenticated') return this.#accept(method, credentials, result);
-      if (result.configurationFault) {
-        const { event, details } = result.configurationFault;
-        this.#emit(event, method, credentials, { details });
-      }
-      if (result.kind === 'forbidden') {
-        this.#emit(eventIds.authenticationForbidden, method, credentials, { details: result.reason, response: result.response });
-        return { outcome: 'refused', public: result.public };
-      }
-      if (result.kind === 'no-reply') return this.#unanswered(method, credentials, result.reason);
-      return this.#rejected(method, credentials, result.reason);
+      const { configurationFault: fault, kind, reason: details, response } = result;
+      if (fault) this.#emit(fault.event, method, credentials, { details: fault.details });
+      if (kind !== 'forbidden') return this.#rejected(method, credentials, details, kind === 'no-reply' ? 'unanswered' : 'refused');
+      this.#emit(eventIds.authenticationForbidden, method, credentials, { details, response });
+      return { outcome: 'refused', public: result.public };
     }
     return this.#nobody(credentials, 'No authentication method accepted the credentials.');
   }
@@ -109,10 +103,10 @@ export class AuthChain {
   }
 
   /**
-   * The account of who logged in, as it is now. Costs next to nothing while nothing changes.
+   * The present account of a login. Cheap while nothing changes.
    *
-   * @returns undefined for who could not log in any more: the account is gone or disabled, or its group is; its credential is another; its
-   *   method is not asked here any more
+   * @returns undefined when the login would fail now: the account or its group is gone or disabled, the credential changed, or the method is
+   *   not asked here any more
    */
   inForce(identity: Identity): Account | undefined {
     const { uuid, type } = identity.method;
@@ -129,7 +123,7 @@ export class AuthChain {
     }
   }
 
-  /** Has the home folder of a login that goes on with another account than it began with ready. A failure is told, and ends no session. */
+  /** Prepares the home folder of a login whose account changed since. A failure emits an event, and ends no session. */
   welcome(account: Account, peer: Credentials['peer'], request?: RequestTrace): void {
     if (this.#welcomed.has(account)) return;
     const method = this.#methods.find(({ uuid }) => uuid === account.method.uuid);
@@ -167,13 +161,13 @@ export class AuthChain {
       },
       data: methodData(method),
     });
-    // What a callout said is asked for once; of its own accounts a method knows at any time.
+    // The configuration of a callout is received once; methods with accounts of their own can be asked again.
     const kept = proof ? { proof } : { configuration };
     const { uuid, type } = method;
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };
   }
 
-  /** Makes the home folder ready; events `homeFolderCreated`, `homeFolderUnavailable`. @returns why it is not */
+  /** Prepares the home folder; events `homeFolderCreated`, `homeFolderUnavailable`. @returns the reason of a failure */
   #prepareTold(account: Account, method: AuthMethod, question: Question): string | undefined {
     this.#welcomed.add(account);
     try {
@@ -203,7 +197,7 @@ export class AuthChain {
     return created;
   }
 
-  // A client with Basic logs in with each request: what was made of the very same configuration is taken again.
+  // Clients with Basic log in with each request: one configuration makes one account.
   #effectiveAccount(username: string, configuration: AccountConfiguration, method: AuthMethod): Account {
     const known = this.#accounts.get(configuration);
     if (known?.name === username && known.method.uuid === method.uuid) return known;
@@ -212,14 +206,9 @@ export class AuthChain {
     return account;
   }
 
-  #rejected(method: AuthMethod, question: Question, details: string): ChainResult {
+  #rejected(method: AuthMethod, question: Question, details: string, outcome: 'refused' | 'unanswered' = 'refused'): ChainResult {
     this.#emit(eventIds.authenticationRejected, method, question, { details });
-    return { outcome: 'refused' };
-  }
-
-  #unanswered(method: AuthMethod, question: Question, details: string): ChainResult {
-    this.#emit(eventIds.authenticationRejected, method, question, { details });
-    return { outcome: 'unanswered' };
+    return { outcome };
   }
 
   #nobody(question: Question, details: string): ChainResult {
@@ -244,30 +233,18 @@ function methodData(method: AuthMethod): Record<string, unknown> {
   return { method_uuid: method.uuid, method_name: method.name, method_type: method.type };
 }
 
-/** What events say of an account. */
 type NamedAccount = Pick<Account, 'name' | 'uuid' | 'email'>;
 
 /** An account as events carry it (docs/spec/events.md#account). */
 export function eventAccount(account: NamedAccount, peer: Credentials['peer']): EventAccount {
-  const known = ofConnections.get(peer);
-  if (known?.account === account) return known.ofEvents;
-  const ofEvents = newAccountOfEvents(account, peer);
-  ofConnections.set(peer, { account, ofEvents });
-  return ofEvents;
+  const known = eventAccounts.get(peer);
+  if (known?.account === account) return known.shown;
+  const emails = emailAddresses(account.email).map(({ name, address }): [string, string] => [name, address]);
+  const email = emails[0] && { email: emails[0][1], emails };
+  const shown = { uuid: account.uuid, name: account.name, ...email, peer };
+  eventAccounts.set(peer, { account, shown });
+  return shown;
 }
 
-/** The account that a connection was used by last: most are used by one alone, for many requests. */
-const ofConnections = new WeakMap<Credentials['peer'], { account: NamedAccount; ofEvents: EventAccount }>();
-
-function newAccountOfEvents(account: NamedAccount, peer: Credentials['peer']): EventAccount {
-  const [primary, ...others] = emailAddresses(account.email);
-  return {
-    uuid: account.uuid,
-    name: account.name,
-    ...(primary && {
-      email: primary.address,
-      emails: [primary, ...others].map(({ name, address }): [string, string] => [name, address]),
-    }),
-    peer,
-  };
-}
+/** The last account of each connection: most connections serve many requests of one account. */
+const eventAccounts = new WeakMap<Credentials['peer'], { account: NamedAccount; shown: EventAccount }>();

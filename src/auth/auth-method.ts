@@ -42,7 +42,7 @@ export interface AuthMethod {
   /** `application`, `anonymous` or `http`. */
   readonly type: string;
   readonly state: MethodState;
-  /** What of it fails at present, for people; undefined when nothing is known to. */
+  /** A present fault, for people; undefined without one. */
   readonly fault?: string | undefined;
   /** Longest time that an answer takes, in milliseconds. */
   readonly longestAnswerMs: number;
@@ -51,10 +51,10 @@ export interface AuthMethod {
   stop(): Promise<void>;
   /** Answers for one client. Never throws for a refusal. */
   authenticate(credentials: Credentials): Promise<AuthResult>;
-  /** What the method says now of an account that it accepted; undefined when it stands by the account, or its credential, no longer. */
+  /** The present configuration of an account that the method accepted; undefined when it would not accept the login now. */
   currentConfiguration(identity: Identity): AccountConfiguration | undefined;
-  /** Whether a key is one of an account's, for those who need not ask anybody; a method without this may accept any key. */
+  /** Whether an account has a key, where no remote endpoint decides; a method without this may accept any key. */
   listsKey?(username: string, key: string): boolean;
-  /** The account for a request that carries no credentials at all, where the method has one (`anonymous`). */
+  /** The account for requests without credentials, where the method has one (`anonymous`). */
   authenticateWithoutCredentials?(): { username: string; account: AccountConfiguration };
 }

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { ServiceError } from '../lib/errors.ts';
 
-/** What counts as one source: an IPv4 address, or the /64 that an IPv6 customer has to itself. */
+/** The source that guesses are counted for: an IPv4 address, or the /64 that an IPv6 customer has. */
 export function loginSource(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = address.split('::');
@@ -22,7 +22,7 @@ export interface SecurityPolicy {
   ban_window_seconds: number;
 }
 
-/** Credentials that somebody presents, without what is secret in them. */
+/** An attempt to log in, without its secret. */
 export interface LoginAttempt {
   /** As `sourceOf` gives it. */
   readonly source: string;
@@ -32,56 +32,56 @@ export interface LoginAttempt {
 }
 
 /**
- * May the credentials be checked? `busy` = not yet: as many others from there are under way as the source has failures left.
- * `isKnown` = they were accepted from there within the window, so they took no slot.
+ * Whether credentials may be checked. `busy` = not yet: as many other attempts are under way as the source has failures left.
+ * `isKnown` = they were accepted from there within the window, and took no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 
-/** Why nobody is asked about credentials, and for how many more seconds. */
+/** The reason of a refusal, and for how many more seconds it holds. */
 export interface Refusal {
   readonly by: Ban['by'];
   readonly retryAfterS: number;
 }
 
-/** What came of an attempt; `unknown` = nobody could tell. */
+/** The outcome of an attempt; `unknown` = it could not be checked. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'unknown';
 
-/** Who is refused: an address as `sourceOf` gives it, or a name as `foldedName` does. */
+/** The subject of a ban: an address as `loginSource` gives it, or a name as `foldedName` does. */
 export interface Ban {
   readonly by: 'address' | 'name';
   readonly of: string;
 }
 
-/** A ban as those see it who run the service. */
+/** A ban as administrators see it. */
 export interface ListedBan extends Ban {
-  /** For how much longer it holds, in milliseconds. */
+  /** Its rest in milliseconds. */
   readonly leftMs: number;
 }
 
-/** What those who run the service may see and do of bans. */
+/** Bans as administrators list and lift them. */
 export interface BanOverview {
-  /** The bans in force, limits of names among them. */
+  /** The bans in force, limits of names included. */
   list(): Promise<ListedBan[]>;
-  /** Ends bans and forgets the failures that led to them; when it resolves, no process refuses for them any more. */
+  /** Ends bans and forgets the failures behind them. When it resolves, no process refuses for them any more. */
   lift(bans: readonly Ban[]): Promise<void>;
 }
 
 /**
- * Keeps those away who guess (docs/spec/authentication.md#brute-force). A source is banned after so many different wrong credentials within
- * the window, those under way included: each has a slot until its end. A name that was guessed at too often within a minute is refused to
- * sources that it was not accepted from. Implementations: memory, Redis for many nodes.
+ * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within the
+ * window; each attempt under way holds a slot of that number. A name with too many failures within a minute is refused to sources that it
+ * was not accepted from. Implementations: state/memory, and state/redis for nodes.
  *
- * All methods throw ServiceError `unavailable` when what is known cannot be asked.
+ * All methods throw ServiceError `unavailable` when the store cannot be asked.
  */
 export interface AddressBans extends BanOverview {
-  /** The keyed hash under which credentials are kept: no secret is kept in clear. */
+  /** The keyed hash of credentials: secrets are not kept in clear. */
   keyFor(text: string): string;
   /** Whether a source is banned, and for how many more seconds. */
   isRefused(source: string): Promise<Refusal | undefined>;
   /**
-   * Asks whether an attempt may begin. Whoever is admitted calls `end`.
+   * Asks whether an attempt may begin. An admitted attempt ends with `end`.
    *
-   * @param leaseMs a slot is given up after that time, whatever became of the attempt
+   * @param leaseMs a slot is released after this time at the latest
    * @param isInLine whether it may take a slot; else it is admitted only if it needs none
    */
   begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission>;
@@ -89,21 +89,21 @@ export interface AddressBans extends BanOverview {
   end(attempt: LoginAttempt, outcome: AttemptOutcome): Promise<void>;
 }
 
-/** Sources and names remembered at most; beyond, the oldest are forgotten, so that an attacker with many cannot eat the memory. */
+/** Sources and names that are remembered; beyond, the oldest are forgotten, so that an attacker with many cannot fill the memory. */
 export const maxAddresses = 100_000;
 
-/** Credentials that a source was accepted with, remembered at most. */
+/** Accepted credentials that are remembered of one source. */
 export const maxAcceptedPerSource = 1000;
 
-/** How often a name may fail within a minute, from all sources together. */
+/** Failures of a name within a minute, from all sources together. */
 export const nameFailures = { most: 10, windowMs: 60_000 };
 
-/** Where a name was accepted from: for how long that is remembered, and how many sources of one name. */
+/** Sources that a name was accepted from: lifetime and number. */
 export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
 
 /**
- * A name as guesses at it are counted. Endpoints often take another case for the same account, directories (RFC 4518) and databases also more
- * or fewer blanks, accents and characters that nobody sees: each spelling would have guesses of its own.
+ * A name as guesses at it are counted: endpoints may accept other case, directories (RFC 4518) and databases other blanks, accents and
+ * invisible characters for one account, and each spelling would have guesses of its own.
  *
  * @param username behind a realm and a slash where it is no account's
  */
@@ -117,17 +117,17 @@ export function foldedName(username: string): string {
   return username.slice(0, nameAt) + letters.toUpperCase().toLowerCase();
 }
 
-/** One key for a source and credentials. */
+/** The key of a source and credentials. */
 export function attemptKey({ source, credential }: Pick<LoginAttempt, 'source' | 'credential'>): string {
   return `${source} ${credential}`;
 }
 
-/** The refusal of an address that is banned for so many more milliseconds; undefined when it is over. */
+/** The refusal of an address whose ban has this rest; undefined when it is over. */
 export function refusalFor(leftMs: number): Refusal | undefined {
   return leftMs > 0 ? { by: 'address', retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
 }
 
-/** An attempt that may be made in so many milliseconds. */
+/** The refusal of an attempt until this time has passed. */
 export function refused(by: Ban['by'], leftMs: number): Admission {
   return { kind: 'refused', by, retryAfterS: Math.max(Math.ceil(leftMs / 1000), 1) };
 }
@@ -142,7 +142,7 @@ export function refusalData({ by, retryAfterS }: Refusal, address: string, usern
   return { address, retry_after: retryAfterS, ...(username === undefined ? {} : { username }), by, details: `${details[by]}.` };
 }
 
-/** Tells a client of a refusal. */
+/** A refusal as clients get it. */
 export function refusalError({ by, retryAfterS }: Refusal): ServiceError {
   return new ServiceError('too-many-requests', `${details[by]}, try again later.`, { details: { retry_after_s: retryAfterS } });
 }

@@ -2,9 +2,9 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { AuthResult } from './auth-method.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Where accepted credentials are remembered (option `cache_seconds`). Implementations: state/memory, and state/redis for nodes. */
+/** The memory of accepted credentials (option `cache_seconds`). Implementations: state/memory, and state/redis for nodes. */
 export interface AcceptedCredentials {
-  /** The keyed hash under which a question is kept: no secret is kept in clear. */
+  /** The keyed hash of a question: secrets are not kept in clear. */
   keyFor(question: string): string;
   find(key: string): Promise<AuthResult | undefined>;
   keep(key: string, result: AuthResult): Promise<void>;
@@ -20,7 +20,7 @@ export function acceptedKey(key: string | Buffer, question: string): string {
   return createHmac('sha256', key).update(question).digest('base64');
 }
 
-/** Answers from what is remembered. Refusals and faults are never remembered. Identical validations at one time share one request. */
+/** Remembers accepted credentials, but no refusals and faults. Identical concurrent validations share one request. */
 export class CalloutCache {
   readonly #accepted: AcceptedCredentials | undefined;
   readonly #running = new Map<string, Promise<AuthResult>>();
@@ -36,20 +36,16 @@ export class CalloutCache {
     if (!accepted) return ask();
     const { type, username, content, creator } = credentials;
     const key = accepted.keyFor(JSON.stringify([type, username, content, creator.uuid]));
-    return this.#running.get(key) ?? this.#answer(key, accepted, ask);
-  }
-
-  #answer(key: string, accepted: AcceptedCredentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
-    const running = this.#findOrAsk(key, accepted, ask).finally(() => this.#running.delete(key));
+    const running = this.#running.get(key) ?? findOrAsk(key, accepted, ask).finally(() => this.#running.delete(key));
     this.#running.set(key, running);
     return running;
   }
+}
 
-  async #findOrAsk(key: string, accepted: AcceptedCredentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
-    const kept = await accepted.find(key);
-    if (kept) return kept;
-    const result = await ask();
-    if (result.outcome === 'authenticated') await accepted.keep(key, result);
-    return result;
-  }
+async function findOrAsk(key: string, accepted: AcceptedCredentials, ask: () => Promise<AuthResult>): Promise<AuthResult> {
+  const kept = await accepted.find(key);
+  if (kept) return kept;
+  const result = await ask();
+  if (result.outcome === 'authenticated') await accepted.keep(key, result);
+  return result;
 }

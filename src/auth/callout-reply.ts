@@ -7,7 +7,7 @@ import { eventIds } from '../events/event-ids.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import { isObject, JsonLimitError, parseJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest-name.ts';
-import type { AuthResult, PublicFailure } from './auth-method.ts';
+import type { AuthResult } from './auth-method.ts';
 
 /** A reply of the authentication endpoint. */
 export interface CalloutReply {
@@ -15,28 +15,26 @@ export interface CalloutReply {
   body: Buffer;
 }
 
-/** Longest failure text that is kept for events, in characters. */
+/** Characters of a failure text that events keep. */
 const longestTextCharacters = 1000;
 
-/** Most values of an account: more would take noticeable time to check. */
+/** Values of an account: more would take noticeable time to check. */
 const maxAccountValues = 20_000;
 
-/** Most that the lists of an account may have: all rules may be asked about each path, and each folder is looked at or made. */
+/** Items of an account's lists: each path may be matched with all rules, and each folder is checked or made. */
 const maxItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure: 200 };
 
-/** Most folders that the entries of `homeFolderStructure` name, those on the way to others included: each is made, and synced, at a login. */
+/** Folders of `homeFolderStructure`, parents included: each is made, and synced, at a login. */
 const maxFolders = 1000;
 
-/** Longest text of an account, in characters: it stands in each of its events, and no path is longer (PATH_MAX). */
+/** Characters of a text of an account, which stands in each of its events; no path is longer (PATH_MAX). */
 const longestAccountText = 4096;
 
-/** Most that the expressions of an account may cost together (`expressionCost`): a longer path would keep others waiting. */
+/** Cost of an account's expressions together (`expressionCost`): beyond, a long path would keep others waiting. */
 const maxExpressionCost = 2000;
 
-/** Longest unknown key that is told whole, in characters. */
+/** Characters of an unknown key that are shown, and problems that are told of one reply. */
 const longestShownKey = 100;
-
-/** Most unknown keys or bad values that are told of one reply. */
 const maxProblems = 20;
 
 // JSON has types: the text spellings of the configuration are not for replies.
@@ -84,12 +82,7 @@ const accountReply = z.lazy(() =>
 );
 const replyBody = z.strictObject({ account: accountReply.optional() });
 
-/**
- * What a reply of the endpoint means: the one verdict, for logins and for `svc auth-test` (docs/spec/authentication.md#callout-outcome).
- * Pure.
- *
- * @param groupUuids groups that exist
- */
+/** Judges a reply of the endpoint, for logins and for `svc auth-test` (docs/spec/authentication.md#callout-outcome). @param groupUuids groups that exist */
 export function judgeReply(reply: CalloutReply, groupUuids: ReadonlySet<string>): AuthResult {
   switch (reply.status) {
     case 204:
@@ -105,47 +98,32 @@ export function judgeReply(reply: CalloutReply, groupUuids: ReadonlySet<string>)
   }
 }
 
-/** Larger replies are not kept, in bytes. */
+/** Replies that are kept: size in bytes, and number of names. */
 const largestKeptBytes = 8 * 1024;
-
-/** Names whose last verdict is remembered. */
 const maxVerdicts = 1000;
 
 /**
- * Verdicts of one method. A client with Basic is asked about with each request, and the reply is mostly that of before, byte for
- * byte: then the account is the very object of before, and so is what is made of it.
+ * Makes a `judgeReply` that remembers the last accepting reply about each name. Clients with Basic are asked about with each request: an equal
+ * reply gives the same account object, and all that was made from it.
  */
-export class Verdicts {
-  readonly #groupUuids: ReadonlySet<string>;
-  readonly #last = new Map<string, CalloutReply & { verdict: AuthResult }>();
-
-  /** @param groupUuids groups that exist */
-  constructor(groupUuids: ReadonlySet<string>) {
-    this.#groupUuids = groupUuids;
-  }
-
-  /** What a reply about a name means: see `verdictOf`. */
-  of(username: string, reply: CalloutReply): AuthResult {
-    const { status, body } = reply;
-    const last = this.#last.get(username);
+export function rememberVerdicts(groupUuids: ReadonlySet<string>): (username: string, reply: CalloutReply) => AuthResult {
+  const kept = new Map<string, CalloutReply & { verdict: AuthResult }>();
+  return (username, { status, body }) => {
+    const last = kept.get(username);
     if (last?.status === status && last.body.equals(body)) return last.verdict;
-    const verdict = judgeReply(reply, this.#groupUuids);
-    this.#last.delete(username);
+    const verdict = judgeReply({ status, body }, groupUuids);
+    kept.delete(username);
     if (verdict.outcome !== 'authenticated' || body.length > largestKeptBytes) return verdict;
-    this.#last.set(username, { status, body, verdict });
-    dropOldest(this.#last, maxVerdicts);
+    kept.set(username, { status, body, verdict });
+    dropOldest(kept, maxVerdicts);
     return verdict;
-  }
+  };
 }
 
-function invalid(
-  reason: string,
-  configurationFault?: {
-    event: typeof eventIds.accountConfigurationBad | typeof eventIds.accountConfigurationUnknownKeys;
-    details: unknown;
-  },
-): AuthResult {
-  return { outcome: 'rejected', kind: 'invalid', reason, ...(configurationFault ? { configurationFault } : {}) };
+type Rejection = Extract<AuthResult, { outcome: 'rejected' }>;
+
+function invalid(reason: string, configurationFault?: NonNullable<Rejection['configurationFault']>): AuthResult {
+  return { outcome: 'rejected', kind: 'invalid', reason, ...(configurationFault && { configurationFault }) };
 }
 
 function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResult {
@@ -163,23 +141,22 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
     const unknownKeys = result.error.issues.flatMap((issue) =>
       issue.code === 'unrecognized_keys' ? issue.keys.slice(0, maxProblems).map((key) => unknownKeyText(issue.path, key)) : [],
     );
-    if (unknownKeys.length > 0)
-      return invalid(`The 200 reply has unknown keys: ${unknownKeys.join('; ')}`, {
-        event: eventIds.accountConfigurationUnknownKeys,
-        details: unknownKeys,
-      });
-    const problems = result.error.issues.slice(0, maxProblems).map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
-    return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: eventIds.accountConfigurationBad, details: problems });
+    if (unknownKeys.length > 0) {
+      const fault = { event: eventIds.accountConfigurationUnknownKeys, details: unknownKeys };
+      return invalid(`The 200 reply has unknown keys: ${unknownKeys.join('; ')}`, fault);
+    }
+    return badValues(result.error.issues.slice(0, maxProblems).map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`));
   }
   const { account = {} } = result.data;
-  if (account.group && !groupUuids.has(account.group)) {
-    const details = `account.group: there is no group "${account.group}"`;
-    return invalid(`The 200 reply has bad values: ${details}`, { event: eventIds.accountConfigurationBad, details: [details] });
-  }
+  if (account.group && !groupUuids.has(account.group)) return badValues([`account.group: there is no group "${account.group}"`]);
   return { outcome: 'authenticated', account: withoutEmpty(account) };
 }
 
-/** An empty list or text is as good as none, so the group's value applies (docs/spec/authentication.md#account-of-a-reply). */
+function badValues(problems: string[]): AuthResult {
+  return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: eventIds.accountConfigurationBad, details: problems });
+}
+
+/** Leaves out empty lists and texts, so that the group's values apply (docs/spec/authentication.md#account-of-a-reply). */
 function withoutEmpty(account: z.infer<typeof accountReply>): AccountConfiguration {
   const isGiven = (value: unknown) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(Object.entries(account).filter(([, value]) => isGiven(value)));
@@ -196,30 +173,16 @@ function unknownKeyText(path: readonly PropertyKey[], key: string): string {
 }
 
 function forbiddenVerdict(body: Buffer): AuthResult {
-  const reason = 'The endpoint forbids the account (403).';
+  const forbidden: Rejection = { outcome: 'rejected', kind: 'forbidden', reason: 'The endpoint forbids the account (403).' };
   const text = body.toString('utf8').trim();
-  let members: Record<string, unknown> | undefined;
+  let response: unknown;
   try {
-    members = jsonObject(text);
+    response = parseJson(text);
   } catch (error) {
-    return { outcome: 'rejected', kind: 'forbidden', reason: `${reason} Its body is left out: ${(error as Error).message}.` };
+    if (error instanceof JsonLimitError) return { ...forbidden, reason: `${forbidden.reason} Its body is left out: ${error.message}.` };
   }
-  if (!members)
-    return { outcome: 'rejected', kind: 'forbidden', reason, ...(text === '' ? {} : { response: text.slice(0, longestTextCharacters) }) };
-  const shown: PublicFailure = {
-    ...(typeof members.message === 'string' ? { message: members.message } : {}),
-    ...(members.public_response === undefined ? {} : { public_response: members.public_response }),
-  };
-  return { outcome: 'rejected', kind: 'forbidden', reason, response: members, public: shown };
-}
-
-/** @throws JsonLimitError */
-function jsonObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value = parseJson(text);
-    return isObject(value) ? value : undefined;
-  } catch (error) {
-    if (error instanceof JsonLimitError) throw error;
-    return undefined;
-  }
+  if (!isObject(response)) return text === '' ? forbidden : { ...forbidden, response: text.slice(0, longestTextCharacters) };
+  const { message, public_response } = response;
+  const shown = { ...(typeof message === 'string' && { message }), ...(public_response !== undefined && { public_response }) };
+  return { ...forbidden, response, public: shown };
 }

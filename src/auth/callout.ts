@@ -12,7 +12,7 @@ import { RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint
 import type { UrlHealth } from '../lib/remote/url-health.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { type AcceptedCredentials, CalloutCache } from './callout-cache.ts';
-import { Verdicts } from './callout-reply.ts';
+import { rememberVerdicts } from './callout-reply.ts';
 import type { Identity } from './credentials.ts';
 import { type Credentials, credentialsContentType, credentialsRequestBody } from './credentials.ts';
 import type { CalloutOptions } from './options.ts';
@@ -38,7 +38,7 @@ export interface CalloutDependencies {
   events: EventDispatcher;
   clock: Clock;
   log: Log;
-  /** Told of every request to an endpoint and what came of it, for figures. */
+  /** Called for each request to an endpoint, for figures. */
   onCallout?: ((methodUuid: string, result: RemoteResult) => void) | undefined;
 }
 
@@ -53,9 +53,9 @@ export class CalloutMethod implements AuthMethod {
   readonly #endpoint: RemoteEndpoint;
   readonly #health: UrlHealth;
   readonly #cache: CalloutCache;
-  readonly #verdicts: Verdicts;
+  readonly #judge: ReturnType<typeof rememberVerdicts>;
   #isStopped = false;
-  /** Why the last request was of no use; undefined after one that was. */
+  /** The fault of the last request; undefined after a useful reply. */
   #lastFault: string | undefined;
   #repeat: { cancel(): void } | undefined;
 
@@ -67,7 +67,7 @@ export class CalloutMethod implements AuthMethod {
     this.#dependencies = dependencies;
     this.#endpoint = createCalloutEndpoint(options, dependencies.clock);
     this.#health = dependencies.urlHealth(uuid);
-    this.#verdicts = new Verdicts(dependencies.groupUuids);
+    this.#judge = rememberVerdicts(dependencies.groupUuids);
     const cacheMs = options.cache_seconds * 1000;
     this.#cache = new CalloutCache(cacheMs > 0 ? dependencies.accepted(uuid, cacheMs) : undefined);
   }
@@ -91,11 +91,11 @@ export class CalloutMethod implements AuthMethod {
   get fault(): string | undefined {
     const { suspendedUrls } = this;
     const { length } = this.#options.url;
-    const suspended = suspendedUrls > 0 ? `${suspendedUrls} of ${length} URLs gave no reply and are left alone for a while.` : undefined;
-    return [this.#lastFault, suspended].filter((text) => text !== undefined).join(' ') || undefined;
+    const suspended = suspendedUrls > 0 && `${suspendedUrls} of ${length} URLs gave no reply and are left alone for a while.`;
+    return [this.#lastFault, suspended].filter(Boolean).join(' ') || undefined;
   }
 
-  /** Each URL is tried for as long as the timeout says. */
+  /** The timeout is for each URL. */
   get longestAnswerMs(): number {
     return this.#options.timeout * 1000 * this.#options.url.length;
   }
@@ -113,7 +113,7 @@ export class CalloutMethod implements AuthMethod {
   }
 
   #verdictOf({ username }: Credentials, result: RemoteResult): AuthResult {
-    if (result.kind === 'reply') return this.#verdicts.of(username, result);
+    if (result.kind === 'reply') return this.#judge(username, result);
     if (result.kind === 'no-reply')
       return { outcome: 'rejected', kind: 'no-reply', reason: `The endpoint gave no reply: ${result.message}.` };
     return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
@@ -130,7 +130,7 @@ export class CalloutMethod implements AuthMethod {
       ...(traceparent === undefined ? {} : { traceparent: childTraceparent(traceparent) }),
     };
     let result: RemoteResult | undefined;
-    // With every URL suspended all are tried again: refusing unasked would make an outage longer than it is.
+    // With every URL suspended all are tried: refusing without a request would prolong an outage.
     for (const url of available.length > 0 ? available : urls) {
       result = await this.#endpoint.request({ url, method: 'POST', headers, body });
       this.#dependencies.onCallout?.(this.uuid, result);
@@ -149,10 +149,7 @@ export class CalloutMethod implements AuthMethod {
   async #test(): Promise<void> {
     const reason = testFailure(await this.#ask(testCredentials(this.uuid)));
     if (this.#isStopped) return;
-    if (reason === undefined) {
-      this.#started();
-      return;
-    }
+    if (reason === undefined) return this.#started();
     this.#lastFault = `The test at the start failed: ${reason}.`;
     if (this.state !== 'failed') this.#emit(eventIds.componentStopped, { reason });
     this.state = 'failed';
@@ -186,7 +183,7 @@ export function testCredentials(methodUuid: string): Credentials {
   };
 }
 
-/** Why an endpoint did not pass the test request; undefined when it works. */
+/** The reason why an endpoint failed the test request; undefined when it works. */
 export function testFailure(result: RemoteResult): string | undefined {
   if (result.kind !== 'reply') return result.message;
   if (workingStatuses.has(result.status)) return undefined;

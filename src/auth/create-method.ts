@@ -2,7 +2,7 @@ import type { AccountConfiguration, LocalAccountOptions } from '../accounts/acco
 import { AccountsFile } from '../accounts/accounts-file.ts';
 import type { PasswordVerifier } from '../accounts/passwords.ts';
 import { ApplicationMethod } from './application.ts';
-import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
+import type { AuthMethod, MethodState } from './auth-method.ts';
 import { type CalloutDependencies, CalloutMethod } from './callout.ts';
 import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 
@@ -10,59 +10,43 @@ import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 const anonymousName = 'anonymous';
 
 /** Lets in requests without credentials as a member of one group, for public folders. */
-class AnonymousMethod implements AuthMethod {
-  readonly type = 'anonymous';
-  readonly longestAnswerMs = 0;
-  readonly uuid: string;
-  readonly name: string;
-  readonly #account: AccountConfiguration;
-  state: MethodState = 'stopped';
-
-  constructor(options: { uuid: string; name: string; group: string }) {
-    this.uuid = options.uuid;
-    this.name = options.name;
-    this.#account = { group: options.group };
-  }
-
-  async start(): Promise<void> {
-    this.state = 'running';
-  }
-
-  async stop(): Promise<void> {
-    this.state = 'stopped';
-  }
-
-  async authenticate(): Promise<AuthResult> {
-    return { outcome: 'next', reason: 'This method takes requests without credentials only.' };
-  }
-
-  listsKey(): boolean {
-    return false;
-  }
-
-  currentConfiguration(): AccountConfiguration {
-    return this.#account;
-  }
-
-  authenticateWithoutCredentials() {
-    return { username: anonymousName, account: this.#account };
-  }
+function createAnonymousMethod(uuid: string, name: string, account: AccountConfiguration): AuthMethod {
+  let state: MethodState = 'stopped';
+  return {
+    uuid,
+    name,
+    type: 'anonymous',
+    longestAnswerMs: 0,
+    get state() {
+      return state;
+    },
+    async start() {
+      state = 'running';
+    },
+    async stop() {
+      state = 'stopped';
+    },
+    authenticate: async () => ({ outcome: 'next', reason: 'This method takes requests without credentials only.' }),
+    listsKey: () => false,
+    currentConfiguration: () => account,
+    authenticateWithoutCredentials: () => ({ username: anonymousName, account }),
+  };
 }
 
-/** What authentication methods are made of. */
+/** The parts that authentication methods need. */
 export interface MethodDependencies extends CalloutDependencies {
   /** `accounts` of the configuration. */
   accounts: Readonly<Record<string, LocalAccountOptions>>;
   dataFolderPath: string;
   passwords: PasswordVerifier;
-  /** Has other processes look at an accounts file that was written. */
+  /** Has other processes read a changed accounts file. */
   onAccountsWritten?: () => Promise<void>;
-  /** Told when the accounts of a file are others than before. */
+  /** Called when the accounts of a file changed. */
   onAccountsChanged?: () => void;
 }
 
 /**
- * Makes an authentication method of its options.
+ * Creates an authentication method from its options.
  *
  * @throws ServiceError `unavailable` when its accounts file or its CA file cannot be used
  */
@@ -76,7 +60,7 @@ export function createAuthMethod(uuid: string, options: AuthenticationOptions, d
       return new ApplicationMethod({ uuid, name, accounts, passwords: dependencies.passwords });
     }
     case 'anonymous':
-      return new AnonymousMethod({ uuid, name, group: options.group });
+      return createAnonymousMethod(uuid, name, { group: options.group });
     case 'http':
       return new CalloutMethod(uuid, options, dependencies);
     default:

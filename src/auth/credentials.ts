@@ -6,38 +6,32 @@ import { isUserName } from '../accounts/user-names.ts';
 import type { EventPeer, RequestTrace } from '../events/event.ts';
 import { isObject } from '../lib/json.ts';
 
-/** By which credential of an account somebody was let in. */
+/** The credential that let an account in. */
 export interface Proof {
   readonly type: CredentialType;
-  /** The credential is one of these. A session in which the password is changed gets one more, in place: all who hold the session see it. */
+  /** The credential has one of these. A change of the password adds one in place, so that all holders of the session see it. */
   readonly fingerprints: string[];
 }
 
-/**
- * Who logged in, and by what: all that sessions and requests keep of a login. What the account may do is asked of the configuration in force
- * (`AuthChain.inForce`), so that nothing of it can be out of date (docs/spec/authentication.md#account-in-force).
- */
+/** All that sessions and requests keep of a login; its rights are those of the configuration in force (docs/spec/authentication.md#account-in-force). */
 export interface Identity {
   readonly name: string;
   /** UUID of the account. */
   readonly uuid: string;
   /** The method that accepted it. */
   readonly method: { readonly uuid: string; readonly type: string };
-  /** What a callout's reply said; undefined where the method knows the account itself. */
+  /** The account of a callout's reply; undefined where the method knows the account itself. */
   readonly configuration?: AccountConfiguration | undefined;
   /** Undefined where the method keeps no credentials. */
   readonly proof?: Proof | undefined;
 }
 
-/**
- * The fingerprint of a password's hash, a key or a certificate. Of a password it tells nothing: without the salt, which is part of the hash,
- * nobody can try passwords against it.
- */
+/** The fingerprint of a password's hash, a key or a certificate. Passwords cannot be tried against it without the salt, which is in the hash. */
 export function fingerprintCredential(credential: string): string {
   return hash('sha256', credential, 'base64url');
 }
 
-/** Reads an identity that was written as JSON, once it is parsed. @throws TypeError for what is none */
+/** Validates an identity from JSON. @throws TypeError */
 export function parseIdentity(value: unknown): Identity {
   const { name, uuid, method, configuration, proof } = value as Identity;
   const isIdentity = [name, uuid, method.uuid, method.type, ...(proof ? [proof.type, ...proof.fingerprints] : [])].every(
@@ -47,7 +41,7 @@ export function parseIdentity(value: unknown): Identity {
   return value as Identity;
 }
 
-/** What a client presented, and where: the question that every authentication method answers. */
+/** The credentials of a client and their circumstances: the question that every authentication method answers. */
 export interface Credentials {
   readonly type: CredentialType;
   readonly username: string;
@@ -58,11 +52,11 @@ export interface Credentials {
   readonly creator: { readonly uuid: string; readonly type: string };
   /** The request that brought them, for events and for the `traceparent` of a callout. */
   readonly request?: RequestTrace;
-  /** Whether these very credentials were accepted from this address of late: nobody is then kept waiting by guesses of others. */
+  /** Whether the same credentials were accepted from this address recently: they do not wait behind guesses of others. */
   readonly isKnown?: boolean;
 }
 
-/** Said of credentials that no method is asked about. */
+/** The reason of a refusal without asking any method. */
 export const notAskable = 'The name or the password is not acceptable.';
 
 /** Whether any method may be asked about these credentials at all (docs/spec/authentication.md#names-and-passwords). */

@@ -10,7 +10,7 @@ import type { ApplicationMethod } from './application.ts';
 import type { AuthMethod } from './auth-method.ts';
 import { fingerprintCredential } from './credentials.ts';
 
-/** Changes passwords that this service keeps itself. */
+/** Changes passwords of local accounts. */
 export class LocalPasswords {
   readonly #methods: ReadonlyMap<string, ApplicationMethod>;
   readonly #verifier: PasswordVerifier;

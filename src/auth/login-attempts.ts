@@ -14,26 +14,24 @@ import {
 } from './ban-list.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Attempts that wait for a slot of their source, at most. */
+/** Attempts that wait for a slot, of one source and of all. */
 const maxWaitingPerSource = 256;
-
-/** Attempts that wait, at most. */
 const maxWaiting = 10_000;
 
-/** When the first in line asks again, as another process may have freed a slot: soon, then less and less often. */
+/** Pauses after which the first in line asks again, as another process may have freed a slot. */
 const askAgainMs = { first: 50, longest: 1000 };
 
-/** What somebody presents at an address. */
+/** Credentials of a client at an address. */
 type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {
   address: string;
-  /** Whose names are meant, where they are not those of accounts: who guesses at a name there keeps nobody away here. */
+  /** Set for names that are not accounts': guesses at them do not count against accounts of the same name. */
   realm?: 'administrator';
 };
 
 /** An attempt that may be made. */
 export interface AdmittedAttempt {
   kind: 'admitted';
-  /** The very credentials were accepted from there of late. */
+  /** The same credentials were accepted from there recently. */
   isKnown: boolean;
   /** Counts the outcome. @throws ServiceError `unavailable` when it cannot be counted */
   end(outcome: AttemptOutcome): Promise<void>;
@@ -49,11 +47,11 @@ interface Waiting {
 
 interface Line {
   waiting: Waiting[];
-  /** Has the first one ask again at once. */
+  /** Makes the first one ask again at once. */
   wake: () => void;
 }
 
-/** Lets the attempts of a process begin as `AddressBans` allows; those of one source that have to wait do so in the order they came. */
+/** Lets the attempts of a process begin as `AddressBans` allows, those of one source in the order of their arrival. */
 export class LoginAttempts {
   readonly #bans: AddressBans;
   readonly #keyOf: (text: string) => string;
@@ -83,7 +81,7 @@ export class LoginAttempts {
     const prefix = realm === undefined ? '' : `${realm}/`;
     const attempt = {
       source: loginSource(address),
-      // What no method is asked about is nobody's name.
+      // No account has a name that methods are not asked about.
       username: `${prefix}${isUserName(username) ? username : ''}`,
       credential: this.#keyOf(JSON.stringify(['attempt', type, `${prefix}${username}`, content])),
     };
@@ -95,12 +93,12 @@ export class LoginAttempts {
   }
 
   /**
-   * Checks credentials as often as the security policy lets the client's address and the name be guessed at
-   * (docs/spec/authentication.md#brute-force), and counts the outcome.
+   * Checks credentials within the limits for guesses at the address and the name (docs/spec/authentication.md#brute-force), and counts the
+   * outcome.
    *
    * @param longestMs longest time that the check takes
-   * @param check finds out what the credentials are worth
-   * @param outcomeOf what that means for who guesses; `unknown` counts neither way
+   * @param check checks the credentials
+   * @param outcomeOf the outcome of its result; `unknown` counts neither way
    * @throws what `check` throws; ServiceError `unavailable` when nothing can be counted
    */
   async counted<T>(
@@ -119,7 +117,7 @@ export class LoginAttempts {
       return { kind: 'checked', result, isKnown };
     } finally {
       const counted = attempt.end(outcome);
-      // A failure that cannot be counted is none that may be told. Anything else that is not counted errs on the strict side.
+      // A failure must be counted before it is told. Other outcomes that are not counted err on the strict side.
       if (outcome === 'failed') await counted;
       else counted.catch((error) => this.#log.debug('the end of an attempt was not counted', { reason: error }));
     }
@@ -135,7 +133,7 @@ export class LoginAttempts {
     const others = (this.#running.get(key) ?? 1) - 1;
     if (others > 0) this.#running.set(key, others);
     else this.#running.delete(key);
-    // The slot is that of all who try the same at the same time.
+    // Identical concurrent attempts share one slot.
     if (outcome === 'unknown' && others > 0) return;
     await this.#bans.end(attempt, outcome);
     this.#lines.get(attempt.source)?.wake();

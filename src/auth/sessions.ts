@@ -3,16 +3,10 @@ import type { Clock } from '../lib/clock.ts';
 import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import type { Identity } from './credentials.ts';
 
-/** Bits of a session ID: 256 (docs/spec/http.md#sessions). */
-const idBytes = 32;
-
-/**
- * Sessions that an account may have at once: far more than people and scripts need, and few enough that one password cannot fill the
- * memory. One more ends the one that has been unused for longest.
- */
+/** Concurrent sessions of an account: enough for scripts, too few to fill the memory. One more ends the one unused for longest. */
 export const maxSessionsPerAccount = 1000;
 
-/** A session in force. The ID itself is kept nowhere; `key` is its hash. */
+/** A session in force. `key` is the hash of its ID, which is not kept. */
 export interface Session {
   readonly key: string;
   readonly identity: Identity;
@@ -25,93 +19,82 @@ export interface SessionLifetimes {
   maximumAgeMs: number;
 }
 
-/** A session as those see it who run the service. */
+/** A session as administrators see it; times are Unix times in milliseconds. */
 export interface ListedSession {
   /** As in `Session`; not to be shown. */
   readonly key: string;
   /** Name of the account. */
   readonly account: string;
-  /** Where the login came from; empty when that is not known. */
+  /** Of the login; empty when it is not known. */
   readonly address: string;
-  /** Unix time in milliseconds. */
   readonly createdMs: number;
-  /** When it ends unless it is used before, Unix time in milliseconds. */
+  /** End of the session unless it is used before. */
   readonly expiresMs: number;
 }
 
-/** What those who run the service may see and do of sessions. */
+/** Sessions as administrators list and end them. */
 export interface SessionOverview {
   /** The active sessions. */
   list(): Promise<ListedSession[]>;
-  /** Ends sessions; when it resolves, nobody is let in by their IDs any more, whichever process is asked. */
+  /** Ends sessions. When it resolves, no process accepts their IDs any more. */
   endKeys(keys: readonly string[]): Promise<void>;
 }
 
-/** Where sessions are kept. Implementations: state/memory, and state/redis for nodes. */
+/** The store of sessions. Implementations: state/memory, and state/redis for nodes. */
 export interface SessionStore extends SessionOverview {
   /**
-   * Begins a session and returns its ID, the only time that the ID is known to the service. Where the account has
-   * `maxSessionsPerAccount` already, the one unused for longest times out.
+   * Begins a session. Where the account has `maxSessionsPerAccount` already, the one unused for longest times out.
    *
-   * @param address where the login came from, for those who run the service
+   * @param address of the client
+   * @returns its ID, which is not kept
    */
   create(identity: Identity, address?: string): Promise<string>;
   /**
-   * Begins the session of a connection, which does not outlive the process that has it.
+   * Begins the session of a connection, which ends with its process.
    *
-   * @param address where the login came from
-   * @param most sessions that the account may have at once
-   * @returns its ID; undefined when the account has so many already
+   * @param most concurrent sessions of the account
+   * @returns its ID; undefined when the account has that many already
    */
   createForConnection(identity: Identity, address: string, most: number): Promise<string | undefined>;
-  /** The session of an ID while it is active, and notes the activity; undefined otherwise. */
+  /** The active session of an ID, whose activity is recorded; undefined without one. */
   find(id: string): Promise<Session | undefined> | Session | undefined;
   /** Marks a session as busy with a transfer, which counts as activity until `done`. */
   hold(session: Session): { done(): void };
   end(session: Session): Promise<void>;
   /** Ends all sessions of an account (by UUID), but for one. @returns how many ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
-  /** Ends the sessions of those who are in no more (`AuthChain.inForce`); nobody is told of them as timed out. @returns how many ended */
+  /** Ends sessions whose login would fail now (`AuthChain.inForce`), without events of time-outs. @returns how many ended */
   keepOnly(isInForce: (identity: Identity) => boolean): Promise<number>;
-  /** Ends one that was found, as `keepOnly` does: not if its credential was renewed meanwhile. */
+  /** Ends one session as `keepOnly` does, unless its credential was renewed meanwhile. */
   refuse(session: Session): Promise<void>;
-  /**
-   * Has a session hold with one more credential, before that is the account's: its own password is about to be changed.
-   *
-   * @param fingerprints all that it is to hold with
-   */
+  /** Replaces the fingerprints that a session holds with, before its account's password changes. */
   renew(session: Session, fingerprints: readonly string[]): Promise<void>;
-  /** Number of active sessions, for figures. */
+  /** Number of active sessions. */
   count(): Promise<number>;
   close(): void;
 }
 
-/** The hash under which a session is kept: whoever reads the store cannot use it. */
+/** The key of a session in its store: readers of the store cannot log in with it. */
 export const sessionKey = memoizeForTick((id) => hash('sha256', id, 'base64url'));
 
-/** A fresh session ID. */
+/** A new session ID of 256 bits (docs/spec/http.md#sessions). */
 export function newSessionId(): string {
-  return randomBytes(idBytes).toString('base64url');
+  return randomBytes(32).toString('base64url');
 }
 
-/**
- * When a session ends unless it is used before, Unix time in milliseconds.
- *
- * @param lastUsedMs monotonic; undefined while a transfer keeps it busy
- */
+/** End of a session unless it is used before, Unix time in milliseconds. @param lastUsedMs monotonic; undefined while a transfer keeps it busy */
 export function expiryMs(createdMs: number, lastUsedMs: number | undefined, lifetimes: SessionLifetimes, clock: Clock): number {
   const oldestMs = createdMs + lifetimes.maximumAgeMs;
   return lastUsedMs === undefined ? oldestMs : Math.min(oldestMs, clock.nowMs() - clock.monotonicMs() + lastUsedMs + lifetimes.idleMs);
 }
 
-/** A hold on a session, which `done` gives up; a second call does nothing. */
-export function heldUntil(giveUp: () => void): { done(): void } {
+/** A hold on a session, which `done` releases once. */
+export function heldUntil(release: () => void): { done(): void } {
   let isHeld = true;
   return {
     done: () => {
-      if (!isHeld) return;
+      if (isHeld) release();
       isHeld = false;
-      giveUp();
     },
   };
 }

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { emailAddresses } from '../../src/accounts/account.ts';
 import type { AuthResult } from '../../src/auth/auth-method.ts';
-import { judgeReply, Verdicts } from '../../src/auth/callout-reply.ts';
+import { judgeReply, rememberVerdicts } from '../../src/auth/callout-reply.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import { assertLinear } from '../support/doubling.ts';
 import { cheapHash } from '../support/passwords.ts';
@@ -208,8 +208,8 @@ test('the account of events has the names of its addresses', async (t: TestConte
 });
 
 test('the same reply about the same name gives the account of before, and any other reply counts at once', () => {
-  const verdicts = new Verdicts(new Set(['DEFAULT_GROUP']));
-  const of = (username: string, status: number, body = '') => verdicts.of(username, { status, body: Buffer.from(body) });
+  const judge = rememberVerdicts(new Set(['DEFAULT_GROUP']));
+  const of = (username: string, status: number, body = '') => judge(username, { status, body: Buffer.from(body) });
   const accountOf = (result: AuthResult) => (result.outcome === 'authenticated' ? result.account : undefined);
   const first = accountOf(of('alice', 200, '{"account":{"email":"a@example.com"}}'));
   assert.deepEqual(first, { email: 'a@example.com' });
