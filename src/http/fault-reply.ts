@@ -21,7 +21,7 @@ import { pageUrlOf } from './request/request-target.ts';
 /** Realm of the Basic challenge (docs/spec/http.md#not-signed-in). */
 const basicChallenge = 'basic realm="Web files access"';
 
-/** The response to whatever a handler threw. Never rejects. */
+/** The response to a fault of a handler. Never rejects. */
 export async function respondToFault(exchange: Exchange, error: unknown): Promise<Response> {
   const { outgoing } = exchange;
   if ((isServiceError(error, 'client-gone') && isClientGone(outgoing)) || endedClient(outgoing, error)) return RESPONSE_ALREADY_SENT;
@@ -36,15 +36,15 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
 }
 
 /**
- * The reply to whatever a handler threw, as the client wants it: an errors body or a page. Emits the events of
- * refusals that have no event of their own: `requestNotAuthorised` for every 401, `badRequest` for bad requests, `internalError` for internal errors.
+ * The reply to a fault: an errors body or a page. Emits the events of faults without an event of their own: `requestNotAuthorised` for every 401,
+ * `badRequest`, and `internalError`.
  */
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
   const fault = faultOf(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
-  // 503 says that nothing was begun, so that proxies may ask another node.
+  // 503 means that nothing was begun, so that proxies may ask another node.
   const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
   const status = isHalfDone ? 500 : statusOf[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
@@ -95,16 +95,13 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }
 
-/**
- * Both challenges (docs/spec/http.md#not-signed-in), as two lines; where the browser would put its own password box before the page that
- * knows how to ask, `session` alone.
- */
+/** Both challenges (docs/spec/http.md#not-signed-in), as two lines; for pages `session` alone, or browsers would open their own password box. */
 function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
   if (!isSessionGone && isForPage(exchange)) return ['session'];
   return exchange.service.options.announce_session_authentication ? [basicChallenge, 'session'] : [basicChallenge];
 }
 
-/** Whether a page of ours asks, by a script or for a picture. Browsers leave `Sec-Fetch-Dest` out where the origin is not secure. */
+/** Whether a page of the service asks, by a script or for a picture. Browsers omit `Sec-Fetch-Dest` for origins that are not secure. */
 function isForPage(exchange: Exchange): boolean {
   return (
     (header(exchange, 'sec-fetch-dest') ?? 'document') !== 'document' ||
@@ -113,7 +110,7 @@ function isForPage(exchange: Exchange): boolean {
   );
 }
 
-/** What the endpoint has to say to those it refuses, where the service tells them (`public_error`). */
+/** The endpoint's message to refused clients (`public_error`). */
 function toldMessage(fault: ServiceError): string | undefined {
   return (fault.details[publicFailureDetail] as PublicFailure | undefined)?.message;
 }

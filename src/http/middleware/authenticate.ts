@@ -12,7 +12,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
 import { cookie, type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 
-/** Keeps the session of a request from ending while the request is under way, however long it takes. */
+/** Keeps the session from ending during the request. */
 export const holdSession: HttpMiddleware = async ({ env: { client, service } }, next) => {
   if (!client?.session) return next();
   const hold = service.sessions.hold(client.session);
@@ -23,19 +23,14 @@ export const holdSession: HttpMiddleware = async ({ env: { client, service } }, 
   }
 };
 
-/**
- * The verified client certificate of the connection as credentials: PEM, the CN as user name
- * (docs/spec/authentication.md#client-certificates).
- *
- * @returns undefined when the client showed none, or it did not verify
- */
+/** The verified client certificate of the connection, if any, as credentials: PEM, the CN as user name (docs/spec/authentication.md#client-certificates). */
 function certificateCredentials(exchange: Exchange): Credentials | undefined {
   const { service, peer } = exchange;
   if (!service.options.tls_client_ca_path) return undefined;
   const { socket } = exchange.incoming;
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
-  // A session that is resumed goes by what was verified when it began.
+  // A resumed TLS session has the verdict of its first handshake.
   if (!certificate || Date.parse(certificate.validTo) < service.clock.nowMs()) return undefined;
   const commonName = certificate.toLegacyObject().subject.CN;
   if (typeof commonName !== 'string') return undefined;
@@ -52,24 +47,24 @@ function certificateCredentials(exchange: Exchange): Credentials | undefined {
 /** Name of the session cookie (docs/spec/http.md#cookie). */
 export const sessionCookie = 'SVC_HTTP_SESSION';
 
-/** What a refused client may be told, in `details` of the `unauthorized` fault. */
+/** Key of the endpoint's public message in `details` of an `unauthorized` fault. */
 export const publicFailureDetail = 'public_failure';
 
 /**
- * Finds out who sends a request (docs/spec/http.md#authentication-of-clients): session or Basic in `Authorization`, else the
- * session cookie, else the TLS client certificate, else `anonymous`. Sets `exchange.client`.
+ * Authenticates the client (docs/spec/http.md#authentication-of-clients) by session or Basic in `Authorization`, else the session cookie, else the TLS
+ * client certificate, else as `anonymous`. Sets `exchange.client`.
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
 export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   const id = sessionIdOf(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
-  // Most requests have a session that is kept in this process, and need not wait.
+  // Most requests have a session of this process and need no promise.
   if (session && !(session instanceof Promise) && acceptSession(exchange, session)) return next();
   return findClient(exchange, session).then(next);
 };
 
-/** The session ID of a request: that of `Authorization`, where it has one, else of the cookie. */
+/** The session ID of `Authorization`, else of the cookie. */
 function sessionIdOf(exchange: Exchange): string | undefined {
   const authorization = header(exchange, 'authorization');
   if (authorization === undefined) return cookieOf(exchange);
@@ -77,7 +72,7 @@ function sessionIdOf(exchange: Exchange): string | undefined {
   return scheme === 'session' ? value : undefined;
 }
 
-/** The session cookie. What a browser sends by itself says nothing about a page of another origin. */
+/** The session cookie, which does not authenticate a page of another origin. */
 function cookieOf(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }
@@ -96,7 +91,7 @@ async function findClient(exchange: Exchange, found: Promise<Session | undefined
   throw new ServiceError('unauthorized', cookieOf(exchange) !== undefined ? 'The session is not valid.' : 'Authentication is required.');
 }
 
-/** Goes on with a session, if its account still may. */
+/** Uses a session whose account is still in force. */
 function acceptSession(exchange: Exchange, session: Session): boolean {
   const account = exchange.inForce(session.identity);
   if (!account) return false;
@@ -106,22 +101,18 @@ function acceptSession(exchange: Exchange, session: Session): boolean {
 }
 
 async function refuseSession({ service }: Exchange, session: Session): Promise<void> {
-  // It is refused all the same.
+  // The session is refused in any case.
   await service.sessions.refuse(session).catch((reason) => service.log.warn('a session could not be ended', { reason }));
 }
 
-/** @throws ServiceError `unauthorized` for who may be in no more since he was asked about */
+/** @throws ServiceError `unauthorized` for an account that is not in force any more */
 function acceptLogin(exchange: Exchange, identity: Identity): void {
   const account = exchange.inForce(identity);
   if (!account) throw new ServiceError('unauthorized', 'The name or the password is not correct.');
   accept(exchange, account, identity, undefined);
 }
 
-/**
- * Asks the chain about a name and a password.
- *
- * @throws ServiceError `unauthorized` with what may be told, `too-many-requests` for a banned address
- */
+/** Asks the chain about a name and a password. @throws ServiceError `unauthorized` with the public message, `too-many-requests` for a banned address */
 export function checkPassword(exchange: Exchange, username: string, password: string): Promise<Identity> {
   const { service, peer } = exchange;
   return ask(exchange, {
@@ -165,7 +156,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
     (isKnown) => chain.authenticate({ ...credentials, isKnown }),
     ({ outcome }) => attemptOutcomes[outcome],
   );
-  // Whatever comes next, the login is in the journal; what reads a file or a folder sees to it that it is.
+  // The login must be in the journal; for a GET of a file or folder its reply waits for that.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated' && exchange.inForce(result.identity)) return result.identity;
   const publicFailure = exchange.service.options.public_error && result.outcome === 'refused' ? result.public : undefined;
@@ -181,22 +172,22 @@ async function checkBan(exchange: Exchange): Promise<void> {
 }
 
 /**
- * Checks credentials as often as the security policy lets the client's address and the account's name be guessed at
- * (docs/spec/authentication.md#brute-force), and counts the outcome.
+ * Checks credentials, unless the security policy refuses another attempt from the address or at the name (docs/spec/authentication.md#brute-force), and
+ * counts the outcome.
  *
- * @param check finds out what the credentials are worth
- * @param outcomeOf what that means for who guesses; `unknown` counts neither way
- * @throws what `check` throws; ServiceError `too-many-requests` with event `addressRefused` before it is asked, `unavailable` when nothing can be counted
+ * @param check checks the credentials
+ * @param attemptOutcome of its result; `unknown` is not counted
+ * @throws what `check` throws; ServiceError `too-many-requests` with event `addressRefused`, `unavailable` if attempts cannot be counted
  */
 export async function countedAttempt<T>(
   exchange: Exchange,
   { type, username, content }: Pick<Credentials, 'type' | 'username' | 'content'>,
   check: (isKnown: boolean) => Promise<T>,
-  outcomeOf: (result: T) => AttemptOutcome,
+  attemptOutcome: (result: T) => AttemptOutcome,
 ): Promise<T> {
   const { service, peer } = exchange;
   const attempt = { type, username, content, address: peer.address };
-  const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
+  const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, attemptOutcome);
   if (counted.kind === 'refused') throw refuse(exchange, counted, username);
   return counted.result;
 }
@@ -218,14 +209,14 @@ function accept(exchange: Exchange, account: Account, identity: Identity, sessio
   exchange.client = { account, identity, session, context, files };
 }
 
-// Locks bind every client, whether it could take one itself or not, and through this service or not.
+// Locks bind every client, of any service.
 function lockGuard(exchange: Exchange, account: Account): LockGuard {
   const condition = header(exchange, 'if');
   const tokens = condition === undefined ? undefined : submittedTokens(parseIfHeader(condition));
   return new LockGuard(exchange.service.files.locks, account.uuid, tokens);
 }
 
-/** Reads Basic credentials (RFC 7617), UTF-8; nonsense gives empty ones, which nobody accepts. */
+/** Reads Basic credentials (RFC 7617), UTF-8; malformed ones become empty ones, which are never accepted. */
 function parseBasic(value: string): { username: string; password: string } {
   const text = Buffer.from(value, 'base64').toString('utf8');
   const colon = text.indexOf(':');

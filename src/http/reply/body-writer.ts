@@ -3,29 +3,23 @@ import type { Writable } from 'node:stream';
 import type { Exchange } from '../request/exchange.ts';
 import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 
-/**
- * Writes a reply body piece by piece. Each promise resolves when the piece has been handed to the kernel, so a
- * buffer may be used again and a slow client slows its sender, not the memory.
- */
+/** Writes a reply body in pieces. Each promise resolves once the kernel has the piece: buffers are free again, and a slow client slows the sender. */
 export class BodyWriter {
   readonly #exchange: Exchange;
   readonly #outgoing: Writable;
   #onGone: ((error: Error) => void) | undefined;
-  /** Whether the client went away before the end. */
   isGone = false;
 
   constructor(exchange: Exchange) {
     const { outgoing } = exchange;
     this.#exchange = exchange;
     this.#outgoing = outgoing;
-    const onClose = () => {
+    const onClose = exchange.guarded(() => {
       if (isCutShort(exchange)) this.#gone();
-    };
-    outgoing.once('close', exchange.guarded(onClose));
-    outgoing.once(
-      'error',
-      exchange.guarded(() => this.#gone()),
-    );
+    });
+    const onError = exchange.guarded(() => this.#gone());
+    outgoing.once('close', onClose);
+    outgoing.once('error', onError);
     if (isClientGone(outgoing)) this.isGone = true;
   }
 
@@ -43,7 +37,7 @@ export class BodyWriter {
     return this.#settled((done) => this.#outgoing.write(chunk, done));
   }
 
-  /** Ends the body, after a last piece if there is one. */
+  /** Ends the body, after an optional last piece. */
   async end(chunk?: Buffer): Promise<void> {
     if (chunk !== undefined) await this.write(chunk);
     await this.#settled((done) => {
@@ -51,7 +45,7 @@ export class BodyWriter {
     });
   }
 
-  /** Stops waiting for anything. */
+  /** Stops waiting. */
   settle(): void {
     this.#onGone = undefined;
   }
@@ -74,9 +68,8 @@ export class BodyWriter {
 
 /**
  * Ends a reply with its whole body, at less cost than a `BodyWriter`.
- *
  * @param body bytes, or a text with a character for each byte
- * @returns false when the client went away before the kernel had it all
+ * @returns false if the client went away before the kernel had it all
  */
 export function endReply(exchange: Exchange, body: Buffer | string): Promise<boolean> {
   const { outgoing } = exchange;
@@ -88,10 +81,7 @@ export function endReply(exchange: Exchange, body: Buffer | string): Promise<boo
   });
 }
 
-/**
- * The same for a stream. Node.js closes it with its last frame, on its way or not, and takes an `end` that still waits for that for a failure:
- * so the end comes once the kernel has the body.
- */
+/** The same for a stream: Node.js closes it with the last frame and reports a waiting `end` as failure, so the end comes once the kernel has the body. */
 function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<boolean> {
   return new Promise((resolve) => {
     stream.write(body, 'latin1', (error) => {
@@ -102,10 +92,7 @@ function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<bo
   });
 }
 
-/**
- * Whether a reply that ended is cut short all the same: of a connection that broke while the kernel took the end of a reply Node.js says over HTTP/1
- * that the reply is finished.
- */
+/** Whether an ended reply is cut short: for HTTP/1 Node.js calls it finished even if the connection broke while the kernel took its end. */
 export function isCutShort({ incoming, outgoing }: Exchange): boolean {
   return !outgoing.writableFinished || (!isHttp2(outgoing) && incoming.socket.destroyed);
 }

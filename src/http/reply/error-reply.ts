@@ -48,7 +48,7 @@ export interface ErrorItem {
   title?: string;
   target?: string | undefined;
   response?: unknown;
-  /** That it was done all the same, and may not outlive a power cut. */
+  /** False if it was done, but may not survive a power cut. */
   durable?: false | undefined;
 }
 
@@ -62,7 +62,7 @@ export function statusTitle(status: number): string {
   return STATUS_CODES[status] ?? 'Error';
 }
 
-/** The headers that a fault brings along: `Allow`, `Retry-After`, `Content-Range`, and those that whoever threw it named. */
+/** The headers of a fault: `Allow`, `Retry-After`, `Content-Range`, and its `reply_headers`. */
 export function faultHeaders(fault: ServiceError): ReplyHeaders {
   const { allow, retry_after_s, content_range, reply_headers } = fault.details;
   return {
@@ -73,7 +73,7 @@ export function faultHeaders(fault: ServiceError): ReplyHeaders {
   };
 }
 
-/** A fault for whatever was thrown; what is not known becomes `internal`, with the cause for the log. */
+/** A thrown value as a fault; unknown ones become `internal`, with the cause for the log. */
 export function faultOf(error: unknown): ServiceError {
   return error instanceof ServiceError ? error : new ServiceError('internal', 'Internal error.', { cause: error });
 }

@@ -5,17 +5,17 @@ import { ServiceError } from '../../lib/errors.ts';
 /** Where a reply goes: the Node response of HTTP/1, or the stream of HTTP/2. */
 export type Outgoing = ServerResponse | ServerHttp2Stream;
 
-/** Whether a reply goes out on a stream of HTTP/2. Its class says so: the version in a request line is whatever the client wrote. */
+/** Whether a reply goes to a stream of HTTP/2. The class says so; the version in a request line is the client's claim. */
 export function isHttp2(outgoing: Outgoing): outgoing is ServerHttp2Stream {
   return !(outgoing instanceof ServerResponse);
 }
 
-/** Whether nobody waits for a reply any more: its connection ended, or its stream was reset. */
+/** Whether the connection of a reply ended, or its stream was reset. */
 export function isClientGone(outgoing: Outgoing): boolean {
   return outgoing.destroyed;
 }
 
-/** Whether a fault is the one with which Node.js ended the client's connection or stream, for what the client sent. */
+/** Whether Node.js ended the connection or stream with this fault, because of the client. */
 export function endedClient(outgoing: Outgoing, fault: unknown): boolean {
   return isClientGone(outgoing) && fault instanceof Error && outgoing.errored === fault;
 }
@@ -25,7 +25,7 @@ export function sentStatus(outgoing: Outgoing): number {
   return isHttp2(outgoing) ? Number(outgoing.sentHeaders[':status']) : outgoing.statusCode;
 }
 
-/** What is thrown when the client is found gone. */
+/** The fault of a client that went away. */
 export function clientGone(cause?: unknown): ServiceError {
   return new ServiceError('client-gone', 'The client went away.', { cause });
 }
@@ -34,12 +34,12 @@ const requestIdKey = Symbol('request ID');
 
 type NamedReply = Outgoing & { [requestIdKey]?: string };
 
-/** Has the reply carry the ID of its request. */
+/** Stores the ID of its request in a reply. */
 export function nameReply(outgoing: Outgoing, requestId: string): void {
   (outgoing as NamedReply)[requestIdKey] = requestId;
 }
 
-/** The ID of the request that a reply is for, once that has been read. */
+/** The ID of the request of a reply, once it was read. */
 export function requestIdOf(outgoing: Outgoing): string | undefined {
   return (outgoing as NamedReply)[requestIdKey];
 }

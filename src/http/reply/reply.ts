@@ -3,10 +3,7 @@ import type { Writable } from 'node:stream';
 import { requestIdHeader } from '../request/request-trace.ts';
 import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
 
-/**
- * Header names in lower case, but those that an upload's back-end adds are as configured. A list becomes one header line for each value. Of a value
- * each character is sent as a byte.
- */
+/** Header names in lower case, those of an upload's back-end as configured. A list becomes a line for each value; each character is sent as a byte. */
 export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
 
 /** A whole small reply as a value, of which `respond` makes the `Response`. */
@@ -29,10 +26,10 @@ export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders
   else if (!outgoing.destroyed) outgoing.respond(http2Head(status, lines));
 }
 
-/** What a stream of HTTP/2 must not have (RFC 9113 §8.2.2): it is about a connection of HTTP/1. */
+/** Headers of connections of HTTP/1, which a stream of HTTP/2 must not have (RFC 9113 §8.2.2). */
 const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);
 
-/** Header lines as Node.js wants them for a stream, with names in lower case. Unlike for HTTP/1 it does not look at the values. */
+/** Header lines in Node.js's form for a stream, with validated values, as Node.js validates only those of HTTP/1. */
 export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]): OutgoingHttpHeaders {
   const head: OutgoingHttpHeaders = { ':status': status };
   for (let at = 0; at < lines.length; at += 2) {
@@ -46,7 +43,7 @@ export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]):
   return head;
 }
 
-/** The header lines of a reply, names and values in turn; where both have a header, that of `headers`, but for `vary`, which adds up. */
+/** The header lines of a reply, names and values in turn. Those of `headers` win; values of `vary` add up. */
 export function headerLines(requestId: string | undefined, base: ReplyHeaders, headers: ReplyHeaders): OutgoingHttpHeader[] {
   const lines: OutgoingHttpHeader[] = [];
   if (requestId !== undefined && !hasHeader(headers, requestIdHeader)) lines.push(requestIdHeader, requestId);
@@ -56,7 +53,7 @@ export function headerLines(requestId: string | undefined, base: ReplyHeaders, h
   return lines;
 }
 
-/** All headers of both; where both have one, however its name is written, that of `stronger`. */
+/** All headers of both; those of `stronger` win, whatever the case of their names. */
 export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
   return { ...Object.fromEntries(Object.entries(weaker).filter(([name]) => !hasHeader(stronger, name.toLowerCase()))), ...stronger };
 }
@@ -75,8 +72,8 @@ function addLines(lines: OutgoingHttpHeader[], name: string, value: ReplyHeaders
 }
 
 /**
- * A text's UTF-8 as a text with a character for each byte, to be sent as Latin-1. Node.js joins the head to the text of a body and writes both in
- * one encoding: as UTF-8 it would encode the bytes of a header such as `server-path` once more.
+ * A text's UTF-8 with a character for each byte, to be sent as Latin-1: Node.js writes head and text in one encoding, and UTF-8 would encode the bytes of
+ * headers such as `server-path` again.
  */
 export function bytesAsText(text: string): string {
   return Buffer.from(text).toString('latin1');

@@ -7,15 +7,12 @@ import { errorsReply } from './error-reply.ts';
 import { endedClient, isClientGone, isHttp2 } from './outgoing.ts';
 import { headerLines, type Reply, type ReplyHeaders, sendReply, writeHead } from './reply.ts';
 
-/** What a client is told of an internal error. */
+/** The message of an internal error. */
 export function internalErrorText(reference: string): string {
   return `Internal error. Reference: ${reference}`;
 }
 
-/**
- * Deals with a fault that no handler did, or that came up while a reply was made or sent: logged, counted and answered with 500, or the
- * connection is cut when a reply has begun. Never throws.
- */
+/** Logs and counts a fault outside of handlers, or of a reply, and answers 500, or cuts the connection if the reply has begun. Never throws. */
 export function failRequest(exchange: Exchange, error: unknown): void {
   const { outgoing, isHead, service, request, method } = exchange;
   if (endedClient(outgoing, error)) return;
@@ -35,14 +32,13 @@ export function failRequest(exchange: Exchange, error: unknown): void {
 }
 
 /**
- * The response to a request, with the headers of every reply. What a `Response` cannot say exactly goes to the socket: the length of a body
- * that HEAD leaves out, and several lines of one header, which it joins into one. So does every reply of HTTP/2, where no adapter would take
- * the `Response`. Never rejects.
+ * The response to a request, with the headers of every reply. Replies that a `Response` cannot express go to the socket: the length of the body that HEAD
+ * omits, several lines of one header, and all of HTTP/2, which has no adapter. Never rejects.
  */
 export async function respond(exchange: Exchange, reply: Reply): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
   try {
-    // What is answered is in the journal.
+    // Events must be in the journal before the reply.
     await service.events.grouped();
     if (outgoing.headersSent || isClientGone(outgoing)) return RESPONSE_ALREADY_SENT;
     endUnreadBody(exchange);
@@ -56,16 +52,15 @@ export async function respond(exchange: Exchange, reply: Reply): Promise<Respons
 }
 
 /**
- * Sends a body that is large, or made while it is sent, straight to the Node response, as Hono's adapter for Node.js lets handlers do: a
- * web stream between a file and a socket costs more than the transfer itself (docs/design/costs.md).
- * HEAD gets the headers alone.
+ * Sends a large or generated body directly to the Node response: a web stream costs more than the transfer itself (docs/design/costs.md). HEAD gets the
+ * headers alone.
  *
  * @param send writes the body, and ends the response
- * @throws what `send` throws; the connection is cut then, the only honest end of what was announced (RFC 9112 §8)
+ * @throws what `send` throws, after cutting the connection, as the announced body is not complete (RFC 9112 §8)
  */
 export async function stream(exchange: Exchange, status: number, headers: ReplyHeaders, send: () => Promise<void>): Promise<Response> {
   const { outgoing, isHead, service } = exchange;
-  // What is answered is in the journal.
+  // Events must be in the journal before the reply.
   await service.events.grouped();
   writeHead(outgoing, status, exchange.baseHeaders, headers);
   if (isHead) {

@@ -1,9 +1,6 @@
 import type { BodyWriter } from './body-writer.ts';
 
-/**
- * A reply body that is put together in place, in two pages that take turns, so that neither many small pieces nor large ones cost a buffer each: one
- * is filled while the other is on its way to the socket. One caller at a time.
- */
+/** A reply body that is composed in place, in two pages: one is filled while the other is on its way to the socket. One caller at a time. */
 export class PagedBody {
   readonly #writer: BodyWriter;
   #page: Buffer;
@@ -19,24 +16,19 @@ export class PagedBody {
     [this.#page, this.#other] = pages;
   }
 
-  /**
-   * The free end of the present page.
-   *
-   * @param leastBytes how much there must be: a page that is smaller gives way to a larger one
-   * @throws ServiceError `client-gone`
-   */
+  /** The free end of the present page. @param leastBytes its minimum: a smaller page is replaced @throws ServiceError `client-gone` */
   async free(leastBytes: number): Promise<Buffer> {
     if (this.rest.length < leastBytes && this.#usedBytes > 0) await this.#turn();
     if (this.#page.length < leastBytes) this.#page = Buffer.allocUnsafeSlow(leastBytes);
     return this.#page.subarray(this.#usedBytes);
   }
 
-  /** The free end of the present page, however short. */
+  /** The free end of the present page, of any length. */
   get rest(): Buffer {
     return this.#page.subarray(this.#usedBytes);
   }
 
-  /** The first bytes of `free`, or of `rest`, were written to. */
+  /** Marks the first bytes of `free`, or of `rest`, as written. */
   use(bytes: number): void {
     this.#usedBytes += bytes;
   }
@@ -58,7 +50,7 @@ export class PagedBody {
     await this.#writer.end();
   }
 
-  // Sent a moment later: what fills the next page begins to read first, and both go on at once. Others get their turn as well.
+  // Sent a moment later, so that the read for the next page begins first, and other requests run between.
   async #turn(): Promise<void> {
     await this.#written;
     const bytes = this.#page.subarray(0, this.#usedBytes);
@@ -73,20 +65,20 @@ export class PagedBody {
   }
 }
 
-/** Two buffers that take turns: one is read into while the other is on its way to the socket. */
+/** Two buffers: one is filled while the other is on its way to the socket. */
 export interface SendBuffers {
   readonly pair: readonly [Buffer, Buffer];
-  /** Must be called once. @param isFree whether nothing uses them any more, so that another download can have them */
+  /** Must be called once. @param isFree whether nothing uses them any more, so that another download may have them */
   release(isFree: boolean): void;
 }
 
-/** What large bodies are sent in, fastest (docs/design/costs.md); room for a member of an archive with its header. */
+/** Fastest size for large bodies (docs/design/costs.md), with room for a member of an archive and its header. */
 const largeBytes = 1024 * 1024 + 64 * 1024;
 
-/** What is enough for one of very many, or for a stream of HTTP/2: as much as its window is at first (RFC 9113 §6.9.2). */
+/** For one of very many downloads, or a stream of HTTP/2: its first window (RFC 9113 §6.9.2). */
 const smallBytes = 64 * 1024;
 
-/** So many downloads at once have large buffers: a client that reads slowly keeps its own for as long as it likes. */
+/** Maximum of downloads with large buffers: slow clients keep theirs for long. */
 const maxLargePairs = 32;
 
 const maxIdlePairs = 8;
@@ -94,10 +86,8 @@ const idlePairs: [Buffer, Buffer][] = [];
 let largePairs = 0;
 
 /**
- * Buffers for one download of a file or an archive. Large ones for the first of those at work, small ones for the others, so that a thousand
- * clients that read slowly take 200 MiB rather than 2 GiB.
- *
- * @param isStream whether the download is one of many on a connection
+ * Buffers for one download of a file or an archive: large ones for the first, small ones for others, so that a thousand slow clients take 200 MiB rather
+ * than 2 GiB. @param isStream whether the download is one of many on a connection
  */
 export function takeSendBuffers(isStream: boolean): SendBuffers {
   if (isStream || largePairs >= maxLargePairs) return { pair: newPair(smallBytes), release() {} };

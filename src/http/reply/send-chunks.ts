@@ -6,24 +6,24 @@ import { BodyWriter } from './body-writer.ts';
 import type { ReplyHeaders } from './reply.ts';
 import { respond, stream } from './respond.ts';
 
-/** Quick rather than small: a listing has to be there at once, and repeats itself so much that it shrinks to a tenth all the same. */
+/** Fast rather than small: listings are repetitive and shrink to a tenth at any level. */
 const level = 3;
 
-/** Whether a reply to this client goes out as gzip. */
+/** Whether a client takes gzip. */
 export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
   return takesCoding(header(exchange, 'accept-encoding'), 'gzip');
 }
 
 /**
- * The same for a reply that names what belongs to an account. BREACH learns a secret from the compressed length while it has the victim's
- * browser ask again and again with guesses in the URL. So what a page of another origin makes a browser ask for is not compressed.
+ * The same for a reply with names of an account. BREACH learns a secret from the compressed length of replies to guesses in the URL, so requests that a
+ * page of another origin makes are not compressed.
  */
 function wantsPrivateGzip(exchange: Exchange): boolean {
   const site = header(exchange, 'sec-fetch-site');
   return (site === undefined || site === 'same-origin' || site === 'none') && wantsGzip(exchange);
 }
 
-/** Headers of a reply that some clients get compressed and others not; `vary` is what it depends on besides. */
+/** Headers of a reply that may be compressed. @param vary other headers that it depends on */
 export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]): ReplyHeaders {
   return {
     'content-encoding': isCompressed ? 'gzip' : undefined,
@@ -31,7 +31,7 @@ export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]
   };
 }
 
-/** Compresses chunks as they come, the first at once; memory does not grow with their number. A fault of the chunks is a fault of the result. */
+/** Compresses chunks as they come, the first at once. A fault of the chunks is a fault of the result. */
 async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level });
   gzip.write(first);
@@ -42,19 +42,16 @@ async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGen
 
 /** How a reply in chunks is sent. */
 export interface ChunkedReply {
-  /** Of the reply; 200 when left out. */
+  /** Default 200. */
   status?: number;
   /**
-   * Chunks that are made before the status is sent: a fault until then is still a proper error reply, one after that cuts the connection. When left
-   * out 2, so that a body of one chunk has its length; 0 for a body that begins when nobody knows.
+   * Number of chunks before the status is sent: a fault until then has an error reply, a later one cuts the connection. Default 2, so that a body of
+   * one chunk has its length; 0 for a body with a late begin.
    */
   startsAfter?: 0 | 1 | 2;
 }
 
-/**
- * Sends a body of text chunks as they come, compressed where the client takes that. An empty chunk sends nothing: it shows whether the client is
- * still there.
- */
+/** Sends a body of text chunks as they come, compressed if possible. An empty chunk sends nothing, but lets the client be checked. */
 export async function sendChunks(
   exchange: Exchange,
   headers: ReplyHeaders,

@@ -16,11 +16,11 @@ import { type SendBuffers, takeSendBuffers } from './send-buffers.ts';
 // A property costs the garbage collector less than an entry of a WeakMap.
 const preparedKey = Symbol('prepared reply');
 
-/** The head of a whole file, and for whom it was made: the one who asked last. */
+/** The head of a whole file, made for the service and path of the last request. */
 interface Prepared {
   base: ReplyHeaders;
   path: string;
-  /** For HTTP/1; `x-request-id` first: its value is another one each time. */
+  /** For HTTP/1; `x-request-id` is first, as its value changes. */
   lines: OutgoingHttpHeader[];
   /** The same for HTTP/2. */
   head: OutgoingHttpHeaders;
@@ -28,11 +28,7 @@ interface Prepared {
 
 type Answered = KeptFile & { [preparedKey]?: Prepared };
 
-/**
- * Sends a whole file that is kept, with headers that are made once.
- *
- * @param headersOf makes them; they depend on the file and its name alone
- */
+/** Sends a whole file from the cache, with headers that are made once. @param headersOf makes them; they depend only on the file and its name */
 export async function sendKept(exchange: Exchange, download: KeptDownload, headersOf: () => ReplyHeaders): Promise<Response> {
   const { outgoing } = exchange;
   const { lines, head } = prepared(exchange, exchange.path, download.kept, headersOf);
@@ -45,7 +41,7 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
     throw clientGone();
   }
   if (isHttp2(outgoing)) {
-    // Node.js copies it.
+    // Node.js copies the headers.
     head[requestIdHeader] = exchange.request.id;
     outgoing.respond(head);
     const sent = endReply(exchange, content);
@@ -57,11 +53,11 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
     'close',
     exchange.guarded(() => download.end(isCutShort(exchange) ? 'client-gone' : undefined)),
   );
-  // Node.js writes them down before anybody else can put another one there.
+  // Node.js writes them before another request can change the value.
   lines[1] = exchange.request.id;
   outgoing.writeHead(200, lines);
   outgoing.end(inOnePiece(content), 'latin1');
-  // What the kernel did not take at once has to wait for the client.
+  // The rest waits for the client.
   if (outgoing.writableLength > 0) download.show();
   return RESPONSE_ALREADY_SENT;
 }
@@ -90,11 +86,7 @@ export interface BodyPart {
   range: ByteRange;
 }
 
-/**
- * Sends a file, or ranges of it, and ends the download with what came of it.
- *
- * @param parts the ranges to send, end inclusive; with `epilogue` after the last
- */
+/** Sends a file, or ranges of it, and ends the download with its outcome. @param parts the ranges, end inclusive; `epilogue` follows the last */
 export function sendFile(
   exchange: Exchange,
   { status, headers }: { status: number; headers: ReplyHeaders },
@@ -140,7 +132,7 @@ async function sendPart(exchange: Exchange, writer: BodyWriter, download: FileDo
   else await sendRange(writer, send, download.fd, range, takeSendBuffers(isHttp2(exchange.outgoing)));
 }
 
-// While one buffer is sent the next is read: the read begins first, as sending keeps this thread busy.
+// One buffer is read while the other is sent; the read begins first, as sending keeps this thread busy.
 async function sendRange(
   writer: BodyWriter,
   send: (bytes: Buffer) => Promise<void>,

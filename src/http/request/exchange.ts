@@ -28,21 +28,21 @@ import type { Incoming } from './incoming.ts';
 import { type RequestTarget, serverPathOf, targetOf } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 
-/** One HTTP or HTTPS service: what all its requests share. Replaced as a whole at a reload. */
+/** One HTTP or HTTPS service, shared by its requests. Replaced as a whole at a reload. */
 export interface HttpService {
   readonly uuid: string;
   readonly options: HttpServiceOptions;
   readonly component: EventComponent;
   readonly chain: AuthChain;
   readonly sessions: SessionStore;
-  /** Ends all sessions of an account (by UUID) on all services, but for one. @throws ServiceError `unavailable`; they end as soon as they can */
+  /** Ends all sessions of an account (by UUID) on all services but one. @throws ServiceError `unavailable`; they end later then */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
-  /** What an account (by UUID) changed lately, the newest first. @throws ServiceError `unavailable` */
+  /** Recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
   readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
   readonly bans: AddressBans;
   readonly attempts: LoginAttempts;
   readonly proxies: ForwardedTrust;
-  /** Of TLS sessions, where the service is https. */
+  /** For https. */
   readonly tickets: TicketKeys;
   readonly passwords: LocalPasswords;
   readonly files: FilesEnvironment;
@@ -53,7 +53,7 @@ export interface HttpService {
   readonly securityContact: string;
   /** Headers of every reply: `server` and the configured ones. */
   readonly baseHeaders: ReplyHeaders;
-  /** Told of every finished request, for figures and the log; undefined when nobody asks. */
+  /** Called for every finished request, for metrics and the log. */
   readonly observe: RequestObserver | undefined;
 }
 
@@ -65,20 +65,17 @@ export class Exchange {
   readonly method: string;
   /** The target as the client sent it. */
   readonly rawTarget: string;
-  /** The host that the client asked for: `:authority` in HTTP/2, else `Host`. */
+  /** `:authority` in HTTP/2, else `Host`. */
   readonly host: string | undefined;
   readonly isHead: boolean;
   readonly target: RequestTarget;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /**
-   * The foreign origin of the request when `cors_origins` lets it use the API (docs/spec/http.md#cross-origin-requests): its pages sign in by
-   * headers alone.
-   */
+  /** The foreign origin of the request, if it is in `cors_origins` (docs/spec/http.md#cross-origin-requests): its pages sign in by headers alone. */
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
-  /** Headers that the protocol of this request wants in every reply. */
+  /** Headers of the request's protocol, for every reply. */
   protocolHeaders: ReplyHeaders | undefined = undefined;
 
   #expectsContinue: boolean;
@@ -86,7 +83,7 @@ export class Exchange {
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
 
   /**
-   * @param current the service as it is at the moment; the request keeps the one that it began with, but for who may be in
+   * @param current the present service; the request keeps its first one, except for accounts in force
    * @param onFault deals with faults of what `guarded` wraps; must not throw
    */
   constructor(
@@ -114,7 +111,7 @@ export class Exchange {
     this.#expectsContinue = expectsContinue;
   }
 
-  /** Tells the client to send its body (`Expect: 100-continue`); does nothing when it does not wait. */
+  /** Tells a client that waits to send its body (`Expect: 100-continue`). */
   sendContinue(): void {
     if (!this.#expectsContinue) return;
     this.#expectsContinue = false;
@@ -133,46 +130,40 @@ export class Exchange {
     return clientOf(this).files;
   }
 
-  /** What the body is read from. */
+  /** The readable side of the request. */
   get body(): IncomingMessage | ServerHttp2Stream {
     return this.incoming instanceof IncomingMessage ? this.incoming : this.incoming.stream;
   }
 
-  /**
-   * Headers of every reply to this request: the service's, those of its protocol, and where it is about a file or folder, its path
-   * (docs/spec/http.md#server-path).
-   */
+  /** Headers of every reply to this request: the service's, the protocol's, and the path of a file or folder (docs/spec/http.md#server-path). */
   get baseHeaders(): ReplyHeaders {
     const { service, target, protocolHeaders } = this;
     const isShared = service.options.cors_origins.length > 0;
     if (target.kind !== 'member' && !isShared && !protocolHeaders) return service.baseHeaders;
-    // Spread into a literal it would cost ten times as much, and so would its reader.
+    // A spread costs ten times as much, and so does its reader.
     const headers: ReplyHeaders = Object.assign({}, service.baseHeaders, protocolHeaders);
     if (target.kind === 'member') headers['server-path'] = serverPathOf(target.path);
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
-  // Fetch, CORS protocol. No credentials of the browser's own are ever asked for, so that `*` stands for all headers.
+  // Fetch, CORS protocol. The browser's own credentials are never allowed, so `*` stands for all headers.
   #corsHeaders(): ReplyHeaders {
     const { corsOrigin } = this;
     const allowed = corsOrigin === undefined ? {} : { 'access-control-allow-origin': corsOrigin, 'access-control-expose-headers': '*' };
     return { vary: 'origin', ...allowed };
   }
 
-  /**
-   * Whatever Node.js calls for this request beside its handler (listeners, timers, callbacks) goes through here: a fault in it ends this
-   * request, logged with its ID, and nothing else.
-   */
+  /** Wraps listeners, timers and callbacks that Node.js calls for this request: a fault ends this request alone, logged with its ID. */
   guarded<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
     return catching(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 
-  /** The account of who logged in, by the configuration in force now; undefined for who may be in no more. */
+  /** The account of an identity by the present configuration, if it is still allowed. */
   inForce(identity: Identity): Account | undefined {
     return this.#current().chain.inForce(identity);
   }
 
-  /** Who and what the events of this request are about, as far as is known yet. */
+  /** The context of events of this request, as far as it is known. */
   eventContext(): EventContext {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
 import { listenToBody, readSmallForm, smallBodyLimitBytes } from './request-body.ts';
 
-/** Bounds of one form: more is an attack or a mistake. */
+/** Limits of one form: more is an attack or a mistake. */
 const limits = { fields: 20_000, fieldNameSize: 200, fieldSize: 4096, files: 10_000, parts: 30_000, headerPairs: 50 };
 
 /** Fields of a form, each with its values in order. */
@@ -38,10 +38,10 @@ export interface FormFile {
 }
 
 /**
- * Reads a form, `multipart/form-data` or URL-encoded; files are handed on as they stream, one after the other.
+ * Reads a form, `multipart/form-data` or URL-encoded, with its files as streams, one after the other.
  *
- * @param onFile called for each file with the fields that came before it; the form goes on when its promise resolves
- * @throws ServiceError `bad-request` for a malformed form, `too-large` for too many or too large fields, `client-gone`
+ * @param onFile called for each file with the fields before it; the form goes on when its promise resolves
+ * @throws ServiceError `bad-request` for a malformed form, `too-large`, `client-gone`
  */
 export async function readForm(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
   if (mediaTypeOfRequest(exchange) === 'multipart/form-data') return readMultipart(exchange, onFile);
@@ -52,7 +52,7 @@ export async function readForm(exchange: Exchange, onFile: (file: FormFile, fiel
   return fields;
 }
 
-/** Events of the parser at its limits, and what there was too much of. */
+/** Events of the parser at its limits. */
 const tooMany = [
   ['fieldsLimit', 'fields'],
   ['filesLimit', 'files'],
@@ -73,10 +73,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
       // The file that is being received must end, or its receiver would wait for ever.
       current?.destroy(error as Error);
       parser.destroy();
-      running.then(
-        () => reject(error),
-        () => reject(error),
-      );
+      void running.catch(() => {}).then(() => reject(error));
     };
     let current: BusboyFileStream | undefined;
     let stopListening = () => {};
@@ -92,7 +89,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     });
     on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
       current = content;
-      // A file whose turn has not come has no reader yet that would hear of its end.
+      // A waiting file has no reader yet that would hear of its end.
       content.on('error', () => {});
       running = running.then(() => onFile({ field, fileName, content }, fields));
       running.catch(stop);

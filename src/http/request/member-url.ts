@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 import { isOwnAuthority } from './own-origin.ts';
 import { parseRequestTarget, type RequestTarget, urlPathOf } from './request-target.ts';
 
-/** Raised in place of a reply when a folder was asked for without its final `/`. */
+/** Thrown for a folder that was requested without its final `/`. */
 export class FolderRedirect extends Error {
   readonly path: VirtualPath;
 
@@ -15,16 +15,13 @@ export class FolderRedirect extends Error {
   }
 }
 
-/**
- * The redirect to the `/` form of a folder: 302 for GET and HEAD, 307 for the rest; the query is kept
- * (docs/spec/http.md#redirects-to-folders).
- */
+/** The redirect to the `/` form of a folder (docs/spec/http.md#redirects-to-folders): 302 for GET and HEAD, 307 for the rest; the query is kept. */
 export function folderRedirectReply(exchange: Exchange, path: VirtualPath): Reply {
   const status = exchange.method === 'GET' || exchange.isHead ? 302 : 307;
   return { status, headers: { location: urlPathOf(path, true) + exchange.target.query } };
 }
 
-/** Turns "this is a folder" of a file URL into the redirect, for methods that mean the folder then. */
+/** Turns the fault `is-folder` into the redirect. */
 export function redirectFolder(path: VirtualPath, error: unknown): unknown {
   return isServiceError(error, 'is-folder') ? new FolderRedirect(path) : error;
 }

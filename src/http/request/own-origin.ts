@@ -3,14 +3,13 @@ import { type ForwardedTrust, isForwarded } from '../connection/client-peer.ts';
 import { header } from './exchange.ts';
 import type { Incoming } from './incoming.ts';
 
-/** What tells whether an origin is a service's own. */
 interface ServiceRequest {
   readonly host: string | undefined;
   readonly incoming: Incoming;
   readonly service: { readonly options: { readonly accepted_origins: readonly string[] }; readonly proxies: ForwardedTrust };
 }
 
-/** Hosts (`name` or `name:port`) that the client asked for: the request's own, behind a trusted proxy also the forwarded one. */
+/** Requested hosts (`name` or `name:port`): the request's own, behind a trusted proxy also the forwarded one. */
 function requestedHosts(exchange: ServiceRequest): string[] {
   const hosts: (string | undefined)[] = [exchange.host];
   if (isForwarded(exchange.incoming, exchange.service.proxies)) {
@@ -30,10 +29,7 @@ export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }
   return requestedHosts(exchange).some((own) => URL.canParse(`${protocol}//${own}`) && new URL(`${protocol}//${own}`).host === host);
 }
 
-/**
- * Whether the authority of an http or https URL is this service, or a host of `accepted_origins`. A proxy may end TLS, so that the client's scheme is
- * not the service's: the default port of either scheme counts for nothing.
- */
+/** Whether the authority of a URL is this service's, or in `accepted_origins`. A proxy may end TLS, so the default ports of both schemes are ignored. */
 export function isOwnAuthority(exchange: ServiceRequest, authority: string): boolean {
   const bare = (host: string) => host.toLowerCase().replace(/:(80|443)?$/, '');
   const accepted = exchange.service.options.accepted_origins.map((origin) => new URL(origin).host);

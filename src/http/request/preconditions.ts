@@ -7,14 +7,14 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { clientOf, type Exchange, header } from './exchange.ts';
 import { memberOfUrl } from './member-url.ts';
 
-/** Whether a request has a condition at all; where it has none, nobody need ask what is there. */
+/** Whether a request has a condition. */
 export function isConditional({ incoming: { headers } }: Exchange): boolean {
   return headers.if !== undefined || conditionNames.some((name) => headers[name] !== undefined);
 }
 
 const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
-/** Conditions of a change whose outcome tells what is there. In `If`, where locks' tokens stand, it counts as absent. */
+/** Conditions of a change whose outcome reveals the member. For `If`, with its tokens of locks, a hidden member counts as absent. */
 const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 
 /** The events of changes that fail; LOCK has none. */
@@ -45,17 +45,15 @@ interface ConditionalRequest {
   headers: Readonly<Record<string, string | undefined>>;
 }
 
-/** Decides about a change by what the path means at that moment; throws `precondition-failed`. */
+/** Checks the present state of the path; throws `precondition-failed`. */
 export type Preconditions = (current: Entry | undefined) => void;
 
 /**
- * The preconditions of a request that changes something: `If-Match`, `If-None-Match` and the dates (RFC 9110 §13.2.2), and
- * `If` (RFC 4918 §10.4). Folders have no entity tag.
+ * The preconditions of a change: `If-Match`, `If-None-Match`, the dates (RFC 9110 §13.2.2), and `If` (RFC 4918 §10.4). Folders have no entity tag.
  *
- * @param asked the conditions, where they are those of another request than this one
- * @returns what to call with the state of the request's own resource, in the turn of the change
- * @throws ServiceError `bad-request` for an `If` that is malformed or names what is no URL of this service, `forbidden` for conditions on
- *   what may not be looked at
+ * @param asked the conditions of another request
+ * @returns to be called with the state of the request's own resource, under the lock of the change
+ * @throws ServiceError `bad-request` for an `If` that is malformed or has a foreign URL, `forbidden` for conditions on a hidden member
  */
 export async function preconditions(
   exchange: Exchange,
@@ -66,10 +64,7 @@ export async function preconditions(
   if (tellingNames.some((name) => asked.headers[name] !== undefined)) files.requireVisible(path, failureId(asked.method, exchange));
   const holds = await ifConditions(exchange, path, asked.headers.if);
   return (current) => {
-    const verdict = evaluateConditions({
-      ...asked,
-      current: validatorsOrNone(current),
-    });
+    const verdict = evaluateConditions({ ...asked, current: validatorsOrNone(current) });
     if (verdict !== 'proceed' || !holds(current))
       throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
   };
@@ -103,7 +98,7 @@ function isMet(condition: IfCondition, entry: Entry | undefined, tokens: Readonl
   return entry !== undefined && !entry.isFolder && matchesStrongly([condition.value], validatorsOf(entry).etag);
 }
 
-// What the client must not see counts as absent: a condition must tell nothing either.
+// A hidden member counts as absent: a condition must not reveal it.
 function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
   try {
     return clientOf(exchange).files.inspect(path);

@@ -18,22 +18,20 @@ export function folderFormat(exchange: Exchange): FolderFormat {
   return preferredType(header(exchange, 'accept'), [htmlType, jsonType, zipType]) === zipType ? 'zip' : chosenFormat(exchange, 'html');
 }
 
-/** Whether a client that would else be redirected, as browsers are, asks for JSON by name. */
+/** Whether a client names JSON, and so is not redirected like browsers. */
 export function asksForJson(exchange: Exchange): boolean {
   return replyFormat(exchange) === 'json' && namesType(header(exchange, 'accept'), jsonType);
 }
 
 /**
- * A JSON body means JSON. Else `Accept` decides; where it says nothing, the content type `text/html` means a page. That of a form says nothing,
- * as scripts send forms, too, and browsers name `text/html` in `Accept`.
- *
- * @param otherwise the format when the request says nothing at all
+ * A JSON body means JSON. Else `Accept` decides, else the content type `text/html` means a page; that of a form means nothing, as scripts send forms, too.
+ * @param otherwise the format of a request without any preference
  */
 function chosenFormat(exchange: Exchange, otherwise: ReplyFormat): ReplyFormat {
   const contentType = mediaTypeOfRequest(exchange);
   if (contentType === jsonType) return 'json';
   const silent = contentType === htmlType ? 'html' : otherwise;
-  // What a wildcard likes as much as anything else is the first offer.
+  // A wildcard gets the first offer.
   const type = preferredType(header(exchange, 'accept'), silent === 'html' ? [htmlType, jsonType] : [jsonType, htmlType]);
   return type === undefined ? silent : type === htmlType ? 'html' : 'json';
 }

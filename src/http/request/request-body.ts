@@ -7,19 +7,18 @@ import { JsonLimitError, parseJson } from '../../lib/json.ts';
 import { clientGone, isClientGone, isHttp2 } from '../reply/outgoing.ts';
 import { type Exchange, header } from './exchange.ts';
 
-/** A refused body up to this size is read and dropped, so that the connection can be used again. */
+/** A refused body up to this size is read, so that the connection can be used again. */
 const drainLimitBytes = 64 * 1024;
 
-/** So many pieces of a refused body are read, whatever their size: then the client has to wait for its reply. */
+/** Maximum of pieces of a refused body that are read before the reply. */
 const maxDrainedPieces = 10_000;
 
-/** How long a client may go on sending a refused body before the connection is cut. */
+/** Time for a client to go on sending a refused body before the connection is cut. */
 const lingerMs = 2000;
 
 /**
- * Deals with a request body that nobody will read, before the reply is sent. A small one is drained. For a large one
- * the connection is closed after the reply; it lingers while the client still sends, because closing at once would
- * reset the connection and the client would never see the reply (RFC 9112 §9.6).
+ * Deals with an unread request body before the reply. A small one is drained. For a large one the connection is closed after the reply, but lingers while
+ * the client sends: closing at once would reset it, and the client would not see the reply (RFC 9112 §9.6).
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
@@ -37,10 +36,8 @@ export function endUnreadBody(exchange: Exchange): void {
   const socket: Socket = incoming.socket;
   // Node.js would destroy the socket with the reply still in the client's receive buffer.
   socket.destroySoon = () => socket.end();
-  service.clock.after(
-    lingerMs,
-    exchange.guarded(() => socket.destroy()),
-  );
+  const cut = exchange.guarded(() => socket.destroy());
+  service.clock.after(lingerMs, cut);
 }
 
 function mayHaveBody(exchange: Exchange): boolean {
@@ -51,20 +48,19 @@ function mayHaveBody(exchange: Exchange): boolean {
   }
 }
 
-/** Who reads a request body. Of `onEnd` and `onFault` one is called, once, and nothing after that. */
+/** Reader of a request body. Either `onEnd` or `onFault` is called once, as the last call. */
 interface BodyListener {
   onData(chunk: Buffer): void;
   onEnd(): void;
-  /** The client went away before the end (ServiceError `client-gone`), or one of the others threw. */
+  /** The client went away (ServiceError `client-gone`), or another listener threw. */
   onFault(error: unknown): void;
 }
 
 /**
- * Begins to read a request body. The client may be gone by then, as authenticating it takes time, and Node.js tells of that only
- * once: so it is asked first. Reads the Node request directly (no web stream between socket and file,
- * docs/design/costs.md).
+ * Begins to read a request body, directly from the Node request (docs/design/costs.md). The client may have gone during its authentication, which Node.js
+ * does not report again.
  *
- * @returns stops reading: nobody is called any more
+ * @returns stops reading and calling
  */
 export function listenToBody(exchange: Exchange, listener: BodyListener): () => void {
   const { body, outgoing } = exchange;
@@ -76,7 +72,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
     body.off('end', onEnd);
     body.off('close', onGone);
     body.off('error', onGone);
-    // A late fault of a connection that nobody listens to any more must not end the process.
+    // A late fault must not end the process.
     body.on('error', () => {});
     body.pause();
   };
@@ -101,7 +97,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
   body.once('end', onEnd);
   body.once('close', onGone);
   body.once('error', onGone);
-  // The end of an empty body of HTTP/2 is told when it comes, whoever listens.
+  // The end of an empty body of HTTP/2 may have been reported before.
   if (body.readableEnded) queueMicrotask(onEnd);
   exchange.sendContinue();
   return stop;
@@ -113,15 +109,10 @@ export const smallBodyLimitBytes = 1024 * 1024;
 /** A body in more pieces than this is refused… */
 const maxPieces = 4096;
 
-/** …when they are smaller than this on average: each costs the service as much as kilobytes do. */
+/** …if they are smaller than this on average: each costs as much as kilobytes. */
 const smallPieceBytes = 16;
 
-/**
- * The announced length of the body.
- *
- * @returns undefined when the client did not say (chunked, or HTTP/2 without the header)
- * @throws ServiceError `bad-request` for a length that is no number
- */
+/** The announced length of the body, if any (not for chunked ones). @throws ServiceError `bad-request` for a length that is no number */
 export function announcedLength(exchange: Exchange): number | undefined {
   const text = header(exchange, 'content-length');
   if (text === undefined) return undefined;
@@ -130,18 +121,14 @@ export function announcedLength(exchange: Exchange): number | undefined {
   return length;
 }
 
-/** Whether the request has a body at all, as its headers say. */
+/** Whether the headers announce a body. */
 export function hasBody(exchange: Exchange): boolean {
   if (exchange.incoming.headers['transfer-encoding'] !== undefined) return true;
   const length = announcedLength(exchange);
   return length === undefined ? isHttp2(exchange.outgoing) && !exchange.outgoing.endAfterHeaders : length > 0;
 }
 
-/**
- * Reads a small body whole.
- *
- * @throws ServiceError `too-large` above `limitBytes`, `bad-request` for thousands of tiny pieces, `client-gone` when the client went away in the middle
- */
+/** Reads a small body. @throws ServiceError `too-large` above `limitBytes`, `bad-request` for thousands of tiny pieces, `client-gone` */
 export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLimitBytes): Promise<Buffer> {
   const tooLarge = () => new ServiceError('too-large', `The request body must not be larger than ${limitBytes} bytes.`);
   if ((announcedLength(exchange) ?? 0) > limitBytes) throw tooLarge();
@@ -179,7 +166,7 @@ export async function readJsonBody(exchange: Exchange): Promise<unknown> {
     return parseJson(text);
   } catch (error) {
     if (error instanceof JsonLimitError) throw new ServiceError('bad-request', `The request body is not valid JSON: ${error.message}`);
-    // What the parser says shows a part of the text, which may be a password, and logs have causes, too.
+    // The parser's message and the logged cause would show a part of the text, which may be a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
 }

@@ -4,7 +4,7 @@ import { checkMemberName, memberPath, pathFromSegments, type VirtualPath } from 
 /** The reserved name of the service's own URLs (docs/spec/http.md#urls). */
 export const reservedName = '__svc__';
 
-/** What a request target addresses. */
+/** A parsed request target. */
 export type RequestTarget =
   /** A file or folder of the account; `isFolder` says that the URL ends in `/`. */
   | { kind: 'member'; path: VirtualPath; isFolder: boolean; query: string }
@@ -21,10 +21,10 @@ export type RequestTarget =
   /** `*` of an OPTIONS request. */
   | { kind: 'server'; query: '' }
   | { kind: 'unknown'; query: string }
-  /** What is no target of ours, and why. */
+  /** An invalid target, and why. */
   | { kind: 'refused'; fault: unknown; query: '' };
 
-/** The target of a request; one that cannot be read is a target as well. Never throws. */
+/** The target of a request; an invalid one is `refused`. Never throws. */
 export function targetOf(method: string, raw: string): RequestTarget {
   try {
     const target = parseRequestTarget(raw);
@@ -52,12 +52,11 @@ export function routePathOf(target: RequestTarget): string {
 }
 
 /**
- * Reads a raw request target. Every segment is percent-decoded exactly once, as UTF-8, so that what the
- * permission rules see is what the file system gets. Empty segments count for nothing (`//` is `/`).
+ * Reads a raw request target. Every segment is percent-decoded exactly once, as UTF-8, so that permissions and file system see the same. Empty segments
+ * are ignored (`//` is `/`).
  *
- * @param raw the target as the client sent it; HTTP/1.1's parser lets ASCII through only
- * @throws ServiceError `name-invalid` or `bad-request` for what is no target of ours: bad percent codes, invalid
- *   UTF-8, NUL, an encoded slash, `.` and `..` segments however written
+ * @param raw the target as the client sent it, ASCII
+ * @throws ServiceError `name-invalid` or `bad-request`: bad percent codes, invalid UTF-8, NUL, an encoded slash, `.` and `..` segments in any form
  */
 export function parseRequestTarget(raw: string): RequestTarget {
   if (raw === '*') return { kind: 'server', query: '' };
@@ -124,11 +123,7 @@ export function targetPath(folder: VirtualPath, target: string): VirtualPath {
   return selectedPath(folder, target);
 }
 
-/**
- * The path of a member that was selected in a listing, where names may have `\` in them.
- *
- * @throws ServiceError `name-invalid` or `name-reserved`
- */
+/** The path of a member that was selected in a listing, with `\` in its name allowed. @throws ServiceError `name-invalid` or `name-reserved` */
 export function selectedPath(folder: VirtualPath, name: string): VirtualPath {
   checkMemberName(name);
   if (folder === '/' && name === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
@@ -141,7 +136,7 @@ export function urlPathOf(path: VirtualPath, isFolder: boolean): string {
   return isFolder ? `${encoded}/` : encoded;
 }
 
-/** The URL of what may be a page of an account, written anew with the query; undefined for other targets. */
+/** The URL of a page of an account, written anew with the query; undefined for other targets. */
 export function pageUrlOf(target: RequestTarget): string | undefined {
   if (target.kind === 'member') return urlPathOf(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service')
@@ -150,10 +145,8 @@ export function pageUrlOf(target: RequestTarget): string | undefined {
 }
 
 /**
- * The value of a `server-path` header (docs/spec/http.md#server-path): the path as it is, in UTF-8. Control characters and a space at the
- * end, which no header can carry, are percent-encoded; in such a value `%` is, too.
- *
- * @returns a character for each byte, as Node.js wants header values
+ * The value of a `server-path` header (docs/spec/http.md#server-path): the path in UTF-8, a character for each byte. If it has control characters or a final
+ * space, which headers cannot carry, these and `%` are percent-encoded.
  */
 export function serverPathOf(path: VirtualPath): string {
   if (/^[\x20-\x7e]*[\x21-\x7e]$/.test(path)) return path;

@@ -6,10 +6,10 @@ import { parseTraceparent } from '../../lib/headers/trace-context.ts';
 /** Header by which a client or its proxy names a request, and which every reply carries. */
 export const requestIdHeader = 'x-request-id';
 
-/** What counts as a request ID: nothing that could break a log line or fill a disk. */
+/** Valid request IDs cannot break a log line or fill a disk. */
 const requestIdText = /^[\w.:+/=@-]{1,128}$/;
 
-/** What figures are kept of a request. */
+/** Facts of a request for metrics. */
 export interface RequestFacts {
   method: string;
   style: RequestStyle;
@@ -17,13 +17,11 @@ export interface RequestFacts {
   durationMs: number;
 }
 
-/** Told of every finished request. */
 export type RequestObserver = (facts: RequestFacts, trace: RequestTrace) => void;
 
-/** Which of the interfaces on the one URL space a request used. */
 export type RequestStyle = 'rest' | 'webdav' | 'browser' | 'service';
 
-/** The identity of a request, of its headers or made here. */
+/** The identity of a request, from its headers or new. */
 export function requestTrace(headers: IncomingHttpHeaders): RequestTrace {
   const given = headers[requestIdHeader];
   const id = typeof given === 'string' && requestIdText.test(given) ? given : randomUUID();

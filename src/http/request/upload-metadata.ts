@@ -19,11 +19,11 @@ export function requestedModificationTime(exchange: Exchange): number | undefine
 }
 
 /**
- * Reads the upload metadata that the service is configured for (docs/spec/files.md#upload-metadata).
+ * Reads the configured upload metadata (docs/spec/files.md#upload-metadata).
  *
- * @param formValue the same value as a form has it, whose sender cannot set headers; the header counts before it
- * @returns each key with its values in order, or undefined when the request carries none
- * @throws ServiceError `metadata-invalid` when it is malformed, undeclared, or a required item is missing
+ * @param formValue the value of a form, which counts only without the header
+ * @returns each key with its values in order; undefined without metadata
+ * @throws ServiceError `metadata-invalid` for malformed or undeclared items, or if a required one is missing
  */
 export function uploadMetadata(exchange: Exchange, formValue?: string): Record<string, string[]> | undefined {
   const fields = exchange.service.options.metadata_fields;

@@ -89,9 +89,9 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
 /**
  * Changes the client's own password; events `passwordChanged` and `passwordChangeFailed`. All other sessions of the account end, on every service.
  *
- * @returns one sentence for each unmet rule, or for a wrong current password; empty when it was changed
- * @throws ServiceError `never-allowed` when the group does not allow it or the password is kept elsewhere, `too-many-requests` after too many
- *   wrong current passwords, which count like failed logins; `not-durable` when it was changed
+ * @returns a sentence for each unmet rule, or for a wrong current password; empty if it was changed
+ * @throws ServiceError `never-allowed` by the group or for a foreign password, `too-many-requests` after wrong current passwords, which count like failed
+ *   logins; `not-durable` if it was changed
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
   const { passwords, events, sessions, endSessions } = exchange.service;

@@ -3,10 +3,7 @@ import { bdi, type Html, html, icon } from './html.ts';
 import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
-/**
- * The one menu of a page: who is signed in, colours, language, password, API and the way out. A popover: it opens, closes with Escape or a
- * press beside it, and gives the focus back without a script.
- */
+/** The menu of a page: account, colours, language, password, API and logout. A popover needs no script to open, close and return the focus. */
 export function accountMenu(context: PageContext): Html {
   const { language, account } = context;
   const person = account?.isAnonymous === false ? account : undefined;
@@ -51,9 +48,8 @@ const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'th
   { theme: 'dark', icon: 'moon', text: 'themeDark' },
 ];
 
-/** What the choices in a menu need to know of the page. */
 interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
-  /** The page that a choice leads back to; where there is none the page's script takes the choice. */
+  /** The page that a choice leads back to; without it the page's script handles the choice. */
   url?: string;
 }
 

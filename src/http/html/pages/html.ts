@@ -6,7 +6,7 @@ export function icon(name: IconName): Html {
   return new Html(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d="${iconShapes[name]}"/></svg>`);
 }
 
-/** Text that is HTML already. */
+/** HTML text. */
 export class Html {
   readonly text: string;
 
@@ -26,7 +26,7 @@ export function escapeHtml(text: string): string {
   return visibleControls(text.replace(/[&<>"']/g, (character) => entities[character] as string));
 }
 
-/** Escapes a value that a form sends back: unlike a text for people it keeps every character. */
+/** Escapes a value that a form sends back, with every character kept. */
 export function escapeFormValue(text: string): string {
   return text
     .replace(/[&<>"']/g, (character) => entities[character] as string)

@@ -21,19 +21,19 @@ export function orderQuery({ column, direction, folders }: ListingOrder): string
   return `?sort=${column}&order=${direction}&folders=${folders}`;
 }
 
-/** Rows of one page: a browser holds so many at once, and ten times as many not. */
+/** Rows of one page; browsers cannot hold ten times as many. */
 export const rowsOfPage = 10_000;
 
 /**
- * Most members of a folder whose rows are all in its page at once. The page of a longer one is sent with its first rows; the script fetches the others,
- * and has only those near to the window in the document, so that they hold up nobody.
+ * Maximum of members of a folder whose page has all rows. The page of a longer one has its first rows; the script fetches the others and keeps only those
+ * near to the window in the document.
  */
 export const longFolder = 500;
 
-/** Rows that the page of a long folder begins with: as many as most windows show; each takes a slow browser some milliseconds. */
+/** First rows of the page of a long folder: as many as most windows show, as each takes slow browsers some milliseconds. */
 export const firstRows = 20;
 
-/** Which of a folder's members are shown, in its order: the first of them, and the one behind the last. */
+/** The shown members of a folder, in its order: index of the first, and behind the last. */
 export interface ShownRange {
   from: number;
   to: number;
@@ -45,30 +45,30 @@ export function rangeOfPage(page: number, count = rowsOfPage): ShownRange {
   return { from, to: from + count };
 }
 
-/** What the page of any folder knows, also one whose members may not be seen. */
+/** Facts of any folder, also one with hidden members. */
 export interface FolderModel {
   path: VirtualPath;
-  /** Whether what is in the folder may be told of. */
+  /** Whether the members may be revealed. */
   mayLook: boolean;
   mayWrite: boolean;
   mayCreateFolder: boolean;
-  /** What the service wants to know about uploaded files, and the header that says it. */
+  /** The metadata of uploads, and its header. */
   metadata: { header: string; required: boolean; keys: readonly { pattern: string; required: boolean }[] } | null;
   flash: { isError: boolean; text: string } | undefined;
 }
 
-/** What a folder's page shows. */
+/** The content of a folder's page. */
 export interface ListingModel extends FolderModel {
   entries: SortedListing;
-  /** How many names of the disk are not UTF-8, once all entries are read. */
+  /** Number of names that are not UTF-8, once all entries are read. */
   unreadableNames: () => number;
   order: ListingOrder;
   view: View;
-  /** Which part of a very large folder is shown, counted from 1. */
+  /** Counted from 1. */
   page: number;
-  /** Whether all rows of the page are sent at once, however many. */
+  /** Whether all rows of the page are sent at once. */
   isWhole: boolean;
-  /** Where a browser without scripts goes on from a page that is not whole. */
+  /** The whole page, for a browser without scripts. */
   wholeUrl: string;
   mayRead: boolean;
   mayDelete: boolean;

@@ -9,7 +9,7 @@ import { firstRows, type ListingOrder, longFolder, orderQuery, rangeOfPage, rows
 import { listingRows } from './listing-rows.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
 
-/** The head of the table: each column is a link that sorts by it, or turns its order round. */
+/** The head of the table: each column is a link that sorts by it, or reverses the order. */
 function listingHead(context: PageContext, order: ListingOrder) {
   const { language } = context;
   return html`<thead role="rowgroup"><tr role="row">
@@ -22,7 +22,7 @@ ${column(order, 'modified', language.text('modifiedUtc'), language.text('modifie
 
 function column(order: ListingOrder, name: ListingOrder['column'], label: string, localLabel?: string) {
   const isSorted = order.column === name;
-  // Sizes and times are most often wanted largest and newest first.
+  // Most readers want sizes and times in descending order.
   const first = name === 'name' ? 'asc' : 'desc';
   const direction = isSorted ? (order.direction === 'asc' ? 'desc' : 'asc') : first;
   const sort = isSorted && html` aria-sort="${order.direction === 'asc' ? 'ascending' : 'descending'}"`;
@@ -44,7 +44,7 @@ function foldersSwitch({ language }: PageContext, { column, direction, folders }
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   const batches = model.entries[Symbol.asyncIterator]();
   try {
-    // With it the length of the folder is known, or that it is large.
+    // After the first batch the length of the folder is known, or that it is large.
     const first = await batches.next();
     const isShort = !model.isWhole && model.entries.count > longFolder;
     const marker = '<!--rows-->';
@@ -84,7 +84,7 @@ ${memberActions(context, model)}
 </main>`;
 }
 
-/** What stands above the tools of any folder: its name, the way to it, and messages. */
+/** The head of a folder: its name, the path to it, and messages. */
 export function folderHead(context: PageContext, { path, flash }: Pick<FolderModel, 'path' | 'flash'>): Html {
   const { language } = context;
   return html`<h1 class="hidden">${new Html(nameHtml(pathSegments(path).at(-1) ?? language.text('files')))}</h1>
@@ -92,7 +92,7 @@ export function folderHead(context: PageContext, { path, flash }: Pick<FolderMod
 <div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
 }
 
-/** What the script may offer; the service checks every request all the same. */
+/** The rights that the script offers actions for; the service checks every request. */
 function rightsOf(model: ListingModel): string {
   const rights = {
     look: model.mayLook,

@@ -7,8 +7,8 @@ import type { ListingModel } from './listing-model.ts';
 import { orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-model.ts';
 
 /**
- * What stands below the table: how many members there are, with links to the other pages of a very large folder, or a word about the emptiness;
- * and how many names cannot be shown. Where rows are left to the script it says how many there are.
+ * The end of a listing: the number of members, links to other pages of a very large folder or a word about an empty one, and the number of unreadable
+ * names. For rows that are left to the script it has their number.
  */
 function listingEnd(context: PageContext, model: ListingModel, shown: ShownRange) {
   const { language } = context;
@@ -37,7 +37,7 @@ ${before >= 1 && link(before, 'prev', 'previousPage')}<span>${language.text('pag
 </nav>`;
 }
 
-/** The rows of one page in chunks, then the table's end and what stands below it. */
+/** The rows of one page in chunks, then the end of the table and of the listing. */
 export async function* listingRows(
   context: PageContext,
   model: ListingModel,
@@ -60,7 +60,7 @@ export async function* listingRows(
   yield `${count === 0 ? '' : '</tbody>'}</table>${listingEnd(context, model, range).text}`;
 }
 
-/** The rows of one page as the script takes them, a line of JSON for each: name, look, size in bytes, modification in Unix time. */
+/** The rows of one page for the script, a line of JSON for each: name, icon classes, size in bytes, modification in Unix time. */
 export async function* listingLines({ entries, page }: Pick<ListingModel, 'entries' | 'page'>): AsyncGenerator<string> {
   for await (const batch of inRange(entries, rangeOfPage(page))) {
     yield batch.map((entry) => `${JSON.stringify([entry.name, lookOf(entry), entry.sizeBytes, secondsOf(entry)])}\n`).join('');
@@ -87,12 +87,12 @@ function secondsOf({ modifiedMs }: ListedEntry): number {
 /** Names that are the same in HTML, in attributes without quotes and in URLs. */
 const plainName = /^[\w.-]+$/;
 
-/** Names that are the same in HTML and in attributes with quotes, and read from left to right: nearly all that are not plain. */
+/** Names that are the same in HTML and in quoted attributes, and read from left to right: nearly all others. */
 const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
 
 /**
- * One row, in as few bytes as HTML allows (no end tags, no quotes, links relative to the folder): most of a large page is rows. The roles of
- * its cells are HTML's own; the script adds them for browsers that forget them where a table is laid out as a grid.
+ * One row, in as few bytes as HTML allows (no end tags, no quotes, relative links), as rows are most of a large page. The script adds the roles of cells
+ * for browsers that forget them when a table is laid out as a grid.
  */
 function row(language: Language, entry: ListedEntry, before: string, after: string, folder: string): string {
   const { name } = entry;

@@ -12,8 +12,8 @@ const literalKey = /^[^*?[\]|!/]+$/;
 const maxCharacters = 1000;
 
 /**
- * The fields for the metadata of uploads: one for each key that the service names, and one with a name to fill in for each pattern, or for any key.
- * A form sends names and values in the same order; they stand before the files, as a service has to know the metadata first.
+ * The fields for the metadata of uploads: one for each configured key, and one with a name for each pattern, or for any key. They stand before the files,
+ * as the service needs the metadata first.
  */
 function metadataFields(language: Language, metadata: NonNullable<ListingModel['metadata']>): Html {
   const named = metadata.keys.filter(({ pattern }) => literalKey.test(pattern));
@@ -44,12 +44,12 @@ function freeField(language: Language, { pattern, required }: Key, isHeaderRequi
 `;
 }
 
-/** With an optional header required keys only count when any is given: the script watches over that, and the service. */
+/** With an optional header required keys count only if any is given; the script and the service check that. */
 function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
 
-/** What can be done in a folder: plain forms, which the script replaces (`plain`) or takes over. @param more what the page has besides */
+/** The tools of a folder: plain forms, which the script replaces (`plain`) or takes over. @param more other tools of the page */
 export function tools(context: PageContext, model: FolderModel, more?: Html) {
   const { language } = context;
   return html`<div class="tools" id="tools">
@@ -74,7 +74,7 @@ ${more}
 </div>`;
 }
 
-/** The field to search a folder and all below it. @param text what was searched for before */
+/** The field to search a folder and all below it. @param text of the last search */
 export function searchForm({ language }: PageContext, text: string): Html {
   const hint = language.text('searchHint');
   return html`<form class="search" role="search" method="get">
@@ -83,7 +83,7 @@ export function searchForm({ language }: PageContext, text: string): Html {
 </form>`;
 }
 
-/** What can be done with the selected members. Deleting asks on a page of its own; the action `delete-members` deletes at once. */
+/** The buttons for the selected members. Deleting asks on a page of its own; the action `delete-members` deletes at once. */
 export function memberActions({ language }: PageContext, model: ListingModel) {
   return html`<div class="actions" id="actions">
 <button type="submit" name="action" value="download-members" title="${language.text('downloadZip')}">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>

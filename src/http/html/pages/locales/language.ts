@@ -27,21 +27,21 @@ export const languages = [
   { tag: 'es', name: 'Español' },
 ] as const;
 
-/** Texts of dates, times and sizes that are kept: to format one takes longer than the rest of its row of a listing. */
+/** Maximum of cached texts of dates, times and sizes: formatting takes longer than the rest of a row of a listing. */
 const maxTexts = 2_000;
 
 const dayMinutes = 24 * 60;
 
 const sizeUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const;
 
-/** Writes times as `Intl.DateTimeFormat` does, date and short time in UTC, of parts that are kept. */
+/** Writes times as `Intl.DateTimeFormat` does, date and short time in UTC, from cached parts. */
 class DateTexts {
   readonly #whole: Intl.DateTimeFormat;
   readonly #date: Intl.DateTimeFormat;
   readonly #time: Intl.DateTimeFormat;
   readonly #days = new Map<number, string>();
   readonly #times: string[] = [];
-  /** What stands before the date, between it and the time, and after; undefined where the language knows no such order. */
+  /** The texts before, between and after date and time; undefined for a language with another order. */
   readonly #around: readonly [string, string, string] | undefined;
 
   constructor(formatTag: string) {
@@ -132,7 +132,7 @@ function sizeFormat(tag: string, unit: (typeof sizeUnits)[number]): Intl.NumberF
 }
 
 const made = new Map<string, Language>();
-/** Regions are what the client says; only so many formatters are kept. */
+/** Maximum of cached languages, as clients name regions. */
 const maxKept = 30;
 
 /**
