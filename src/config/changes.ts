@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../lib/json.ts';
-import { mask } from '../webhooks/payload/payload-extra-data.ts';
+import { mask } from '../webhooks/payload/create-payload.ts';
 import { isHeaderList, maskedText } from './masking.ts';
 import { hasReference } from './reading/interpolate.ts';
 import type { LoadedConfig } from './reading/load.ts';

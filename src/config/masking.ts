@@ -1,5 +1,5 @@
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
-import { mask, secretMember } from '../webhooks/payload/payload-extra-data.ts';
+import { mask, secretMember } from '../webhooks/payload/create-payload.ts';
 
 /** Names of options whose texts are secrets, or would help to guess one. */
 const secretName = /password|secret|token|hash|authorization|^ssh_keys$|^certificates$/i;

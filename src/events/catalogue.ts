@@ -42,6 +42,8 @@ const component = ['process', 'component-activation'] as const satisfies EventGr
 const componentSuccess = [...component, 'success'] as const;
 const componentFailure = [...component, 'failure'] as const;
 const loginFailure = ['authentication', 'failure'] as const;
+const processFailure = ['process', 'failure'] as const satisfies EventGroup[];
+const sftpSession = ['ssh', 'session', 'authenticated', 'informational'] as const satisfies EventGroup[];
 const transferRead = ['duration', 'total_read', 'read_speed'];
 const transferWrite = ['duration', 'total_write', 'write_speed', 'metadata', 'api_backend'];
 const uploadWrite = [...transferWrite, 'resumed'];
@@ -50,6 +52,9 @@ const attributes = ['modified', 'permissions', 'size'];
 /** Of what a copy or move made. */
 const arrival = ['destination', 'replaced', 'durable'];
 const method = ['username', 'method_uuid', 'method_name', 'method_type'];
+const methodDetails = [...method, 'details'];
+const delivery = ['event_uuid', 'uuid', 'url', 'status'];
+const request = ['method', 'path', 'details', 'status'];
 
 function event(id: number, meaning: string, groups: readonly EventGroup[], data: readonly string[] = []): EventDefinition {
   const texts = meaning.split(/\{(\w+)\}/);
@@ -79,7 +84,7 @@ export const definitions = {
   testEventSent: event(20011, 'Test event sent by hand.', ['administration', 'informational'], ['uuid', 'name', 'administrator']),
   configurationReloaded: event(20012, 'The configuration was reloaded.', ['administration', 'process', 'success'], ['changes', 'ended']),
   credentialsNotAccepted: event(20021, 'No authentication method accepted the credentials of "{username}".', loginFailure, ['details']),
-  accountConfigurationBad: event(20031, 'The account configuration of "{username}" has bad values.', loginFailure, [...method, 'details']),
+  accountConfigurationBad: event(20031, 'The account configuration of "{username}" has bad values.', loginFailure, methodDetails),
   homeFolderCreated: event(
     20042,
     'The home folder of "{username}" was created.',
@@ -91,11 +96,7 @@ export const definitions = {
     'uuid',
     'failures',
   ]),
-  homeFolderUnavailable: event(20067, 'The home folder of "{username}" is not available.', loginFailure, [
-    ...method,
-    'real_path',
-    'details',
-  ]),
+  homeFolderUnavailable: event(20067, 'The home folder of "{username}" is not available.', loginFailure, [...methodDetails, 'real_path']),
   serviceStarted: event(20076, 'The service "{name}" started on {address}:{port}.', componentSuccess, ['type']),
   serviceStartFailed: event(20077, 'The service "{name}" failed to start: {reason}', componentFailure, ['type', 'address', 'port']),
   serviceStopped: event(20078, 'The service "{name}" stopped.', [...component, 'informational'], ['type', 'reason']),
@@ -114,8 +115,7 @@ export const definitions = {
     'informational',
   ]),
   authenticationForbidden: event(20136, 'The authentication method "{method_name}" forbade "{username}".', loginFailure, [
-    ...method,
-    'details',
+    ...methodDetails,
     'response',
   ]),
   authenticationAccepted: event(
@@ -125,25 +125,12 @@ export const definitions = {
     method.slice(1),
   ),
   authenticationRejected: event(20142, 'The authentication method "{method_name}" rejected "{username}": {details}', loginFailure, method),
-  accountConfigurationUnknownKeys: event(20149, 'The account configuration of "{username}" has unknown keys.', loginFailure, [
-    ...method,
-    'details',
-  ]),
+  accountConfigurationUnknownKeys: event(20149, 'The account configuration of "{username}" has unknown keys.', loginFailure, methodDetails),
   componentStarted: event(20156, 'The component "{name}" started.', componentSuccess, ['uuid', 'family', 'kind', 'type', 'reason']),
   componentStopped: event(20157, 'The component "{name}" stopped: {reason}', componentFailure, ['uuid', 'family', 'kind', 'type']),
-  deliveryFailed: event(
-    20174,
-    'The delivery of event {event_id} by "{name}" failed: {details}',
-    ['process', 'failure'],
-    ['event_uuid', 'uuid', 'url', 'status'],
-  ),
+  deliveryFailed: event(20174, 'The delivery of event {event_id} by "{name}" failed: {details}', processFailure, delivery),
   serverStarted: event(20181, 'The server started.', process, ['version']),
-  eventDelivered: event(
-    20189,
-    'Event {event_id} was delivered by "{name}".',
-    ['process', 'success'],
-    ['event_uuid', 'uuid', 'url', 'status'],
-  ),
+  eventDelivered: event(20189, 'Event {event_id} was delivered by "{name}".', ['process', 'success'], delivery),
   administratorLogin: event(
     20190,
     'The login of the administrator "{administrator}" was {outcome}.',
@@ -156,18 +143,8 @@ export const definitions = {
     'uuid',
     'details',
   ]),
-  sftpSessionStarted: event(
-    30011,
-    'An SFTP session started.',
-    ['ssh', 'session', 'authenticated', 'informational'],
-    ['client_version', 'algorithms'],
-  ),
-  sftpSessionEnded: event(
-    30012,
-    'An SFTP session ended.',
-    ['ssh', 'session', 'authenticated', 'informational'],
-    ['client_version', 'duration'],
-  ),
+  sftpSessionStarted: event(30011, 'An SFTP session started.', sftpSession, ['client_version', 'algorithms']),
+  sftpSessionEnded: event(30012, 'An SFTP session ended.', sftpSession, ['client_version', 'duration']),
   sshKeyExchangeFailed: event(30013, 'The key exchange with an SSH client failed: {details}', ['ssh', 'failure'], ['client']),
   sshClientConnected: event(30014, 'An SSH client connected: {client}.', ['ssh', 'session', 'informational']),
   sshConnectionEnded: event(
@@ -221,13 +198,8 @@ export const definitions = {
     'uploaded_as',
     'durable',
   ]),
-  requestNotAuthorised: event(
-    40000,
-    'The request is not authorised.',
-    ['http', 'authentication', 'failure'],
-    ['method', 'path', 'details', 'status'],
-  ),
-  internalError: event(40003, 'Internal error.', ['http', 'failure'], ['method', 'path', 'details', 'status', 'reference']),
+  requestNotAuthorised: event(40000, 'The request is not authorised.', ['http', 'authentication', 'failure'], request),
+  internalError: event(40003, 'Internal error.', ['http', 'failure'], [...request, 'reference']),
   fileOpened: fileEvent(40004, 'The file "{path}" was opened for reading.', 'success', 'operation-read'),
   fileHead: fileEvent(40005, 'HEAD of the file "{path}".', 'success', 'operation-read'),
   folderOpened: fileEvent(40007, 'The folder "{path}" was opened.', 'success', 'operation-read', ['search']),
@@ -243,7 +215,7 @@ export const definitions = {
     ...transferRead,
     ...transferWrite,
   ]),
-  badRequest: event(40019, 'Bad request: {details}', ['http', 'failure'], ['method', 'path', 'status']),
+  badRequest: event(40019, 'Bad request: {details}', ['http', 'failure'], request),
   uploadStarted: fileEvent(40021, 'The upload of "{path}" started.', 'informational', 'operation-write', ['metadata', 'api_backend']),
   uploadFailed: fileEvent(40022, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', uploadWrite),
   zipDone: fileEvent(40025, 'The ZIP download of "{path}" is done.', 'success', 'operation-read', [...transferRead, 'files']),
@@ -257,12 +229,7 @@ export const definitions = {
   fileDownloaded: fileEvent(40039, 'The file "{path}" was downloaded.', 'success', 'operation-read', transferRead),
   downloadFailed: fileEvent(40040, 'The download of "{path}" failed: {details}', 'failure', 'operation-read', transferRead),
   zipFailed: fileEvent(40041, 'The ZIP download of "{path}" failed: {details}', 'failure', 'operation-read', [...transferRead, 'files']),
-  urlSuspended: event(
-    40042,
-    'A URL of "{name}" failed and is suspended: {url}',
-    ['process', 'failure'],
-    ['uuid', 'retry_interval', 'details'],
-  ),
+  urlSuspended: event(40042, 'A URL of "{name}" failed and is suspended: {url}', processFailure, ['uuid', 'retry_interval', 'details']),
   triggerRun: fileEvent(40043, 'The custom trigger "{name}" was run in "{path}".', 'success', 'operation-write', ['files']),
   fileRenamed: fileEvent(40055, 'The file "{path}" was renamed to "{destination}".', 'success', 'operation-rename', arrival),
   renameFailed: fileEvent(40056, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', ['destination']),

@@ -20,22 +20,6 @@ export interface BlockingHandler {
   abandon(event: ServiceEvent): void;
 }
 
-/** The part of the dispatcher that emitting modules need. */
-export interface EventDispatcher {
-  /** Journals an event (written at once, synced within 100 ms) and wakes the handlers. */
-  emit(draft: EventDraft): ServiceEvent;
-  /** Like `emit`, written with the other events of this turn of the event loop; a reply that tells of it waits for `grouped`. */
-  emitGrouped(draft: EventDraft): void;
-  /** Resolves once all events so far are in the journal; undefined when none waits. Never rejects. */
-  grouped(): Promise<void> | undefined;
-  /** Journals an event and wakes the handlers; it is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
-  emitDurable(draft: EventDraft): Promise<ServiceEvent>;
-  /** Like `emitDurable`, and then waits for the delivery by one handler; the others get the event as usual. */
-  emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }>;
-  /** @throws ServiceError `storage-full` when a change could not be recorded: it must not be made */
-  assertWritable(): void;
-}
-
 const changing = new WeakSet<RequestTrace>();
 
 /** Records that a request has changed something, or is about to: repeating it may do it twice. */
@@ -48,7 +32,7 @@ export function hasChanged(request: RequestTrace): boolean {
 }
 
 /** The dispatcher of one server: makes events and journals them before anybody hears of them. */
-export class JournalledDispatcher implements EventDispatcher {
+export class JournalledDispatcher {
   readonly #sink: EventSink;
   readonly #server: EventServer;
   readonly #clock: Clock;
@@ -66,20 +50,24 @@ export class JournalledDispatcher implements EventDispatcher {
     this.#onEvent = onEvent;
   }
 
+  /** Journals an event (written at once, synced within 100 ms) and wakes the handlers. */
   emit(draft: EventDraft): ServiceEvent {
     const event = this.#create(draft);
     this.#sink.append(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
 
+  /** Like `emit`, written with the other events of this turn of the event loop; a reply that tells of it waits for `grouped`. */
   emitGrouped(draft: EventDraft): void {
     this.#sink.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined }, stringifyData(draft));
   }
 
+  /** Resolves once all events so far are in the journal; undefined when none waits. Never rejects. */
   grouped(): Promise<void> | undefined {
     return this.#sink.grouped();
   }
 
+  /** Like `emit`, and the event is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
     recordChange(draft.context.request);
     const event = this.#create(draft);
@@ -87,10 +75,12 @@ export class JournalledDispatcher implements EventDispatcher {
     return event;
   }
 
+  /** @throws ServiceError `storage-full` when a change could not be recorded: it must not be made */
   assertWritable(): void {
     this.#sink.assertWritable();
   }
 
+  /** Like `emitDurable`, and then waits for the delivery by one handler; the others get the event as usual. */
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     recordChange(draft.context.request);
     const event = this.#create(draft);
@@ -121,3 +111,9 @@ export class JournalledDispatcher implements EventDispatcher {
     return event;
   }
 }
+
+/** The part of the dispatcher that emitting modules need. */
+export type EventDispatcher = Pick<
+  JournalledDispatcher,
+  'emit' | 'emitGrouped' | 'grouped' | 'emitDurable' | 'emitAndWait' | 'assertWritable'
+>;

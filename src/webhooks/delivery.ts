@@ -121,19 +121,11 @@ export class Delivery {
   async #tryUrl(url: string, message: Message, result: DeliveryResult, signals: DeliverySignals): Promise<void> {
     const { retry_count, retry_increase } = this.#options;
     for (let retry = 0; retry <= retry_count; retry++) {
-      if (retry > 0) await this.#pause(retry * retry_increase * 1000, signals);
+      if (retry > 0) await uninterrupted(this.#clock.sleep(retry * retry_increase * 1000, anySignal(signals)));
       const verdict = await this.#attempt(url, message, result, signals);
       if (verdict.kind === 'valid') result.outcome = 'delivered';
       if (verdict.kind === 'busy') result.outcome = 'discarded';
       if (verdict.kind !== 'failed') return;
-    }
-  }
-
-  async #pause(delayMs: number, signals: DeliverySignals): Promise<void> {
-    try {
-      await this.#clock.sleep(delayMs, anySignal(signals));
-    } catch (error) {
-      throw new DeliveryInterrupted('the service stops', { cause: error });
     }
   }
 
@@ -165,22 +157,19 @@ export class Delivery {
     return verdict;
   }
 
-  async #request(url: string, message: Message, nowMs: number, signal: AbortSignal | undefined): Promise<RemoteResult> {
-    try {
-      return await this.#endpoint.request({
-        url: withQuery(url, message.query),
-        method: this.#options.request_method.toUpperCase(),
-        headers: message.contentType === undefined ? {} : { 'content-type': message.contentType },
-        finalHeaders: {
-          ...signatureHeaders(this.#keys, message.id, nowMs, message.body),
-          ...(message.traceparent === undefined ? {} : { traceparent: childTraceparent(message.traceparent) }),
-        },
-        body: message.body,
-        signal,
-      });
-    } catch (error) {
-      throw new DeliveryInterrupted('the service stops', { cause: error });
-    }
+  #request(url: string, message: Message, nowMs: number, signal: AbortSignal | undefined): Promise<RemoteResult> {
+    const request = this.#endpoint.request({
+      url: withQuery(url, message.query),
+      method: this.#options.request_method.toUpperCase(),
+      headers: message.contentType === undefined ? {} : { 'content-type': message.contentType },
+      finalHeaders: {
+        ...signatureHeaders(this.#keys, message.id, nowMs, message.body),
+        ...(message.traceparent === undefined ? {} : { traceparent: childTraceparent(message.traceparent) }),
+      },
+      body: message.body,
+      signal,
+    });
+    return uninterrupted(request);
   }
 
   #judge(reply: RemoteResult): Verdict {
@@ -196,6 +185,11 @@ export class Delivery {
     if (this.#expected.matches(reply.body.toString('utf8'))) return { kind: 'valid' };
     return { kind: 'failed', error: `${statusText(reply)}, but the reply does not match expected_response` };
   }
+}
+
+/** @throws DeliveryInterrupted when the work is aborted */
+function uninterrupted<T>(work: Promise<T>): Promise<T> {
+  return work.catch((cause) => Promise.reject(new DeliveryInterrupted('the service stops', { cause })));
 }
 
 function anySignal({ abort, noRetry }: DeliverySignals): AbortSignal | undefined {

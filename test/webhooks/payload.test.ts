@@ -9,8 +9,8 @@ import { createEvent } from '../../src/events/event-factory.ts';
 import { allTimestamps } from '../../src/events/timestamps.ts';
 import { eventVariable } from '../../src/events/variables.ts';
 import { eventHandlerOptions } from '../../src/webhooks/options.ts';
+import type { Payload } from '../../src/webhooks/payload/create-payload.ts';
 import { createPayload } from '../../src/webhooks/payload/create-payload.ts';
-import type { Payload } from '../../src/webhooks/payload/payload.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 

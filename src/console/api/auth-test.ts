@@ -7,7 +7,7 @@ import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { parseAddressPort } from '../../lib/headers/forwarded-header.ts';
 import { isObject } from '../../lib/json.ts';
-import { mask } from '../../webhooks/payload/payload-extra-data.ts';
+import { mask } from '../../webhooks/payload/create-payload.ts';
 import { answerJson, goneSignal } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readRequest } from '../request-body.ts';

@@ -41,14 +41,17 @@ export interface EventMarks {
   takenBy: string | undefined;
 }
 
-/** One event as read back. */
-export interface LoggedEvent extends EventMarks {
-  event: ServiceEvent;
-  /** The event's JSON byte for byte, without its newline. */
+/** A line of the journal without its newline, usually an event. */
+export interface RawEvent {
   raw: Buffer;
   position: LogPosition;
-  /** Where the next event begins. */
+  /** Where the next line begins. */
   next: LogPosition;
+}
+
+/** One event as read back. */
+export interface LoggedEvent extends RawEvent, EventMarks {
+  event: ServiceEvent;
   /** The node that it happened on, in the journal of several. */
   node?: string | undefined;
 }
@@ -71,20 +74,9 @@ export interface BadLine {
 
 /** Reads a journal in order, with bounded memory. */
 export interface EventReader {
-  /**
-   * The next events from a position on. Lines that are no events are reported and skipped.
-   *
-   * @param from undefined for the oldest event
-   */
+  /** The next events from a position on. Lines that are no events are reported and skipped. @param from undefined for the oldest event */
   next(from: LogPosition | undefined): Promise<EventBlock>;
   close(): void;
-}
-
-/** A line of the journal without its newline, usually an event. */
-export interface RawEvent {
-  raw: Buffer;
-  position: LogPosition;
-  next: LogPosition;
 }
 
 /** Lines of the journal in a row, which are read only on demand. */

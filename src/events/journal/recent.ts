@@ -48,13 +48,9 @@ export class RecentEvents {
   from(position: LogPosition): EventBlock | undefined {
     const first = this.#events[this.#head];
     if (!first || comparePositions(first.position, position) > 0) return undefined;
-    let low = this.#head;
-    for (let high = this.#events.length; low < high; ) {
-      const middle = (low + high) >>> 1;
-      if (comparePositions((this.#events[middle] as LoggedEvent).position, position) < 0) low = middle + 1;
-      else high = middle;
-    }
-    const events = this.#events.slice(low, low + blockEvents);
+    const before = this.#events.findLastIndex((logged) => comparePositions(logged.position, position) < 0);
+    const start = Math.max(before + 1, this.#head);
+    const events = this.#events.slice(start, start + blockEvents);
     const last = events.at(-1);
     return last && { events, next: last.next };
   }

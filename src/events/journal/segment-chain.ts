@@ -1,7 +1,9 @@
+import { rmSync, statSync, unlinkSync } from 'node:fs';
 import type { Timer } from '../../lib/clock.ts';
 import { makeFolders, syncFolder } from '../../lib/disk/durable-files.ts';
+import { marksPath } from './marks.ts';
 import type { LogPosition } from './position.ts';
-import { removeOldSegments } from './retention.ts';
+import { summaryPath } from './search/summary.ts';
 import { SegmentWriter, type SegmentWriterOptions } from './segment-writer.ts';
 import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPath } from './segments.ts';
 
@@ -136,15 +138,37 @@ export class SegmentChain {
   }
 
   #removeOld(): void {
-    const { folder, retentionDays, clock, log, neededFrom, neededLimitBytes = defaultNeededLimitBytes, alsoRemoves = [] } = this.#options;
+    const { retentionDays, clock, log, neededFrom, alsoRemoves = [] } = this.#options;
     if (retentionDays === undefined) return;
-    const retention = { folder, neededLimitBytes, oldestMs: clock.nowMs() - retentionDays * 86_400_000, log };
-    const currentSegment = this.#writer.segment.number;
+    const oldestMs = clock.nowMs() - retentionDays * 86_400_000;
     try {
-      removeOldSegments({ ...retention, kind: this.#kind, currentSegment, neededFrom: neededFrom?.() });
-      for (const kind of alsoRemoves) removeOldSegments({ ...retention, kind });
+      this.#removeSegments(this.#kind, oldestMs, this.#writer.segment.number, neededFrom?.());
+      for (const kind of alsoRemoves) this.#removeSegments(kind, oldestMs);
     } catch (error) {
       log.warn('journal files past their retention could not be removed', { reason: error });
+    }
+  }
+
+  // Segments that a handler needs stay, the newest first, up to a limit: a receiver that never comes back must not fill the disk.
+  #removeSegments(kind: SegmentKind, oldestMs: number, current = Number.POSITIVE_INFINITY, neededFrom?: LogPosition): void {
+    const { folder, log, neededLimitBytes = defaultNeededLimitBytes } = this.#options;
+    let neededBytes = 0;
+    for (const { number, path } of listSegments(folder, kind).reverse()) {
+      const stats = statSync(path, { throwIfNoEntry: false });
+      if (!stats || number >= current || stats.mtimeMs >= oldestMs) continue;
+      const isNeeded = neededFrom !== undefined && number >= neededFrom.segment;
+      if (isNeeded) neededBytes += stats.size;
+      if (isNeeded && neededBytes <= neededLimitBytes) continue;
+      try {
+        unlinkSync(path);
+        for (const beside of [marksPath(path), summaryPath(path)]) rmSync(beside, { force: true });
+      } catch (error) {
+        log.warn('a journal file past its retention could not be removed', { path, reason: error });
+        continue;
+      }
+      if (isNeeded)
+        log.error('removed a journal file with undelivered events: the limit of what waits is reached', { path, neededLimitBytes });
+      else log.info('removed a journal file past its retention', { path });
     }
   }
 }

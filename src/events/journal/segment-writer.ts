@@ -23,10 +23,7 @@ export interface SegmentWriterOptions {
 /** The end of one journal file: writes whole lines, and syncs them in groups. */
 export class SegmentWriter {
   readonly segment: Segment;
-  readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #sync: (fd: number) => Promise<void>;
-  readonly #write: (fd: number, bytes: Buffer) => number;
+  readonly #options: SegmentWriterOptions;
   readonly #fd: number;
   readonly #marks: MarksWriter;
   #sizeBytes: number;
@@ -39,10 +36,7 @@ export class SegmentWriter {
   /** Opens a segment, creating it when it is missing. */
   constructor(segment: Segment, options: SegmentWriterOptions) {
     this.segment = segment;
-    this.#clock = options.clock;
-    this.#log = options.log;
-    this.#sync = options.sync ?? fdatasyncAsync;
-    this.#write = options.write ?? writeSync;
+    this.#options = options;
     this.#fd = openSync(segment.path, 'a', 0o600);
     this.#marks = new MarksWriter(segment.path);
     this.#sizeBytes = fstatSync(this.#fd).size;
@@ -69,9 +63,10 @@ export class SegmentWriter {
   append(line: Buffer): void {
     // The descriptor's number may belong to somebody else's file by now.
     if (this.#isClosed) throw new ServiceError('unavailable', `${this.segment.path} is closed`);
+    const { write = writeSync } = this.#options;
     let written = 0;
     try {
-      while (written < line.length) written += this.#write(this.#fd, written === 0 ? line : line.subarray(written));
+      while (written < line.length) written += write(this.#fd, written === 0 ? line : line.subarray(written));
     } catch (error) {
       if (written > 0) this.#cutBack();
       if (!isDiskFull(error)) this.#failure ??= error;
@@ -88,7 +83,7 @@ export class SegmentWriter {
 
   /** Schedules a sync of all lines so far. */
   syncSoon(): void {
-    this.#syncTimer ??= this.#clock.after(syncWithinMs, () => {
+    this.#syncTimer ??= this.#options.clock.after(syncWithinMs, () => {
       this.#syncTimer = undefined;
       // A failure is kept and logged; nobody waits for it.
       if (this.#isUnsynced && !this.#isClosed) this.#syncs.run().catch(() => {});
@@ -114,16 +109,17 @@ export class SegmentWriter {
   }
 
   async #syncLines(): Promise<void> {
+    const { log, sync = fdatasyncAsync } = this.#options;
     this.#isUnsynced = false;
     if (this.#failure !== undefined) throw this.#failure;
     try {
       if (this.#marks.isUnsynced) await this.#marks.sync();
-      await this.#sync(this.#fd);
+      await sync(this.#fd);
       // The lines of a file without a name are gone with the process.
       if (fstatSync(this.#fd).nlink === 0) throw new ServiceError('internal', `${this.segment.path} was removed.`);
     } catch (error) {
       // A write may have failed meanwhile, and been logged.
-      if (this.#failure === undefined) this.#log.error('the journal could not be synced', { path: this.segment.path, reason: error });
+      if (this.#failure === undefined) log.error('the journal could not be synced', { path: this.segment.path, reason: error });
       this.#failure ??= error;
       endProcessUnlessExpected(error);
       throw error;
@@ -134,7 +130,7 @@ export class SegmentWriter {
     try {
       ftruncateSync(this.#fd, this.#sizeBytes);
     } catch (error) {
-      this.#log.error('a torn event could not be cut off the journal', { path: this.segment.path, reason: error });
+      this.#options.log.error('a torn event could not be cut off the journal', { path: this.segment.path, reason: error });
       this.#failure ??= error;
     }
   }

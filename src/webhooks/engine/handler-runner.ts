@@ -3,22 +3,18 @@ import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../../event
 import { comparePositions, formatPosition, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { DeliveryInterrupted, type DeliverySignals, notSent } from '../delivery.ts';
+import { DeliveryInterrupted, notSent } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
-import type { AwaitedDeliveries } from './delivery-store.ts';
+import type { Ownership } from './delivery-store.ts';
 import type { HandlerStatus } from './handler-status.ts';
 
-export interface RunnerDependencies {
+export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequest'> {
   journal: EventLog;
   /** Records the outcome of a delivery. */
   record: (record: DeliveryRecord) => void;
   clock: Clock;
   log: Log;
-  /** Deliveries of this handler that uploads wait for. */
-  uploads: AwaitedDeliveries;
-  /** Is asked before each request whether this process still owns the handler. */
-  mayRequest?: DeliverySignals['mayRequest'];
 }
 
 /** Delay before a failed read of the journal is repeated. */
@@ -77,21 +73,13 @@ export class HandlerRunner {
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 
-  /**
-   * Delivers what the journal holds by now, unless a delivery fails, and ends.
-   *
-   * @param abort gives up what is under way
-   */
+  /** Delivers what the journal holds by now, unless a delivery fails, and ends. @param abort gives up what is under way */
   async drain(abort: AbortSignal): Promise<void> {
     this.#drainEnd = this.#dependencies.journal.end;
     await this.#finish(abort);
   }
 
-  /**
-   * Ends after the requests under way; what waits stays for the one who takes over.
-   *
-   * @param abort gives up what is under way
-   */
+  /** Ends after the requests under way; what waits stays for the one who takes over. @param abort gives up what is under way */
   async end(abort: AbortSignal): Promise<void> {
     this.#isOver = true;
     await this.#finish(abort);

@@ -1,5 +1,5 @@
 import { journalEvents } from '../../events/journal/event-search.ts';
-import type { RenderedPayload } from '../payload/payload.ts';
+import type { RenderedPayload } from '../payload/create-payload.ts';
 import { DeliveryHistory } from '../records/delivery-history.ts';
 import type { DeliveryLog } from '../records/delivery-log.ts';
 import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';

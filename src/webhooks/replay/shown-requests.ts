@@ -2,20 +2,15 @@ import { isSecretHeader } from '../../lib/headers/header-fields.ts';
 import { redactedUrl } from '../../lib/remote/redacted-url.ts';
 import { withQuery } from '../delivery.ts';
 import type { EventHandlerOptions } from '../options.ts';
-import { createPayload } from '../payload/create-payload.ts';
-import type { OutgoingEvent, RenderedPayload } from '../payload/payload.ts';
-import { mask } from '../payload/payload-extra-data.ts';
+import type { OutgoingEvent, RenderedPayload } from '../payload/create-payload.ts';
+import { createPayload, mask } from '../payload/create-payload.ts';
 import type { ShownRequest } from '../records/delivery-record-schema.ts';
 import type { NamedDelivery } from '../records/newest-deliveries.ts';
 import { messageId, signatureHeaders, signingKey } from '../signing.ts';
 import { JournalLines, maskSecrets, readRecordedEvents, renderRecord } from './recorded-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/**
- * The request that a handler would make, its secrets masked.
- *
- * @param nowMs time of the signature, Unix time in milliseconds
- */
+/** The request that a handler would make, its secrets masked. @param nowMs time of the signature, Unix time in milliseconds */
 export function describeRequest(
   { uuid, options }: { uuid: string; options: EventHandlerOptions },
   events: readonly OutgoingEvent[],

@@ -14,26 +14,21 @@ const enoughEvents = 1024;
 const maxBytes = 4 * 1024 * 1024;
 
 /** An event that is parsed at most once, and only when a follower may want it. */
-class KeptEvent {
-  readonly raw: Buffer;
-  readonly position: LogPosition;
-  readonly next: LogPosition;
-  readonly #isOwn: boolean;
-  #event: ServiceEvent | string | undefined;
-
-  constructor({ raw, position, next }: RawEvent, isOwn: boolean) {
-    this.raw = raw;
-    this.position = position;
-    this.next = next;
-    this.#isOwn = isOwn;
-  }
-
+interface KeptEvent extends RawEvent {
   /** @param selection undefined for all */
-  isSelected(selection: LiveSelection | undefined): boolean {
-    if (!selection && this.#isOwn) return true;
-    this.#event ??= parseEvent(this.raw);
-    return typeof this.#event !== 'string' && (!selection || isSelected(this.#event, selection));
-  }
+  isSelected(selection: LiveSelection | undefined): boolean;
+}
+
+function keepEvent(raw: RawEvent, isOwn: boolean): KeptEvent {
+  let event: ServiceEvent | string | undefined;
+  return {
+    ...raw,
+    isSelected(selection) {
+      if (!selection && isOwn) return true;
+      event ??= parseEvent(raw.raw);
+      return typeof event !== 'string' && (!selection || isSelected(event, selection));
+    },
+  };
 }
 
 interface KeptBlock {
@@ -100,7 +95,7 @@ export class KeptEvents {
 }
 
 async function readKept(kept: KeptBlock): Promise<KeptEvent[]> {
-  kept.events ??= kept.block.events().then((events) => events.map((event) => new KeptEvent(event, kept.block.isOwn)));
+  kept.events ??= kept.block.events().then((events) => events.map((event) => keepEvent(event, kept.block.isOwn)));
   try {
     return await kept.events;
   } catch (error) {

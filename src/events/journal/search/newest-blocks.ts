@@ -7,7 +7,7 @@ import { comparePositions, type LogPosition } from '../position.ts';
 import { listSegments } from '../segments.ts';
 import type { EventSelection } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
-import { type Range, Summary } from './summary.ts';
+import { readSummary } from './summary.ts';
 
 /**
  * Searches the files of a journal from its end for events that may be selected, newest first. Parts that a file's summary rules out are
@@ -24,9 +24,12 @@ export async function* newestBlocks(folder: string, selection: EventSelection, b
     try {
       const sizeBytes = fstatSync(fd).size;
       const end = before?.segment === segment.number ? Math.min(before.offset, sizeBytes) : sizeBytes;
-      const { ranges, readBytes } = await readRanges(segment.path, fd, selection);
+      const summary = await readSummary(segment.path, async (read) => ({
+        ranges: await read.findRanges(selection),
+        readBytes: read.readBytes,
+      }));
       const groupAt = groupLookup(segment.path);
-      for (const range of ranges?.toReversed() ?? [{ start: 0, end }])
+      for (const range of summary?.ranges?.toReversed() ?? [{ start: 0, end }])
         for await (const block of linesBackwards(fd, { start: range.start, end: Math.min(range.end, end) }, needles))
           yield {
             candidates: block.lines.map(({ line, offset }) => ({
@@ -37,25 +40,10 @@ export async function* newestBlocks(folder: string, selection: EventSelection, b
             from: { segment: segment.number, offset: block.start },
             readBytes: block.readBytes,
           };
-      yield { candidates: [], from: { segment: segment.number, offset: 0 }, readBytes };
+      yield { candidates: [], from: { segment: segment.number, offset: 0 }, readBytes: summary?.readBytes ?? 0 };
     } finally {
       closeSync(fd);
     }
-  }
-}
-
-/** @returns no ranges without a summary */
-async function readRanges(
-  path: string,
-  fd: number,
-  selection: EventSelection,
-): Promise<{ ranges?: Range[] | undefined; readBytes: number }> {
-  const summary = await Summary.open(path, fd);
-  if (!summary) return { readBytes: 0 };
-  try {
-    return { ranges: await summary.findRanges(selection), readBytes: summary.readBytes };
-  } finally {
-    summary.close();
   }
 }
 

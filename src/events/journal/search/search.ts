@@ -1,20 +1,12 @@
 import type { Clock } from '../../../lib/clock.ts';
-import type { ServiceEvent } from '../../event.ts';
 import { isSpecialAccount } from '../../event-factory.ts';
-import type { Candidate, NewestFirstJournal } from '../event-log.ts';
+import type { Candidate, LoggedEvent, NewestFirstJournal } from '../event-log.ts';
 import type { LogPosition } from '../position.ts';
 import { parseEvent } from '../reader.ts';
 import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 
 /** An event that a search found. */
-export interface FoundEvent {
-  event: ServiceEvent;
-  /** The event's JSON byte for byte. */
-  raw: Buffer;
-  position: LogPosition;
-  /** The node that it happened on, in the journal of several. */
-  node: string | undefined;
-}
+export type FoundEvent = Pick<LoggedEvent, 'event' | 'raw' | 'position' | 'node'>;
 
 /** Limits of one page of a search; `bytes` are those that are read, give or take a block. */
 export interface SearchLimits {

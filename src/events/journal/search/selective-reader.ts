@@ -1,11 +1,9 @@
-import { closeSync } from 'node:fs';
-import { openIfThere } from '../../../lib/disk/descriptors.ts';
 import type { BadLine, EventBlock, EventReader } from '../event-log.ts';
 import type { LogPosition } from '../position.ts';
 import { JournalReader } from '../reader.ts';
 import { listSegments, type Segment } from '../segments.ts';
 import type { EventSelection } from './event-selection.ts';
-import { type Range, Summary } from './summary.ts';
+import { type Range, readSummary } from './summary.ts';
 
 /** Reads a journal's files in order and skips the parts without a selected event, as far as summaries tell. */
 export class SelectiveReader implements EventReader {
@@ -52,15 +50,10 @@ export class SelectiveReader implements EventReader {
     this.#ranges = undefined;
     this.#segment = listSegments(this.#folder).find((segment) => segment.number >= number);
     if (!this.#segment) return;
-    const fd = openIfThere(this.#segment.path);
-    if (fd === undefined) return;
-    try {
-      const summary = await Summary.open(this.#segment.path, fd);
-      // Lines that are no events are reported, so they are read.
-      if (summary?.badLines === 0) this.#ranges = await summary.findRanges(this.#wanted);
-      summary?.close();
-    } finally {
-      closeSync(fd);
-    }
+    const wanted = this.#wanted;
+    // Lines that are no events are reported, so they are read.
+    this.#ranges = await readSummary(this.#segment.path, async (summary) =>
+      summary.badLines === 0 ? summary.findRanges(wanted) : undefined,
+    );
   }
 }

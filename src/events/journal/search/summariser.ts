@@ -1,17 +1,17 @@
 import { closeSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Clock, Timer } from '../../../lib/clock.ts';
+import type { Timer } from '../../../lib/clock.ts';
 import { openIfThere } from '../../../lib/disk/descriptors.ts';
 import { writeFileAtomically } from '../../../lib/disk/durable-files.ts';
-import type { Log } from '../../../lib/log.ts';
 import { isSpecialAccount } from '../../event-factory.ts';
 import { LineReader, splitLines } from '../lines.ts';
 import { MarksReader } from '../marks.ts';
 import { parseEvent } from '../reader.ts';
+import type { SegmentChainOptions } from '../segment-chain.ts';
 import { listSegments, type Segment } from '../segments.ts';
 import { eventTimeMs } from './event-selection.ts';
 import { addKeys, noKeys } from './selection-keys.ts';
-import { readFingerprint, Summary, SummaryBuilder, summaryPath } from './summary.ts';
+import { readFingerprint, readSummary, SummaryBuilder, summaryPath } from './summary.ts';
 
 /**
  * Writes the summary of an ended journal file, for example `events-00000001.summary` of `events-00000001.ndjson`.
@@ -78,12 +78,7 @@ const busyShare = 0.05;
 /** The temporary file of a summary whose writer was killed. */
 const leftBehind = /^events-\d+\.summary\.[0-9a-f]+\.tmp$/;
 
-interface SummariserOptions {
-  /** Folder of the journal. */
-  folder: string;
-  clock: Clock;
-  log: Log;
-}
+type SummariserOptions = Pick<SegmentChainOptions, 'folder' | 'clock' | 'log'>;
 
 /**
  * Writes the missing, torn or outdated summaries of ended journal files, newest first. It works in pieces of a few milliseconds
@@ -127,7 +122,7 @@ export class Summariser {
     for (const segment of ended) {
       if (this.#settled.has(segment.number)) continue;
       try {
-        if (!(await hasSummary(segment.path))) await summarise(segment, this.#pace());
+        if (!(await readSummary(segment.path, (summary) => summary.isWhole()))) await summarise(segment, this.#pace());
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         this.#options.log.warn('a journal file has no summary; searches read all of it', { path: segment.path, reason: error });
@@ -147,20 +142,5 @@ export class Summariser {
       rest = performance.eventLoopUtilization(before).utilization > busyShare ? restWhenBusy : restWhenIdle;
       beganMs = clock.monotonicMs();
     };
-  }
-}
-
-async function hasSummary(path: string): Promise<boolean> {
-  const journalFd = openIfThere(path);
-  if (journalFd === undefined) return false;
-  try {
-    const summary = await Summary.open(path, journalFd);
-    try {
-      return (await summary?.isWhole()) ?? false;
-    } finally {
-      summary?.close();
-    }
-  } finally {
-    closeSync(journalFd);
   }
 }

@@ -125,31 +125,34 @@ export async function readFingerprint(fd: number): Promise<Pick<SummaryHeader, '
   return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await readBytes(fd, 0, fingerprintBytes)) };
 }
 
+/** Reads the summary of a journal file. @returns undefined without a whole summary of this file */
+export async function readSummary<T>(segmentPath: string, read: (summary: Summary) => Promise<T>): Promise<T | undefined> {
+  const journalFd = openIfThere(segmentPath);
+  const fd = journalFd === undefined ? undefined : openIfThere(summaryPath(segmentPath));
+  try {
+    if (journalFd === undefined || fd === undefined) return undefined;
+    const found = await readHeader(fd).catch(() => undefined);
+    const journal = await readFingerprint(journalFd);
+    if (found?.header.journal_bytes !== journal.journal_bytes || found.header.journal_crc32 !== journal.journal_crc32) return undefined;
+    return await read(new Summary(fd, found.header, found.bytes));
+  } finally {
+    for (const open of [journalFd, fd]) if (open !== undefined) closeSync(open);
+  }
+}
+
 /** The summary of a journal file, open for reading. */
-export class Summary {
+class Summary {
   /** Bytes of the file that were read so far. */
   readBytes = 0;
   readonly #fd: number;
   readonly #header: SummaryHeader;
   readonly #sectionsAt: number;
 
-  private constructor(fd: number, header: SummaryHeader, sectionsAt: number) {
+  constructor(fd: number, header: SummaryHeader, sectionsAt: number) {
     this.#fd = fd;
     this.#header = header;
     this.#sectionsAt = sectionsAt;
     this.readBytes = sectionsAt;
-  }
-
-  /** Opens a summary, to be closed. @param journalFd the journal file @returns undefined without a whole summary of this file */
-  static async open(segmentPath: string, journalFd: number): Promise<Summary | undefined> {
-    const fd = openIfThere(summaryPath(segmentPath));
-    if (fd === undefined) return undefined;
-    const found = await readHeader(fd).catch(() => undefined);
-    const journal = await readFingerprint(journalFd);
-    if (found && found.header.journal_bytes === journal.journal_bytes && found.header.journal_crc32 === journal.journal_crc32)
-      return new Summary(fd, found.header, found.bytes);
-    closeSync(fd);
-    return undefined;
   }
 
   /** Lines of the journal file that are no events. */
@@ -181,10 +184,6 @@ export class Summary {
   async isWhole(): Promise<boolean> {
     for (const kind of filterKinds) if (!(await this.#readFilters(kind))) return false;
     return true;
-  }
-
-  close(): void {
-    closeSync(this.#fd);
   }
 
   async #readFilters(kind: FilterKind): Promise<Buffer[] | undefined> {
