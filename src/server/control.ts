@@ -19,7 +19,7 @@ export interface ControlledStores {
   files: Pick<FilesEnvironment, 'clock' | 'events' | 'uploads'>;
 }
 
-/** What those who run the service may list and remove. */
+/** The collections that operators may list and remove. */
 export function controlledCollections({ sessions, locks, bans, files }: ControlledStores, clock: Clock): Collections {
   return {
     sessions: sessionCollection(sessions),
@@ -109,7 +109,7 @@ function shownUpload({ id, path, origin, offsetBytes, lengthBytes, expiresMs }: 
   };
 }
 
-/** Names a thing without giving it away: neither the hash of a session's ID, nor the token of a lock, nor the ID of an upload is shown. */
+/** Names an item without showing its secret: the hash of a session's ID, the token of a lock, or the ID of an upload. */
 function opaqueId(secret: string): string {
   return hash('sha256', `shown ${secret}`).slice(0, 16);
 }

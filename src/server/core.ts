@@ -30,7 +30,6 @@ import type { DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { Monitoring } from './monitoring.ts';
 import type { SharedJournal, State } from './state.ts';
 
-/** What the core has of the server. */
 interface CoreDependencies {
   clock: Clock;
   log: Log;
@@ -41,7 +40,7 @@ interface CoreDependencies {
   excludedPath: string;
 }
 
-/** What stays for the life of the process, whatever is reloaded: journal, dispatcher, deliveries, file environment. */
+/** Outlives all reloads: journal, dispatcher, deliveries, file environment. */
 export class Core {
   readonly server: EventServer;
   readonly events: JournalledDispatcher;
@@ -80,7 +79,7 @@ export class Core {
         folder: journalFolder(dataFolder.path),
         maximumFileSizeBytes: journal.maximum_file_size,
         retentionDays: journal.retention_days,
-        // What several nodes share is searched where it is.
+        // A shared journal is searched in Redis.
         hasSummaries: state.openShared === undefined,
         neededFrom,
         clock,
@@ -89,7 +88,7 @@ export class Core {
       return local;
     };
     const own = {
-      // Of this data folder: a UUID of the configuration may be that of all nodes.
+      // Of the data folder: the configuration may give all nodes one UUID.
       node: dataFolder.serverUuid(),
       dataFolderPath: dataFolder.path,
       retentionDays: config.server.state.retention_days || journal.retention_days,
@@ -123,7 +122,7 @@ export class Core {
       missingFolders: new MissingFolders(log),
       excludedPaths: [excludedPath],
     };
-    // Of several nodes each has its own events for itself at first.
+    // A node has its latest events in its own journal alone.
     const journals = new Set([local, opened.journal].filter((journal) => journal !== undefined));
     const isJournalled = async (uuid: string, sinceMs: number) => {
       for (const journal of journals) if (await hasEvent(journal, uuid, sinceMs)) return true;
@@ -156,12 +155,12 @@ export class Core {
     );
   }
 
-  /** What nodes share; undefined where there is one node alone. */
+  /** Figures of the state that nodes share; undefined for a single process. */
   async sharedFigures(): Promise<SharedFigures | undefined> {
     return this.#shared.figures?.();
   }
 
-  /** What came of deliveries, of all nodes. */
+  /** Records of deliveries, of all nodes. */
   get records(): DeliveryRecords {
     return this.#shared.records;
   }
@@ -186,7 +185,7 @@ export class Core {
   }
 }
 
-/** Journal and deliveries of a process that shares them with nobody. */
+/** Journal and deliveries of a single process. */
 async function openOwn(
   makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
   config: Config,
@@ -196,7 +195,7 @@ async function openOwn(
 ): Promise<SharedJournal> {
   const folder = deliveriesFolder(dataFolder.path);
   const { maximum_file_size, retention_days } = config.server.events;
-  // Read first: opening the journal removes what no handler needs any more.
+  // Read first: opening the journal removes events that no handler needs.
   const positions = await HandlerPositions.open(folder, log);
   let store: FileDeliveryStore | undefined;
   const journal = makeLocal(() => (store ? store.neededFrom() : positions.oldest(enabledHandlers(config))));

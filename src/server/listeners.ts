@@ -40,7 +40,7 @@ export function bothReloads(first: PreparedReload, second: PreparedReload): Prep
 export type Announce = (id: number, data: Record<string, unknown>, component: EventComponent) => void;
 
 /** A service as events name it. */
-export function componentOf(uuid: string, options: { type: string; name: string }): EventComponent {
+export function serviceComponent(uuid: string, options: { type: string; name: string }): EventComponent {
   return { uuid, type: options.type, name: options.name || uuid };
 }
 
@@ -50,14 +50,14 @@ export function startData(uuid: string, options: FileServiceOptions | ConsoleOpt
 }
 
 /** The lifetimes of a service's sessions; of one that is gone, none. */
-export function lifetimesOf(parts: RequestParts | undefined, uuid: string): SessionLifetimes {
+export function sessionLifetimes(parts: RequestParts | undefined, uuid: string): SessionLifetimes {
   const options = parts?.config.services[uuid] as FileServiceOptions | undefined;
   return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
 }
 
 /** The event of a session that timed out. @param account as it is now, if it is */
 export function timeoutEvent({ config }: RequestParts, uuid: string, identity: Identity, account: Account | undefined): EventDraft {
-  const component = componentOf(uuid, config.services[uuid] as FileServiceOptions);
+  const component = serviceComponent(uuid, config.services[uuid] as FileServiceOptions);
   const ofEvents = eventAccount(account ?? { ...identity, email: '' }, processAccount().peer);
   return { id: eventIds.sessionTimedOut, context: { account: ofEvents, component, ...(account && { group: account.groupUuid }) } };
 }

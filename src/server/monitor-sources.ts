@@ -22,7 +22,7 @@ export interface ServerView {
 }
 
 /**
- * What the monitor asks a server.
+ * Answers the monitor.
  *
  * @param view the server as it is now
  * @param nodes tells of the nodes that were started with this one

@@ -23,7 +23,7 @@ export interface RecentError {
   node: string;
 }
 
-/** What one process counted since its start. */
+/** Counts of one process since its start. */
 export interface TallyFigures {
   events: number;
   failures: number;
@@ -71,7 +71,6 @@ export class Monitoring {
   readonly #sources: MonitorSources;
   readonly #running = new Map<string, MonitorServer>();
   readonly #process: string | undefined;
-  /** What consoles show. */
   readonly tally = new Tally();
   #metrics: Metrics | undefined;
   #countsRequests = false;
@@ -129,7 +128,7 @@ export class Monitoring {
     return [...this.#running].map(([uuid, { url, options }]) => ({ uuid, name: options.name || uuid, url }));
   }
 
-  /** What counts the requests of one service and names them in the log; undefined where nobody asks for either. */
+  /** Counts and logs the requests of a service; undefined where neither is wanted. */
   requestObserver(service: string, config: Config): RequestObserver | undefined {
     if (!this.#log.isDebug && monitorServices(config).length === 0) return undefined;
     return (facts, { id }) => {
@@ -139,7 +138,7 @@ export class Monitoring {
     };
   }
 
-  /** What counts for an SSH service; undefined where nobody asks for it. */
+  /** Counts for an SSH service; undefined where no monitor shows it. */
   sshObserver(service: string, config: Config): SshObserver | undefined {
     if (monitorServices(config).length === 0) return undefined;
     const counts = () => (this.#countsRequests ? this.#metrics : undefined);

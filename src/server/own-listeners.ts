@@ -21,12 +21,19 @@ import type { SshServer } from '../ssh/listener.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 import { requiredByGroups } from '../ssh/required-credentials.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
-import { type Announce, componentOf, type Ended, lifetimesOf, type PreparedReload, startData, timeoutEvent } from './listeners.ts';
+import {
+  type Announce,
+  type Ended,
+  type PreparedReload,
+  serviceComponent,
+  sessionLifetimes,
+  startData,
+  timeoutEvent,
+} from './listeners.ts';
 import type { Monitoring } from './monitoring.ts';
 import { type FileServiceOptions, fileServices, methodsOf, protocolOf, type RequestParts } from './parts.ts';
 import type { State } from './state.ts';
 
-/** What the services of one process share. */
 interface ListenerDependencies {
   events: EventDispatcher;
   files: FilesEnvironment;
@@ -40,11 +47,9 @@ interface ListenerDependencies {
   tickets: TicketKeys;
   /** Whether this process renews them, and no supervisor. */
   renewsTickets: boolean;
-  /** For host keys of SSH services. */
   dataFolderPath: string;
 }
 
-/** What a service is made of, beside its options. */
 interface ServiceSetup extends Pick<HttpService, 'uuid' | 'sessions' | 'attempts' | 'endSessions'> {
   parts: RequestParts;
   handles: HandleShares;
@@ -102,7 +107,7 @@ function commonParts(
   { uuid, parts, sessions, attempts }: ServiceSetup,
   options: FileServiceOptions,
 ) {
-  const component = componentOf(uuid, options);
+  const component = serviceComponent(uuid, options);
   const chain = makeChain(events, parts, options, component);
   return { uuid, component, chain, sessions, attempts, bans: state.bans, files, events, clock, log };
 }
@@ -196,7 +201,7 @@ export class OwnListeners {
   async endOthers(): Promise<Ended> {
     const all = [...this.#running.values(), ...this.#retired];
     // First, since it reads renewals of other nodes: requests of renewed sessions are not cut.
-    const sessions = await Promise.all(all.map((running) => this.#endSessionsOf(running)));
+    const sessions = await Promise.all(all.map((running) => this.#endOtherSessions(running)));
     const cut = all.map(({ server }) => server.cutOthers());
     const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));
     return {
@@ -213,7 +218,7 @@ export class OwnListeners {
   }
 
   // The session of an SSH connection ends with it.
-  async #endSessionsOf({ server, sessions }: Running): Promise<number> {
+  async #endOtherSessions({ server, sessions }: Running): Promise<number> {
     if (!(server instanceof HttpServer)) return 0;
     const { chain } = server.service;
     return sessions
@@ -297,7 +302,7 @@ export class OwnListeners {
   async #start(uuid: string, parts: RequestParts, key = uuid): Promise<void> {
     const { announce } = this.#dependencies;
     const options = parts.config.services[uuid] as FileServiceOptions;
-    const component = componentOf(uuid, options);
+    const component = serviceComponent(uuid, options);
     const sessions = this.#running.get(uuid)?.sessions ?? this.#makeSessions(uuid, parts);
     try {
       const server = await this.#makeServer(uuid, parts, sessions);
@@ -329,7 +334,7 @@ export class OwnListeners {
     const present = () => (this.#parts?.config.services[uuid] ? this.#parts : parts);
     return state.sessions(
       uuid,
-      () => lifetimesOf(present(), uuid),
+      () => sessionLifetimes(present(), uuid),
       (timedOut) => {
         const account = this.#running.get(uuid)?.server.service.chain.inForce(timedOut);
         events.emit(timeoutEvent(present(), uuid, timedOut, account));

@@ -9,7 +9,7 @@ import { isFileService } from '../config/schema/schema.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 
-/** What one configuration makes for requests, without listeners. */
+/** The parts of one configuration that requests use. */
 export interface RequestParts {
   config: Config;
   methods: Map<string, AuthMethod>;
@@ -46,7 +46,7 @@ export async function stopMethods({ methods }: RequestParts): Promise<void> {
   for (const method of methods.values()) await method.stop();
 }
 
-/** What of the methods fails, by their UUIDs. */
+/** Faults of methods, by UUID. */
 export function methodFaults({ methods }: RequestParts): Record<string, string> {
   return Object.fromEntries([...methods.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
 }

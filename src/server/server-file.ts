@@ -17,7 +17,7 @@ export interface ConfigFile {
   textOf: (finding: Finding) => string;
 }
 
-/** What a reload did: paths of the options that changed, and what it ended. */
+/** Paths of the options that a reload changed, and counts of what it ended. */
 export type Reloaded = Pick<ReloadReport, 'changes' | 'ended'>;
 
 interface ServerFileOptions {
@@ -47,7 +47,7 @@ export class ServerFile {
     this.#options = options;
     const { file, clock, isFolderShared } = options;
     this.#checks = { isRunning: true, isFolderShared };
-    // Stdin can be read once, and a terminal would be waited for: there is no file of it.
+    // Stdin can be read only once.
     this.#file = file?.path === stdinName ? undefined : file;
     this.#check = this.#file && createFileCheck(this.#file.path, this.#file.env, clock, this.#checks);
   }

@@ -33,14 +33,14 @@ import { makeParts, type RequestParts, startMethods, stopMethods } from './parts
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
 import type { NodeSetup, SupervisorCalls } from './supervisor/protocol.ts';
-import { shareOfNode } from './supervisor/share-of-node.ts';
+import { nodeConfig } from './supervisor/share-of-node.ts';
 
-/** What one configuration makes, without listeners. */
+/** The parts of one configuration, without listeners. */
 interface Parts extends RequestParts {
   handlers: Map<string, WebhookHandler>;
 }
 
-/** What stays open for the life of a server. */
+/** Open for the life of a server. */
 interface Opened {
   readonly dataFolder: DataFolder;
   /** The folder of what all nodes of one supervisor have in common. */
@@ -60,11 +60,9 @@ interface Running extends Opened {
   control: (() => Promise<void>) | undefined;
 }
 
-/** What a server is started with, beside its configuration. */
 export interface ServerDependencies {
   clock: Clock;
   log: Log;
-  /** What the configuration was read from. */
   file?: ConfigFile;
   /** The supervisor that started this process as one of several nodes. */
   supervisor?: { setup: NodeSetup; calls: SupervisorCalls };
@@ -76,9 +74,8 @@ export class Server {
   readonly #supervisor: ServerDependencies['supervisor'];
   readonly #tickets: TicketKeys;
   #loaded: LoadedConfig;
-  /** What of it is for this process. */
+  /** The share of this process. */
   #config: Config;
-  /** From the moment that all of it is open until it is closed. */
   #running: Running | undefined;
   readonly #monitoring: Monitoring;
   /** For all of its parts. */
@@ -95,7 +92,7 @@ export class Server {
     this.#supervisor = supervisor;
     this.#tickets = new TicketKeys(supervisor?.setup.ticketSecret);
     this.#loaded = loaded;
-    this.#config = shareOfNode(loaded.config, supervisor?.setup);
+    this.#config = nodeConfig(loaded.config, supervisor?.setup);
     this.#monitoring = new Monitoring(
       monitorSources(() => this.#view(), clock, supervisor && ((own) => supervisor.calls.call('figures', own))),
       log,
@@ -137,7 +134,7 @@ export class Server {
     const running = await this.#openAll();
     const { core, listeners, consoles, parts } = running;
     try {
-      // Of several nodes that answer at one address none tells of its start while the others serve.
+      // The monitor of a node answers only once the node serves: other nodes answer at the same address until then.
       if (this.#supervisor) await this.#monitoring.count(this.#config);
       else await this.#monitoring.apply(this.#config);
       this.#emit(eventIds.serverStarting, { version: SVC_VERSION });
@@ -234,7 +231,7 @@ export class Server {
     await this.#started;
     const running = this.#open;
     const { core } = running;
-    const parts = this.#makeParts(shareOfNode(next.config, this.#supervisor?.setup), running);
+    const parts = this.#makeParts(nodeConfig(next.config, this.#supervisor?.setup), running);
     const prepared = await this.#prepare(running, parts);
     const commit = async () => {
       try {
@@ -252,7 +249,7 @@ export class Server {
       const old = running.parts;
       running.parts = parts;
       await stopMethods(old);
-      await core.events.emitDurable({ id: eventIds.configurationReloaded, context: contextOf(core), data: { changes, ended } });
+      await core.events.emitDurable({ id: eventIds.configurationReloaded, context: eventContext(core), data: { changes, ended } });
       return ended;
     };
     return { changes, commit, abort: prepared.abort };
@@ -279,7 +276,7 @@ export class Server {
     this.#phase = 'stopping';
     running?.listeners.leave();
     if (!running || !wasReady) {
-      // What the start waits for ends; it fails then, and closes what it had opened.
+      // The start fails then, and closes all that it opened.
       await running?.listeners.stop(0);
       if (running) await stopMethods(running.parts);
       await this.#started?.catch(() => {});
@@ -391,10 +388,10 @@ export class Server {
 
   #emit(id: number, data: Record<string, unknown> = {}, component?: EventComponent): void {
     const core = this.#running?.core;
-    core?.events.emit({ id, context: contextOf(core, component), data });
+    core?.events.emit({ id, context: eventContext(core, component), data });
   }
 }
 
-function contextOf({ server }: Core, component: EventComponent = server) {
+function eventContext({ server }: Core, component: EventComponent = server) {
   return { account: processAccount(), component };
 }

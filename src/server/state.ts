@@ -23,7 +23,6 @@ import type { NodeLink } from './nodes/installation.ts';
 export interface SharedJournal {
   journal: EventLog;
   figures?: () => Promise<SharedFigures>;
-  /** What came of deliveries. */
   records: DeliveryRecords;
   /** Begins the record of deliveries made by hand. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
@@ -34,7 +33,7 @@ export interface SharedJournal {
 export interface State {
   readonly bans: AddressBans;
   readonly locks: LockStore;
-  /** Those of the connections of this server, whatever other nodes have. */
+  /** Connection slots of this process alone. */
   readonly places: Slots;
   /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
   readonly uploads?: SharedUploadStore;

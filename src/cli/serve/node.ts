@@ -6,12 +6,12 @@ import { nothingEnded } from '../../server/listeners.ts';
 import { Server } from '../../server/server.ts';
 import { type Api, Calls } from '../../server/supervisor/calls.ts';
 import { nodeOffer, receivedConfig, type SupervisorCalls, supervisorOffer } from '../../server/supervisor/protocol.ts';
-import { folderOfNode } from '../../server/supervisor/share-of-node.ts';
+import { nodeFolder } from '../../server/supervisor/share-of-node.ts';
 import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
 
-/** A node whose supervisor is gone has so long to cut what is under way. */
+/** Time for a node whose supervisor is gone to cut its transfers. */
 const endWithinMs = 3000;
 
 /** Runs one of the nodes of `svc serve --workers`, an ordinary server beside others; it ends with the process that started it. */
@@ -50,7 +50,7 @@ export async function node(): Promise<number> {
       const file = path === undefined ? {} : { file: { path, env: process.env, textOf: () => '' } };
       server = new Server(receivedConfig(loaded), { clock: systemClock, log, supervisor: { setup, calls }, ...file });
       await server.start();
-      dropPrivileges(loaded.config.server, folderOfNode(dataFolderPath, number), log);
+      dropPrivileges(loaded.config.server, nodeFolder(dataFolderPath, number), log);
       return { listening: server.listening(), files: readAsRoot };
     },
     async prepare(loaded) {
@@ -72,7 +72,7 @@ export async function node(): Promise<number> {
   process.on('message', (message) => calls.receive(message));
   calls.call('hello').catch(() => {});
   await gone;
-  // Nobody would start this node again: what is under way is cut.
+  // Without a supervisor transfers are cut.
   systemClock.after(endWithinMs, () => process.exit(exitCode.cannotRun));
   calls.close('The supervisor is gone.');
   server?.hurry();

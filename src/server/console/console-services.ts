@@ -13,7 +13,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import type { Core } from '../core.ts';
-import { type Announce, componentOf, type Ended, nothingEnded, type PreparedReload, startData, sumOfEnded } from '../listeners.ts';
+import { type Announce, type Ended, nothingEnded, type PreparedReload, serviceComponent, startData, sumOfEnded } from '../listeners.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { TallyFigures } from '../monitoring.ts';
 import { Installation, type NodeLink } from '../nodes/installation.ts';
@@ -23,15 +23,13 @@ import { HandlerViews } from './handler-views.ts';
 import { deliverySources } from './replays.ts';
 import { consoleSources } from './sources.ts';
 
-/** What consoles have of a server, beside what a `ServerView` has. */
 interface ServerParts {
   dataFolder: { path: string; serverUuid(): string };
   core: Core;
   /** The way to other nodes. */
   nodes: NodeLink | undefined;
-  /** What this process counted. */
   tally: () => TallyFigures;
-  /** All services, whoever answers for them. */
+  /** All services of this process. */
   listening: () => { uuid: string; name: string; url: string }[];
   collections: Collections;
   file: ServerFile;
@@ -82,7 +80,6 @@ export function makeConsoles(view: () => ServerView, dependencies: ServerParts):
   return new ConsoleServices({ ...rest, sources, events, clock, log, stop });
 }
 
-/** What consoles have of the server. */
 interface Dependencies {
   sources: ConsoleSources;
   passwords: PasswordVerifier;
@@ -95,7 +92,7 @@ interface Dependencies {
   log: Log;
 }
 
-/** The `console` services of a server, in its primary process. Without one nothing of their code is loaded. */
+/** The `console` services of a server, whose code is loaded with the first of them. */
 export class ConsoleServices {
   readonly #dependencies: Dependencies;
   readonly #running = new Map<string, ConsoleServer>();
@@ -107,7 +104,7 @@ export class ConsoleServices {
   }
 
   /**
-   * Makes ready for a configuration: what is new listens already.
+   * Prepares a configuration: new consoles listen already.
    *
    * @throws ServiceError `unavailable` when one cannot listen; then none of them does
    */
@@ -159,7 +156,7 @@ export class ConsoleServices {
 
   async #open(uuid: string, options: ConsoleOptions): Promise<ConsoleServer> {
     const { announce, bans, clock, log } = this.#dependencies;
-    const component = componentOf(uuid, options);
+    const component = serviceComponent(uuid, options);
     try {
       // Loaded only where it is wanted: other commands and servers start without it.
       const { ConsoleServer } = await import('../../console/console-server.ts');

@@ -20,7 +20,7 @@ interface Dependencies {
 }
 
 /**
- * What consoles ask a server of deliveries, replays and event handlers.
+ * Answers consoles about deliveries, replays and event handlers.
  *
  * @param view the server as it is now; asked once its core is open
  */
@@ -67,7 +67,7 @@ const answerWithinMs = 5000;
 
 type ReplayQuestion = 'replay-cancel' | 'replay-results';
 
-/** The replays of all nodes: each is made by the node that was asked for it. */
+/** The replays of all nodes: each runs on the node that was asked for it. */
 export class ConsoleReplays implements ReplaySource {
   readonly #jobs: ReplayJobs;
   readonly #dependencies: () => JobDependencies;
@@ -81,7 +81,7 @@ export class ConsoleReplays implements ReplaySource {
 
   async start(...[request, by]: Parameters<ReplaySource['start']>): Promise<string> {
     const id = this.#jobs.start(request, by, this.#dependencies());
-    // Whoever asks another node for it next finds it there.
+    // Other nodes find it from now on.
     await this.#installation.tell();
     return id;
   }

@@ -76,11 +76,11 @@ interface Dependencies extends Pick<ConsoleSources, 'collections'> {
   configuration: ServerFile;
 }
 
-/** What this node and those that live tell, by the names that tell them apart. */
+/** A node that lives, with its unique name. */
 type Told = Pick<NamedNode, 'node' | 'uuid' | 'report'>;
 
 /**
- * What consoles ask a server.
+ * Answers consoles.
  *
  * @param view the server as it is now; asked once its core is open
  */
@@ -97,7 +97,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
   return {
     deliveries,
     collections,
-    configuration: configurationOf(configuration, installation),
+    configuration: configurationSource(configuration, installation),
     journal: () => core().journal,
     async overview() {
       const { others, told } = await askNodes();
@@ -113,7 +113,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
         services: named(told, 'services'),
         methods: named(told, 'methods'),
         handlers,
-        ...transfersOf(told),
+        ...listTransfers(told),
         errors: newestErrors([findEarlierErrors(), named(told, 'errors')]).reverse(),
         journal: { bytes, free_bytes: free },
         nodes: nodeViews(told[0], others.nodes, clock.nowMs()),
@@ -138,7 +138,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
   };
 }
 
-// A disk that fails is no reason to show nothing of all else.
+// With a failing disk all else is shown.
 const unknown = () => null;
 
 function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(
@@ -148,7 +148,7 @@ function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(
   return told.flatMap(({ node, report }) => report[name].map((item) => ({ ...item, node })));
 }
 
-function transfersOf(told: readonly Told[]): Pick<Overview, 'transfers' | 'transfers_left_out'> {
+function listTransfers(told: readonly Told[]): Pick<Overview, 'transfers' | 'transfers_left_out'> {
   const all = named(told, 'transfers').sort((a, b) => (a.started < b.started ? -1 : 1));
   const leftOut = told.reduce((total, { report }) => total + report.transfers_left_out, 0);
   return { transfers: all.slice(0, maxTransfers), transfers_left_out: leftOut + Math.max(all.length - maxTransfers, 0) };
@@ -164,7 +164,7 @@ function nodeViews(own: Told, others: readonly NamedNode[], nowMs: number): Node
   }));
 }
 
-function configurationOf(file: ServerFile, installation: Installation): ConfigurationSource {
+function configurationSource(file: ServerFile, installation: Installation): ConfigurationSource {
   return {
     path: () => file.path,
     running: () => file.running(),
@@ -175,16 +175,16 @@ function configurationOf(file: ServerFile, installation: Installation): Configur
       const [report, answers] = await Promise.all([file.reload(), installation.ask(asked, { kind: 'reload' }, reloadWithinMs)]);
       const reloads = others.nodes.map(({ node, uuid, isGone }): NodeReload => {
         const answer = answers.get(uuid);
-        if (answer && 'reply' in answer) return { ...reloadOf(answer.reply), node, uuid };
+        if (answer && 'reply' in answer) return { ...describeReload(answer.reply), node, uuid };
         const unknown = isGone ? 'It is gone.' : `It did not answer within ${reloadWithinMs / 1000} s.`;
         return { node, uuid, reloaded: false, changes: [], ended: nothingEnded, reason: answer?.refused.message ?? unknown };
       });
-      const own = { ...reloadOf(report), node: others.ownName, uuid: installation.own.uuid };
+      const own = { ...describeReload(report), node: others.ownName, uuid: installation.own.uuid };
       return { ...report, nodes: [own, ...reloads], incomplete: others.incomplete };
     },
   };
 }
 
-function reloadOf({ reloaded, changes, ended, reason }: Omit<NodeReload, 'node' | 'uuid'>): Omit<NodeReload, 'node' | 'uuid'> {
+function describeReload({ reloaded, changes, ended, reason }: Omit<NodeReload, 'node' | 'uuid'>): Omit<NodeReload, 'node' | 'uuid'> {
   return { reloaded, changes, ended, reason };
 }

@@ -92,7 +92,6 @@ export interface NamedNode extends ToldNode {
   node: string;
 }
 
-/** What one node sees of the others. */
 export interface Others {
   /** Those that live first, by name. */
   nodes: NamedNode[];
@@ -128,7 +127,7 @@ export class Installation {
 
   /** Tells the others how this node is from now on. Never throws: it is told again soon. */
   tell(): Promise<void> {
-    // What is told just now may be of before.
+    // A report under way may be outdated.
     this.#next ??= this.#telling.then(() => {
       this.#next = undefined;
       this.#telling = this.#tell();

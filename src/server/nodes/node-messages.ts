@@ -5,8 +5,8 @@ import { errorCodes } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';
 
 /*
- * What nodes tell and ask each other. It comes from outside: whoever may write to Redis may have written it. Members that are not known are
- * left out, so that nodes of a newer version are understood.
+ * Messages between nodes. They are untrusted: everybody who may write to Redis may have written them. Unknown members are left out, so that
+ * nodes of a newer version are understood.
  */
 
 /** Longest report, and longest question or answer, in bytes. */
@@ -55,7 +55,6 @@ const nodeReport = z.object({
 });
 export type NodeReport = z.infer<typeof nodeReport>;
 
-/** What one node wants of another. */
 const question = z.discriminatedUnion('kind', [
   z.object({ id, kind: z.literal('reload') }),
   z.object({ id, kind: z.literal('replay-cancel'), replay: text }),
@@ -63,7 +62,7 @@ const question = z.discriminatedUnion('kind', [
 ]);
 export type Question = z.infer<typeof question>;
 
-/** What it says to each kind of question. */
+/** The replies, by kind of question. */
 const replies = { reload: reloadReport, 'replay-cancel': z.null(), 'replay-results': text };
 type Replies = typeof replies;
 export type Reply<Kind extends Question['kind']> = z.infer<Replies[Kind]>;
@@ -71,22 +70,22 @@ export type Reply<Kind extends Question['kind']> = z.infer<Replies[Kind]>;
 const answerHead = z.object({ node: text.max(200) });
 const refusal = answerHead.extend({ refused: z.object({ code: z.enum(errorCodes), message: text }) });
 
-/** What a node answers: what it was asked for, or why it refuses. */
+/** The reply of a node, or its refusal. */
 export type Answer<Kind extends Question['kind']> =
   | { node: string; reply: Reply<Kind> }
   | { node: string; refused: { code: (typeof errorCodes)[number]; message: string } };
 
-/** @returns undefined for what is none */
+/** @returns undefined for a malformed one */
 export function readReport(message: string): NodeReport | undefined {
   return read(nodeReport, message);
 }
 
-/** @returns undefined for what is none */
+/** @returns undefined for a malformed one */
 export function readQuestion(message: string): Question | undefined {
   return read(question, message);
 }
 
-/** Reads an answer to a question of some kind. @returns undefined for what is none */
+/** @returns undefined for a malformed one, or one to another kind of question */
 export function readAnswer<Kind extends Question['kind']>(kind: Kind, message: string): Answer<Kind> | undefined {
   return read(z.union([refusal, answerHead.extend({ reply: replies[kind] })]), message) as Answer<Kind> | undefined;
 }

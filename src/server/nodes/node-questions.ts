@@ -26,13 +26,13 @@ const maxBad = 100;
 /** An answer that nobody takes is kept for this time. */
 const answerKeptMs = 30_000;
 
-/** What is asked, without what tells one question from another. */
+/** A question without its ID. */
 export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extract<Question, { kind: Kind }>, 'id' | 'kind'>;
 
 /** Answers questions of other nodes. @throws ServiceError what they are told */
 export type Answerer = (question: Question) => Promise<Reply<Question['kind']>>;
 
-/** What nodes ask each other: each question is taken once, and answered when it was in time. */
+/** Questions between nodes: each is taken once, and answered when it was in time. */
 export class NodeQuestions {
   readonly #texts: NodeTexts;
   readonly #clock: Clock;

@@ -9,13 +9,11 @@ import type { TallyFigures } from '../monitoring.ts';
 import { methodFaults } from '../parts.ts';
 import type { NodeReport } from './node-messages.ts';
 
-/** What a report has beside what a `ServerView` has. */
 interface Dependencies {
   /** When the process started, ISO 8601, UTC. */
   started: string;
-  /** What this process counted. */
   tally: () => TallyFigures;
-  /** All services, whoever answers for them. */
+  /** All services of this process. */
   listening: () => { uuid: string; name: string; url: string }[];
   /** The replays of this node. */
   jobs: ReplayJobs;
@@ -33,11 +31,11 @@ export async function ownReport(view: ServerView, { started, tally, listening, j
     version: SVC_VERSION,
     phase: view.phase,
     started,
-    counts: countsOf(services, counted),
-    connections: sumOf(services, 'connections'),
+    counts: countAll(services, counted),
+    connections: sumFigures(services, 'connections'),
     memory_bytes: process.memoryUsage.rss(),
-    services: servicesOf(view, listening(), services),
-    methods: methodsOf(view),
+    services: describeServices(view, listening(), services),
+    methods: describeMethods(view),
     transfers: transfers.shown.map(shownTransfer),
     transfers_left_out: transfers.leftOut,
     errors: counted.errors,
@@ -45,7 +43,7 @@ export async function ownReport(view: ServerView, { started, tally, listening, j
   };
 }
 
-function methodsOf({ parts, config }: ServerView): NodeReport['methods'] {
+function describeMethods({ parts, config }: ServerView): NodeReport['methods'] {
   const faults = methodFaults(parts);
   return [...parts.methods.values()].map(({ uuid, name, type, state }) => {
     const isDisabled = config.authentications[uuid]?.enabled === false;
@@ -58,23 +56,23 @@ function shownTransfer({ totalBytes, bytesPerSecond, startedMs, ...transfer }: S
   return { ...transfer, total_bytes: totalBytes ?? null, bytes_per_second: Math.round(bytesPerSecond), started };
 }
 
-function countsOf(services: readonly ServiceFigures[], { failures, events, deliveries, failedDeliveries }: TallyFigures): Counts {
+function countAll(services: readonly ServiceFigures[], { failures, events, deliveries, failedDeliveries }: TallyFigures): Counts {
   return {
-    requests: sumOf(services, 'requests'),
+    requests: sumFigures(services, 'requests'),
     failures,
-    received_bytes: sumOf(services, 'receivedBytes'),
-    sent_bytes: sumOf(services, 'sentBytes'),
+    received_bytes: sumFigures(services, 'receivedBytes'),
+    sent_bytes: sumFigures(services, 'sentBytes'),
     events,
     deliveries,
     failed_deliveries: failedDeliveries,
   };
 }
 
-function sumOf(services: readonly ServiceFigures[], name: 'requests' | 'receivedBytes' | 'sentBytes' | 'connections'): number {
+function sumFigures(services: readonly ServiceFigures[], name: 'requests' | 'receivedBytes' | 'sentBytes' | 'connections'): number {
   return services.reduce((total, service) => total + known(service[name]), 0);
 }
 
-function servicesOf(
+function describeServices(
   { config }: ServerView,
   listening: readonly { uuid: string; url: string }[],
   figures: readonly ServiceFigures[],
@@ -86,7 +84,7 @@ function servicesOf(
   });
 }
 
-// What a store cannot tell at present is no number.
+// A store that cannot be asked gives NaN.
 function known(figure: number): number {
   return Number.isNaN(figure) ? 0 : figure;
 }

@@ -11,7 +11,7 @@ const text = z.string().max(65_536);
 const count = z.int().nonnegative();
 const sections = Object.keys(configSchema.omit({ $schema: true }).shape);
 
-/** A configuration as a message carries it: valid already, and without the places of its options. */
+/** A valid configuration as a message carries it: the source is parsed again where it is needed. */
 const sentConfig = z.strictObject({
   config: z.custom<Config>((value) => z.record(z.enum(sections), z.looseObject({})).safeParse(value).success),
   file: text,
@@ -30,7 +30,6 @@ const secret = z.custom<Buffer>(Buffer.isBuffer);
 /** Files that only root may read, as they were at the start, by their paths. */
 const files = z.map(text, secret);
 
-/** What a node is started with. */
 const nodeSetup = z.strictObject({
   /** From 1; it keeps its data folder, and so its name, over restarts. */
   number: count,
@@ -48,7 +47,7 @@ const nodeSetup = z.strictObject({
 });
 export type NodeSetup = z.output<typeof nodeSetup>;
 
-/** What a started node tells, with the files that it read as root. */
+/** Reply of a started node, with the files that it read as root. */
 const startedNode = z.strictObject({ listening: z.array(z.strictObject({ uuid: text, name: text, url: text })), files });
 export type StartedNode = z.output<typeof startedNode>;
 

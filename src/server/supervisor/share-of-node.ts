@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema/schema.ts';
 import type { NodeSetup } from './protocol.ts';
 
 /** The data folder of one of several nodes. */
-export function folderOfNode(dataFolderPath: string, number: number): string {
+export function nodeFolder(dataFolderPath: string, number: number): string {
   return join(dataFolderPath, 'nodes', String(number));
 }
 
@@ -12,7 +12,7 @@ export function folderOfNode(dataFolderPath: string, number: number): string {
  * The configuration as one of several nodes on the same addresses goes by it: with a name and a data folder of its own, and a share of
  * what is limited; without a setup, as it is. The first node alone has the consoles: their sessions are in its memory.
  */
-export function shareOfNode(config: Config, setup: Pick<NodeSetup, 'dataFolderPath' | 'number' | 'nodes'> | undefined): Config {
+export function nodeConfig(config: Config, setup: Pick<NodeSetup, 'dataFolderPath' | 'number' | 'nodes'> | undefined): Config {
   if (!setup) return config;
   const { dataFolderPath, number, nodes } = setup;
   const share = (limit: number) => Math.ceil(limit / nodes);
@@ -32,7 +32,7 @@ export function shareOfNode(config: Config, setup: Pick<NodeSetup, 'dataFolderPa
     server: {
       ...server,
       name: `${server.name || hostname()}-${number}`,
-      data_folder_path: folderOfNode(dataFolderPath, number),
+      data_folder_path: nodeFolder(dataFolderPath, number),
       file_cache_size: Math.floor(server.file_cache_size / nodes),
     },
     services: Object.fromEntries(services),

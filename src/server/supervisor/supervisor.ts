@@ -15,7 +15,7 @@ import { type Ended, nothingEnded, sumOfEnded } from '../listeners.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from '../server-file.ts';
 import { type Api, Calls } from './calls.ts';
 import { type NodeSetup, nodeOffer, type StartedNode, sendableConfig, supervisorOffer } from './protocol.ts';
-import { folderOfNode } from './share-of-node.ts';
+import { nodeFolder } from './share-of-node.ts';
 
 /** Time that a node has to start. */
 const startWithinMs = 60_000;
@@ -230,7 +230,7 @@ export class Supervisor {
   async #launch(number: number): Promise<StartedNode['listening']> {
     const { fork, nodes, file, nodeLog, clock, log } = this.#options;
     const { path: dataFolderPath } = this.#dataFolder as DataFolder;
-    await this.#waitUntilFree(folderOfNode(dataFolderPath, number));
+    await this.#waitUntilFree(nodeFolder(dataFolderPath, number));
     if (this.#isStopping) throw new ServiceError('unavailable', 'The server stops.');
     const member = new Member(number, fork(), (own) => this.#makeApi(own), { clock, log });
     this.#members.add(member);
@@ -354,7 +354,7 @@ export class Supervisor {
     const next = () => {
       const members = this.#ready();
       const member = members[turn++ % members.length];
-      return member && folderOfNode(dataFolderPath, member.number);
+      return member && nodeFolder(dataFolderPath, member.number);
     };
     try {
       this.#closeControl = await shareControlSocket(dataFolderPath, next);

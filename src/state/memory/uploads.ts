@@ -145,7 +145,7 @@ export class FileUploadStore implements UploadStore {
 
   async #remove(id: string): Promise<void> {
     if (!this.#records.has(id)) return;
-    await removeDurably(this.#pathOf(id));
+    await removeDurably(this.#recordPath(id));
     this.#drop(id);
   }
 
@@ -176,20 +176,20 @@ export class FileUploadStore implements UploadStore {
     if (!outcome) this.#counts.add(accountUuid, by);
   }
 
-  #pathOf(id: string): string {
+  #recordPath(id: string): string {
     return join(this.#folder, id);
   }
 
   async #write(record: UploadRecord): Promise<void> {
     const { id: _, offsetBytes: __, requests: ___, activeMs: ____, expiresMs: _____, ...rest } = record;
-    await writeFileAtomically(this.#pathOf(record.id), `${headOf(record)}${JSON.stringify(rest)}\n`, { mode: 0o600 });
+    await writeFileAtomically(this.#recordPath(record.id), `${formatHead(record)}${JSON.stringify(rest)}\n`, { mode: 0o600 });
   }
 
   // Overwriting existing bytes changes no metadata of the file system: one small write is on disk, or none.
   async #writeHead(record: UploadRecord): Promise<void> {
-    const fd = openSync(this.#pathOf(record.id), 'r+');
+    const fd = openSync(this.#recordPath(record.id), 'r+');
     try {
-      writeSync(fd, headOf(record), 0);
+      writeSync(fd, formatHead(record), 0);
       await fdatasyncAsync(fd);
     } finally {
       closeSync(fd);
@@ -197,7 +197,7 @@ export class FileUploadStore implements UploadStore {
   }
 }
 
-function headOf({ offsetBytes, requests, activeMs, expiresMs }: Head): string {
+function formatHead({ offsetBytes, requests, activeMs, expiresMs }: Head): string {
   return `${JSON.stringify({ offsetBytes, requests, activeMs: Math.round(activeMs), expiresMs: Math.round(expiresMs) })}`
     .padEnd(headBytes - 1)
     .concat('\n');

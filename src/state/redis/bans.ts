@@ -150,8 +150,8 @@ export class RedisBans implements AddressBans {
   async begin(attempt: LoginAttempt, leaseMs: number, isInLine: boolean): Promise<Admission> {
     const { ban_after_failures } = this.#policy();
     if (ban_after_failures === 0) return { kind: 'admitted', isKnown: false };
-    const [kind, leftMs] = (await this.#link.run(beginScript, this.#keysOf(attempt), [
-      ...this.#namesOf(attempt),
+    const [kind, leftMs] = (await this.#link.run(beginScript, this.#attemptKeys(attempt), [
+      ...this.#attemptNames(attempt),
       ban_after_failures,
       Math.max(Math.ceil(leaseMs), 1),
       isInLine ? 1 : 0,
@@ -173,8 +173,8 @@ export class RedisBans implements AddressBans {
     const { ban_after_failures, ban_seconds, ban_window_seconds } = this.#policy();
     if (ban_after_failures === 0) return;
     const banMs = Math.ceil(ban_seconds * 1000);
-    const isBanned = await this.#link.run(endScript, this.#keysOf(attempt), [
-      ...this.#namesOf(attempt),
+    const isBanned = await this.#link.run(endScript, this.#attemptKeys(attempt), [
+      ...this.#attemptNames(attempt),
       outcome,
       ban_after_failures,
       banMs,
@@ -243,11 +243,11 @@ export class RedisBans implements AddressBans {
     return this.#link.key('ban', source);
   }
 
-  #namesOf({ source, username, credential }: LoginAttempt): string[] {
+  #attemptNames({ source, username, credential }: LoginAttempt): string[] {
     return [source, hashed(username), credential];
   }
 
-  #keysOf({ source, username }: LoginAttempt): string[] {
+  #attemptKeys({ source, username }: LoginAttempt): string[] {
     const folded = hashed(foldedName(username));
     return [
       this.#banKey(source),

@@ -94,7 +94,7 @@ export interface Lease {
   isLost: boolean;
 }
 
-/** What nodes share about deliveries: the owner, the position and the records of each handler. */
+/** The owner, the position and the records of each handler, which nodes share. */
 export class DeliveryLeases {
   readonly #link: RedisLink;
   readonly #node: string;

@@ -39,7 +39,7 @@ local isRead, order = pcall(cjson.decode, held or '')
 if isRead and type(order) == 'table' and (tonumber(order.atMs) or 0) >= tonumber(ARGV[2]) then return end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])`);
 
-/** What nodes tell each other of handlers: orders to pause, and the states of those that run. */
+/** Orders to pause handlers, and the states of those that run, as nodes tell each other. */
 export class HandlerOrders {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -113,7 +113,7 @@ export class HandlerOrders {
 /** How often the outcome of another node's delivery is checked. */
 const checkEveryMs = 250;
 
-/** What a delivery may take beyond its time-outs and pauses. */
+/** Time of a delivery beyond its time-outs and pauses. */
 const graceMs = 60_000;
 
 /** Deliveries that uploads of any node wait for, as the owner of the handler sees them. @param isOver ends the waiting */
@@ -171,7 +171,7 @@ export interface RedisDeliveryParts {
   clock: Clock;
 }
 
-/** What the delivery engines of several nodes share: each handler is one node's at a time, by a lease. */
+/** The delivery state of several nodes: each handler belongs to one node at a time, by a lease. */
 export class RedisDeliveryStore implements DeliveryStore {
   readonly isShared = true;
   readonly #parts: RedisDeliveryParts;

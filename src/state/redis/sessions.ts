@@ -143,7 +143,7 @@ export class RedisSessions implements SessionStore {
 
   async renew({ key, identity }: Session, fingerprints: readonly string[]): Promise<void> {
     const text = fingerprints.join(' ');
-    await this.#link.run(renewScript, [this.#sessionOf(key)], [text]);
+    await this.#link.run(renewScript, [this.#sessionKey(key)], [text]);
     renewIn(identity, text);
     this.#refresh(key, text);
   }
@@ -176,7 +176,7 @@ export class RedisSessions implements SessionStore {
     const key = sessionKey(id);
     const { idleMs, maximumAgeMs } = this.#lifetimes();
     const { uuid } = identity;
-    const keys = [this.#sessionOf(key), `${this.#base}sessions`, `${this.#base}account:${uuid}`];
+    const keys = [this.#sessionKey(key), `${this.#base}sessions`, `${this.#base}account:${uuid}`];
     const lifetimes = [Math.ceil(idleMs), Math.ceil(maximumAgeMs)];
     const login = [key, loginText(identity), uuid];
     return this.#link.run(script, keys, [...login, ...lifetimes, this.#base, most, address, fingerprintsText(identity)]);
@@ -188,7 +188,7 @@ export class RedisSessions implements SessionStore {
     const { idleMs, maximumAgeMs } = this.#lifetimes();
     const found = (await this.#link.run(
       findScript,
-      [this.#sessionOf(key), `${this.#base}sessions`],
+      [this.#sessionKey(key), `${this.#base}sessions`],
       [key, Math.ceil(idleMs), Math.ceil(maximumAgeMs), known ? '0' : '1', isBusy ? '1' : '0'],
     )) as [string, string, string] | null;
     if (!found || this.#ended.has(key)) {
@@ -203,7 +203,7 @@ export class RedisSessions implements SessionStore {
   }
 
   #readIdentity(key: string, login: string): Identity | undefined {
-    return this.#link.values.read(this.#sessionOf(key), login, parseIdentity);
+    return this.#link.values.read(this.#sessionKey(key), login, parseIdentity);
   }
 
   #announce(over: readonly string[]): void {
@@ -287,7 +287,7 @@ export class RedisSessions implements SessionStore {
     }
   }
 
-  #sessionOf(key: string): string {
+  #sessionKey(key: string): string {
     return `${this.#base}session:${key}`;
   }
 }

@@ -115,7 +115,7 @@ export class RedisUploadHolds {
 
   async #takeOfAll(id: string, own: UploadTurn, onWanted: () => void): Promise<RedisUploadTurn> {
     const token = randomUUID();
-    const keys = this.#keysOf(id);
+    const keys = this.#holdKeys(id);
     const lease = [token, leaseMs * 1000, lifeMs];
     let confirmedMs = this.#clock.monotonicMs();
     const [, , isAbandoned, record] = await this.#askUntilDone((ticket) => {
@@ -160,12 +160,12 @@ export class RedisUploadHolds {
   /** @see UploadStore.quiet */
   async quiet(id: string): Promise<void> {
     await this.#own.quiet(id);
-    await this.#askUntilDone((ticket) => this.#link.run(quietScript, this.#keysOf(id), [ticket]));
+    await this.#askUntilDone((ticket) => this.#link.run(quietScript, this.#holdKeys(id), [ticket]));
   }
 
   /** Whether an upload is held, or waited for on this node. */
   async isHeld(id: string): Promise<boolean> {
-    return this.#own.has(id) || (await this.#link.run(isHeldScript, this.#keysOf(id), [])) === 1;
+    return this.#own.has(id) || (await this.#link.run(isHeldScript, this.#holdKeys(id), [])) === 1;
   }
 
   // The first reply has the ticket: the newest request for an upload wins.
@@ -179,7 +179,7 @@ export class RedisUploadHolds {
     }
   }
 
-  #keysOf(id: string): string[] {
+  #holdKeys(id: string): string[] {
     return [this.#link.key(`upload-hold:${id}`)];
   }
 }

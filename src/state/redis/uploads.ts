@@ -120,7 +120,7 @@ export class RedisUploadStore implements SharedUploadStore {
     const { id, expiresMs } = record;
     const most = limits.maxPerAccount - this.#passing.count(order.accountUuid);
     const args = [id, JSON.stringify(record), expiresMs, pathMember(record), most, this.#lifeMs(record)];
-    if ((await this.#link.run(addScript, this.#keysOf(record).slice(0, 4), args)) !== 1) refuseMoreThan(limits.maxPerAccount);
+    if ((await this.#link.run(addScript, this.#uploadKeys(record).slice(0, 4), args)) !== 1) refuseMoreThan(limits.maxPerAccount);
     return record;
   }
 
@@ -168,14 +168,14 @@ export class RedisUploadStore implements SharedUploadStore {
     const state = record.outcome ? 'over' : isEnding(record) ? 'completing' : 'open';
     const args = [record.id, JSON.stringify(record), record.expiresMs, pathMember(record), this.#lifeMs(record), state];
     const more = [token, pathMember(before), isRenewed ? 1 : 0];
-    const answer = String(await this.#link.run(changeScript, this.#keysOf(record), [...args, ...more]));
+    const answer = String(await this.#link.run(changeScript, this.#uploadKeys(record), [...args, ...more]));
     if (answer === 'lost') refuseLost();
     if (answer === 'gone') throw new ServiceError('not-found', 'The upload is gone.');
     return record;
   }
 
   async #remove(token: string, record: UploadRecord): Promise<void> {
-    const answer = await this.#link.run(removeScript, this.#keysOf(record), [record.id, pathMember(record), token]);
+    const answer = await this.#link.run(removeScript, this.#uploadKeys(record), [record.id, pathMember(record), token]);
     if (String(answer) === 'lost') refuseLost();
   }
 
@@ -188,7 +188,7 @@ export class RedisUploadStore implements SharedUploadStore {
     const paths = this.#key('upload-paths');
     // A member is a path, NUL and the ID; paths below the folder go on with a slash.
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
-    const records = await Promise.all(below.map((member) => this.find(idOf(String(member)))));
+    const records = await Promise.all(below.map((member) => this.find(parseMemberId(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));
   }
 
@@ -245,7 +245,7 @@ export class RedisUploadStore implements SharedUploadStore {
   }
 
   async restore(record: UploadRecord): Promise<void> {
-    const keys = this.#keysOf(record);
+    const keys = this.#uploadKeys(record);
     const used = [0, 1, 4].map((index) => keys[index] as string);
     await this.#link.run(restoreScript, used, [record.id, JSON.stringify(record), record.expiresMs, this.#lifeMs(record)]);
   }
@@ -254,7 +254,7 @@ export class RedisUploadStore implements SharedUploadStore {
     return Math.ceil((outcome ? keptWhenOverMs : expiresMs - this.#clock.nowMs()) + marginMs);
   }
 
-  #keysOf({ id, accountUuid }: Pick<UploadRecord, 'id' | 'accountUuid'>): string[] {
+  #uploadKeys({ id, accountUuid }: Pick<UploadRecord, 'id' | 'accountUuid'>): string[] {
     const names = [`upload:${id}`, 'uploads', 'upload-paths', `uploads-of:${accountUuid}`, 'uploads-completing', `upload-hold:${id}`];
     return names.map((name) => this.#key(name));
   }
@@ -268,7 +268,7 @@ function pathMember({ contentPath, id }: Pick<UploadRecord, 'contentPath' | 'id'
   return `${contentPath}\0${id}`;
 }
 
-function idOf(member: string): string {
+function parseMemberId(member: string): string {
   return member.slice(member.lastIndexOf('\0') + 1);
 }
 

@@ -18,7 +18,7 @@ export interface Checkpoint {
 /** The ID before all others. */
 export const noId = '0-0';
 
-/** What a Redis that is killed may lose is younger than this (appendfsync everysec loses a second or two). */
+/** A killed Redis loses only younger entries (appendfsync everysec: a second or two). */
 const surelyKeptMs = 60_000;
 
 /** Beyond, every other of the older half is dropped. */
