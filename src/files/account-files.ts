@@ -77,7 +77,7 @@ export class AccountFiles {
    * @returns undefined when nothing exists there
    * @throws ServiceError `forbidden` without any such right; with `traverse` alone for files, and for what is missing
    */
-  inspect(path: VirtualPath, operation: Operation = 'look'): Entry | undefined {
+  inspect(path: VirtualPath, operation: Operation = 'inspect'): Entry | undefined {
     this.#paths.require(path, operation);
     const entry = this.#paths.entryAt(path);
     const rights: readonly Right[] = neededRights[operation];
@@ -350,7 +350,7 @@ export class AccountFiles {
    * @throws ServiceError `not-found` for what is not on disk
    */
   async space(path: VirtualPath): Promise<Space> {
-    this.#paths.require(path, 'look');
+    this.#paths.require(path, 'inspect');
     const { roots } = this.mounts;
     const location = this.mounts.locate(path);
     const found = location.kind === 'real' ? inspect(roots, location.realPath) : undefined;

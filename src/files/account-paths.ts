@@ -83,9 +83,9 @@ export class AccountPaths {
   /** Whether the account may know what exists at a path, which a listing of its folder shows as well; `traverse` alone shows folders. */
   isVisible(path: VirtualPath): boolean {
     const { permissions } = this.account;
-    if (permissions.allowsAny(path, neededRights.lookAtFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))
+    if (permissions.allowsAny(path, neededRights.inspectFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))
       return true;
-    return permissions.allowsAny(path, neededRights.look) && this.entryAt(path)?.isFolder === true;
+    return permissions.allowsAny(path, neededRights.inspect) && this.entryAt(path)?.isFolder === true;
   }
 
   /** Refuses a request whose outcome would reveal what exists at a path that is not visible. @throws ServiceError `forbidden` */

@@ -3,8 +3,8 @@ import type { Right } from '../accounts/permissions.ts';
 /** Any one of these rights is enough. */
 export type AnyRight = readonly [Right, ...Right[]];
 
-const lookAtFile = ['read', 'list'] as const;
-const look = [...lookAtFile, 'traverse'] as const;
+const inspectFile = ['read', 'list'] as const;
+const inspect = [...inspectFile, 'traverse'] as const;
 const deleteMember = ['delete-file', 'delete-folder'] as const;
 
 /**
@@ -12,8 +12,8 @@ const deleteMember = ['delete-file', 'delete-folder'] as const;
  * explanations.
  */
 export const neededRights = {
-  lookAtFile,
-  look,
+  inspectFile,
+  inspect,
   readFile: ['read'],
   listFolder: ['list', 'traverse'],
   listWholeFolder: ['list'],
@@ -27,9 +27,9 @@ export const neededRights = {
   /** A file or a folder. */
   deleteMember,
   /** To be asked for a confirmation. */
-  confirmDeletion: [...look, ...deleteMember],
+  confirmDeletion: [...inspect, ...deleteMember],
   /** To learn that a folder is missing. */
-  missFolder: [...look, 'create-folder', 'write', ...deleteMember],
+  missFolder: [...inspect, 'create-folder', 'write', ...deleteMember],
   lock: ['write'],
   seeLocks: ['read', 'list', 'traverse', 'write'],
 } as const satisfies Record<string, AnyRight>;

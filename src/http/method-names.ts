@@ -9,7 +9,7 @@ const ofFiles: Readonly<Record<string, RequestOperations>> = {
   HEAD: { source: 'readFile' },
   PUT: { source: 'writeFile' },
   DELETE: { source: 'deleteFile' },
-  PROPFIND: { source: 'lookAtFile' },
+  PROPFIND: { source: 'inspectFile' },
   COPY: { source: 'readFile', destination: 'writeFile' },
   MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };

@@ -42,22 +42,22 @@ async function killedAtItsEnd(t: TestContext, isJournalled: boolean) {
     log: silentLog,
   });
   const paths = { home, asidePath, contentPath, target };
-  return { files, events, ...paths, id, asked, look: () => upkeep.run(), record: () => files.uploads.find(id) };
+  return { files, events, ...paths, id, asked, run: () => upkeep.run(), record: () => files.uploads.find(id) };
 }
 
 test('killed before the rename: the upload is open again, where it was', async (t) => {
-  const { look, record, events } = await killedAtItsEnd(t, false);
-  await look();
+  const { run, record, events } = await killedAtItsEnd(t, false);
+  await run();
   const found = await record();
   assert.deepEqual([found?.offsetBytes, found?.completion, found?.outcome], [3, undefined, undefined]);
   assert.deepEqual(events, []);
 });
 
 test('killed between the rename and its event: the event is told, once', async (t) => {
-  const { contentPath, target, look, record, events } = await killedAtItsEnd(t, false);
+  const { contentPath, target, run, record, events } = await killedAtItsEnd(t, false);
   renameSync(contentPath, target);
-  await look();
-  await look();
+  await run();
+  await run();
   assert.deepEqual((await record())?.outcome, { kind: 'stored', headers: [] });
   assert.equal((await record())?.offsetBytes, 7);
   assert.deepEqual(
@@ -67,10 +67,10 @@ test('killed between the rename and its event: the event is told, once', async (
 });
 
 test('killed between the two names that the file had: the event is told, once, and one name is left', async (t) => {
-  const { contentPath, target, home, look, record, events } = await killedAtItsEnd(t, false);
+  const { contentPath, target, home, run, record, events } = await killedAtItsEnd(t, false);
   linkSync(contentPath, target);
-  await look();
-  await look();
+  await run();
+  await run();
   assert.deepEqual((await record())?.outcome, { kind: 'stored', headers: [] });
   assert.deepEqual(readdirSync(home), [basename(target)]);
   assert.deepEqual(
@@ -80,8 +80,8 @@ test('killed between the two names that the file had: the event is told, once, a
 });
 
 test('who only slept before the rename finds nothing to rename once the upload is open again', async (t) => {
-  const { contentPath, target, look, record } = await killedAtItsEnd(t, false);
-  await look();
+  const { contentPath, target, run, record } = await killedAtItsEnd(t, false);
+  await run();
   for (const name of [renameSync, linkSync]) assert.throws(() => name(contentPath, target), { code: 'ENOENT' });
   const after = String((await record())?.contentPath);
   assert.equal(readFileSync(after, 'utf8'), 'content');
@@ -91,20 +91,20 @@ test('who only slept before the rename finds nothing to rename once the upload i
 });
 
 test('killed before it had noted that the content is aside: the upload is open again', async (t) => {
-  const { asidePath, contentPath, look, record } = await killedAtItsEnd(t, false);
+  const { asidePath, contentPath, run, record } = await killedAtItsEnd(t, false);
   renameSync(contentPath, asidePath);
-  await look();
+  await run();
   const found = await record();
   assert.deepEqual([found?.contentPath, found?.completion, found?.outcome], [asidePath, undefined, undefined]);
 });
 
 for (const isJournalled of [false, true])
   test(`killed when it was decided that it comes to nothing, ${isJournalled ? 'after' : 'before'} the event: told once`, async (t) => {
-    const { files, id, contentPath, look, record, events, asked } = await killedAtItsEnd(t, isJournalled);
+    const { files, id, contentPath, run, record, events, asked } = await killedAtItsEnd(t, isJournalled);
     const ending = { code: 'forbidden', message: 'no', how: undefined, isTold: true, data: { total_write: 3 }, atMs: 0 };
     await changeUpload(files.uploads, id, { completion: undefined, ending });
-    await look();
-    await look();
+    await run();
+    await run();
     assert.deepEqual((await record())?.outcome, { kind: 'failed', code: 'forbidden', message: 'no' });
     assert.equal(existsSync(contentPath), false);
     assert.deepEqual(asked, [uploadEventUuid(id, 40022)]);
@@ -115,19 +115,19 @@ for (const isJournalled of [false, true])
   });
 
 test('killed after the event: nothing is told again, even when the file is another one by now', async (t) => {
-  const { id, contentPath, target, look, record, events, asked } = await killedAtItsEnd(t, true);
+  const { id, contentPath, target, run, record, events, asked } = await killedAtItsEnd(t, true);
   unlinkSync(contentPath);
   writeFileSync(target, 'somebody else');
-  await look();
+  await run();
   assert.deepEqual((await record())?.outcome, { kind: 'stored', headers: [] });
   assert.deepEqual(events, []);
   assert.deepEqual(asked, [uploadEventUuid(id, 40017)]);
 });
 
 test('the content is gone, and neither file nor event is there: the upload came to nothing, which is told', async (t) => {
-  const { contentPath, look, record, events } = await killedAtItsEnd(t, false);
+  const { contentPath, run, record, events } = await killedAtItsEnd(t, false);
   unlinkSync(contentPath);
-  await look();
+  await run();
   assert.equal((await record())?.outcome?.kind, 'failed');
   assert.deepEqual(
     events.map(({ id }) => id),
@@ -176,10 +176,10 @@ test('no content is removed while the journal takes nothing', async (t) => {
 });
 
 test('a folder where the content was is left alone, and the upload ends', async (t) => {
-  const { contentPath, look, record } = await killedAtItsEnd(t, false);
+  const { contentPath, run, record } = await killedAtItsEnd(t, false);
   unlinkSync(contentPath);
   mkdirSync(contentPath);
-  await look();
+  await run();
   assert.equal((await record())?.outcome?.kind, 'failed');
   assert.ok(existsSync(contentPath));
 });

@@ -106,11 +106,7 @@ export class RandomUpload implements Transfer {
     return this.#queue.write(chunks, offset, bytes);
   }
 
-  /**
-   * Reads the current content.
-   *
-   * @returns bytes read; fewer than the target has at the end of the file
-   */
+  /** Reads the current content. @returns bytes read; fewer than the target has at the end of the file */
   read(offset: number, target: Buffer): Promise<number> {
     return this.#whileOpen(() => this.#content.read(offset, target));
   }

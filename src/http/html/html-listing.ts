@@ -92,7 +92,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { view, line: viewLine } = viewOf(exchange);
   const folder = {
     path,
-    mayLook: files.may(path, 'lookAtFile'),
+    mayLook: files.may(path, 'inspectFile'),
     mayWrite: files.may(path, 'writeFile'),
     mayCreateFolder: files.may(path, 'createFolder'),
     metadata: exchange.service.options.metadata_fields,

@@ -77,7 +77,7 @@ ${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}
 /** A renamed member has its earlier name, as far as the account may know it. */
 function description(language: Language, files: AccountFiles, { kind, path: changed, destination }: RecentChange, path: VirtualPath): Html {
   const from = kind === 'moved' && destination !== undefined ? parsedPath(changed) : undefined;
-  if (!from || parentPath(from) !== parentPath(path) || !files.may(from, 'lookAtFile')) return html`${language.text(kindTexts[kind])}`;
+  if (!from || parentPath(from) !== parentPath(path) || !files.may(from, 'inspectFile')) return html`${language.text(kindTexts[kind])}`;
   const [before = '', after = ''] = language.text('changeRenamed').split('{name}');
   return html`${before}${bdi(baseName(from))}${after}`;
 }

@@ -129,7 +129,7 @@ export async function* runTrigger(
 ): AsyncGenerator<MemberResult> {
   const { files } = clientOf(exchange);
   const checks = eachMember(folder, names, async (path) => {
-    if (!files.inspect(path, 'lookAtFile')) throw new ServiceError('not-found', 'Path not found.');
+    if (!files.inspect(path, 'inspectFile')) throw new ServiceError('not-found', 'Path not found.');
     return [];
   });
   const results = await allResults(checks);

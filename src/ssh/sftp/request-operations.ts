@@ -22,7 +22,7 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'OPEN-READ': { source: 'readFile' },
   'OPEN-WRITE': { source: 'writeFile' },
   OPENDIR: { source: 'listFolder' },
-  STAT: { source: 'lookAtFile' },
+  STAT: { source: 'inspectFile' },
   SETSTAT: { source: 'setAttributes' },
   MKDIR: { source: 'createFolder' },
   RMDIR: { source: 'deleteFolder' },
@@ -34,7 +34,7 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
 /** In place of the name of a request: `svc explain` is asked about a login. */
 export const loginMethod = 'LOGIN';
 
-const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'look' } };
+const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'inspect' } };
 
 /** The same, about a path that is said to be that of a folder. */
 export function operationsOnPath(isFolder: boolean): typeof sftpOperations {
