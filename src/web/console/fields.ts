@@ -4,7 +4,6 @@ import { hashOf, type SectionName } from './route.ts';
 
 let made = 0;
 
-/** A field of a form with its label. */
 export function field<E extends HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>(
   label: string,
   input: E,
@@ -19,7 +18,6 @@ export function choice(name: string, values: readonly (readonly [value: string, 
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));
 }
 
-/** A box to tick with its label. */
 export function tick(label: Child, input: HTMLInputElement): HTMLElement {
   return make('label.tick', input, make('span', label));
 }

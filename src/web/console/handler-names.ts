@@ -18,7 +18,6 @@ export function handlerName(uuid: string): string {
   return clear(names.get(uuid) || uuid);
 }
 
-/** A field for one of the handlers, or all. */
 export function handlerChoice(handlers: readonly { uuid: string }[]): HTMLSelectElement {
   return choice('handler', [['', text('allHandlers')], ...handlers.map(({ uuid }) => [uuid, handlerName(uuid)] as const)]);
 }

@@ -2,7 +2,6 @@ import { fillText, type TextValues } from '../../lib/translated-text.ts';
 import { loadTexts } from '../shared/locale.ts';
 import english from '../texts/console/en.json' with { type: 'json' };
 
-/** The name of a text of the console. */
 export type TextName = keyof typeof english;
 
 const { tag, texts } = await loadTexts<TextName>(english, {

@@ -34,7 +34,6 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
     }
   };
 
-  /** Offers the button again, as there is more. */
   const offer = () => {
     if (!isBusy && !button.isConnected) element.replaceChildren(button);
   };

@@ -21,7 +21,6 @@ const kinds: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
   gone: 'bad',
 };
 
-/** The state of a handler, method, node or replay. */
 export function stateBadge(state: string): HTMLElement {
   return badge(wordOf('state', state), kinds[state]);
 }
@@ -39,17 +38,14 @@ export interface Stage {
   signal: AbortSignal;
 }
 
-/** A part of the page with a heading. */
 export function panel(title: string, ...content: Child[]): HTMLElement {
   return make('section.panel', make('h2', title), ...content);
 }
 
-/** The heading of a section, with what can be done beside it. */
 export function heading(title: string, ...beside: Child[]): HTMLElement {
   return make('div.heading', make('h1', title), ...beside);
 }
 
-/** The way back to a section. */
 export function wayTo(section: SectionName): HTMLElement {
   const link = make('a', { href: hashOf(section) }, text(section));
   return make('nav.way', { ariaLabel: text('way') }, link);
@@ -60,7 +56,6 @@ export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'c
   return make('span', { className: `badge ${kind}` }, words);
 }
 
-/** A line that says that there is nothing. */
 export function nothing(words: string): HTMLElement {
   return make('p.nothing', words);
 }

@@ -71,7 +71,6 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
 
 let administrator: SignedIn | undefined;
 
-/** Whether the administrator may change something. */
 export function mayChange(): boolean {
   return administrator?.role === 'operator';
 }
@@ -87,7 +86,6 @@ export async function findSession(): Promise<SignedIn | undefined> {
   return administrator;
 }
 
-/** Ends the session. */
 export async function signOut(): Promise<void> {
   await ask('POST', '/api/logout');
   administrator = undefined;

@@ -60,7 +60,6 @@ export function timeOf(iso: string | undefined | null): HTMLElement {
   return make('time', { dateTime: time.toISOString(), title: whole.format(time) }, moment.format(time));
 }
 
-/** A number for people. */
 export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });
 }

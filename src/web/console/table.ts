@@ -33,7 +33,6 @@ function exchange(before: Element, node: Element): void {
   if (at >= 0) node.querySelectorAll<HTMLElement>(focusable)[at]?.focus();
 }
 
-/** A column: its title, and what it shows of an item. */
 export interface Column<T> {
   title: string;
   cell: (item: T) => Child;
@@ -83,7 +82,6 @@ export class Table<T> {
     return { first: this.#itemOf(this.#body.firstElementChild), last: this.#itemOf(this.#body.lastElementChild) };
   }
 
-  /** Shows these items alone. */
   show(items: readonly T[]): void {
     renew(
       this.#body,

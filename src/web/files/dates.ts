@@ -12,12 +12,10 @@ const relative = new Intl.RelativeTimeFormat(formatTag, { numeric: 'auto' });
 const time = new Intl.DateTimeFormat(formatTag, { timeStyle: 'short' });
 const date = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium' });
 
-/** A whole time for people, in their own time zone. */
 export function wholeTime(timeMs: number): string {
   return new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'medium' }).format(timeMs);
 }
 
-/** The number of the reader's own day in which a time lies. */
 function dayOf(timeMs: number): number {
   const at = new Date(timeMs);
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;

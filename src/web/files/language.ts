@@ -2,7 +2,6 @@ import { fillText, type TextValues } from '../../lib/translated-text.ts';
 import { loadTexts } from '../shared/locale.ts';
 import english from '../texts/files/en.json' with { type: 'json' };
 
-/** The name of a text of the page's script. */
 export type ScriptTextName = keyof typeof english;
 
 const { tag, texts } = await loadTexts<ScriptTextName>(english, {

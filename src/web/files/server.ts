@@ -44,7 +44,6 @@ export function memberUrl(name: string, isFolder = false, folder = folderUrl()):
   return folder + encodeURIComponent(name) + (isFolder ? '/' : '');
 }
 
-/** One failed item of a reply. */
 interface ErrorItem {
   target?: string;
   message: string | null;

@@ -29,7 +29,6 @@ export interface DialogModel {
   stays?: boolean;
 }
 
-/** Dialogs so far; one can open above another. */
 let made = 0;
 
 /** Shows a modal dialog. @returns the value of the pressed button; `cancel` when it was closed in another way */
@@ -134,7 +133,6 @@ export function nameList(names: readonly string[]): HTMLElement {
   return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);
 }
 
-/** A bar for work on many things, seen once the work begins. */
 interface ProgressBar {
   element: HTMLElement;
   /** @param done how many things are done */

@@ -9,7 +9,6 @@ export const formatTag = navigator.languages.find((candidate) => candidate.split
 type SharedTextName = 'cancel' | 'close' | 'partMissing' | 'running' | 'stop';
 type Texts<Name extends string> = Readonly<Record<Name | SharedTextName, Text>>;
 
-/** Texts of a page's script, in the language of `tag`. */
 interface LoadedTexts<Name extends string> {
   tag: string;
   texts: Texts<Name>;

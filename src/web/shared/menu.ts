@@ -21,7 +21,6 @@ function choose(theme: string): void {
   else document.documentElement.dataset.theme = theme;
 }
 
-/** Steps of the arrow keys through the menu. */
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
 
 /** Adds a button to the menu of the page; the menu closes when it is pressed. */

@@ -15,7 +15,6 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T | undefined
   }
 }
 
-/** Adds the style of a part to the page. */
 export function addStyle(css: string): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(css);

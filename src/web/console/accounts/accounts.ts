@@ -14,7 +14,6 @@ import { type Column, Table } from '../table.ts';
 /** A session, ban, lock or unfinished upload, as the API shows it. */
 type Item = Readonly<Record<string, string | number | null | undefined>> & { id: string };
 
-/** Items that accounts have. */
 interface Collection {
   name: 'sessions' | 'bans' | 'locks' | 'uploads';
   columns: readonly Column<Item>[];
@@ -111,7 +110,6 @@ function plainInput(properties: { required?: boolean; value?: string } = {}): HT
   return make('input', { autocomplete: 'off', autocapitalize: 'none', ...properties });
 }
 
-/** Asks what an account may do. */
 function explainPanel(): HTMLElement {
   const [user, group, path, destination] = [plainInput({ required: true }), plainInput(), plainInput({ value: '/home/' }), plainInput()];
   const method = choice(

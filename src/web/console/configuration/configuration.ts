@@ -45,7 +45,6 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
   await load();
 }
 
-/** Fills a place; what goes wrong is said there. */
 async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promise<readonly HTMLElement[]>): Promise<void> {
   try {
     const nodes = await make();

@@ -14,7 +14,6 @@ import { countOf, datum, numberText, timeOf } from '../shown.ts';
 import { Table } from '../table.ts';
 import { deliveryTable } from './delivery-table.ts';
 
-/** Shows what was sent to handlers, the newest first. */
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
   const { handlers } = await findHandlers(signal);
   const chosen = new Set<string>();
@@ -78,7 +77,6 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
   ]);
 }
 
-/** Shows the replays of late. */
 async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<void> {
   const { replays, incomplete } = await ask<ReplayList>('GET', '/api/replays', { signal });
   const missing = new IncompleteLine();

@@ -29,7 +29,6 @@ export function deliveryTable(caption: string, before: readonly Column<DeliveryV
   );
 }
 
-/** IDs of the first events of a delivery. */
 const maxIds = 3;
 
 function eventIds(events: DeliveryView['events']): HTMLElement {

@@ -16,7 +16,6 @@ const pauseMs = 700;
 /** Results that the page shows; the rest is in the API's reply. */
 const maxResults = 500;
 
-/** IDs of the events of a request that are shown. */
 const maxIds = 5;
 
 /** Shows how far a replay has come, and what came of each request. */

@@ -30,7 +30,6 @@ function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal
   const state = badge('', 'calm');
   const button = makeButton('', 'pause', () => (isPaused() ? start() : stop()));
   let run: AbortController | undefined;
-  /** ID of the last message. */
   let last: string | undefined;
   /** Not shown yet, the oldest first. */
   let waiting: (ListedEvent | Gap)[] = [];

@@ -4,18 +4,15 @@ import { sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { numberText, timeOf } from '../shown.ts';
 
-/** One line of a chart. */
 interface Series {
   title: string;
   value: (sample: Sample) => number;
-  /** Colour of the line, by its class. */
   kind: 'first' | 'second' | 'bad';
 }
 
 interface ChartModel {
   title: string;
   series: readonly [Series, ...Series[]];
-  /** Writes a value. */
   format: (value: number) => string;
 }
 

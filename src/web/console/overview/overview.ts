@@ -122,12 +122,10 @@ function handlerColumns(): Column<HandlerView>[] {
   ];
 }
 
-/** How long an event has waited. */
 export function ageText(seconds: number): string {
   return seconds <= 0 ? '–' : durationText(seconds);
 }
 
-/** How many events a handler delivers. */
 export function rateText(perMinute: number): string {
   return text('perMinute', { value: numberText(perMinute, 1) });
 }

@@ -9,21 +9,16 @@ import { allRows, type Member, nameOf, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
 import { memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
 
-/** The outcome of a command on members. */
 export interface Outcome {
-  /** Names of all. */
   names: readonly string[];
-  /** Names of those that are done. */
   done: string[];
   /** Failures of others, for people. */
   problems: string[];
   /** Whether the connection broke, so that the rest is unknown. */
   isLost: boolean;
-  /** Whether the reader stopped it. */
   isStopped: boolean;
 }
 
-/** Options of a running command. */
 interface Course {
   /** Called with the number of processed members, failed ones included. */
   onProgress: (count: number) => void;

@@ -56,7 +56,6 @@ async function createFolder(): Promise<void> {
   if (name !== undefined) await refreshRows(name.trim());
 }
 
-/** Adds the button for new folders to the tools. */
 export function startNewFolder(): void {
   byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
 }

@@ -112,7 +112,6 @@ export function startCopy(): void {
 
 /** The folder that is chosen in the dialog. */
 interface Browser {
-  /** Its URL path. */
   chosen: string;
   place: HTMLElement;
   problem: HTMLElement;

@@ -35,7 +35,6 @@ function onKey(event: KeyboardEvent): void {
   else renameOne(selectedRows());
 }
 
-/** Whether renaming is offered. */
 export function offersRename(): boolean {
   return isOffered;
 }

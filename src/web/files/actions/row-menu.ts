@@ -7,7 +7,6 @@ import { canPreview, isFolder, linkOf, nameOf, type Row, rowAt, whenRowIsWritten
 import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
 import { deleteRows } from './members.ts';
 
-/** One line of the menu. */
 interface Item {
   label: string;
   icon: IconName;

@@ -63,7 +63,6 @@ async function showHelp(): Promise<void> {
   });
 }
 
-/** Adds the button that explains the keyboard. */
 function startHelp(): void {
   addToMenu(makeButton(text('shortcuts'), 'keyboard', () => void showHelp(), 'quiet'));
 }
@@ -169,7 +168,6 @@ function onKey(event: KeyboardEvent): void {
   action(event);
 }
 
-/** Starts the keyboard, and the button that explains it. */
 export function startKeyboard(): void {
   document.addEventListener('keydown', onKey);
   startHelp();

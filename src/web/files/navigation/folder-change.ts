@@ -27,7 +27,6 @@ let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;
 
-/** Folders that were shown so far. */
 let changes = 0;
 
 /** How many folders were shown so far. */

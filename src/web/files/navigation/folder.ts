@@ -18,7 +18,6 @@ export function shownPage(): URL {
   return shown;
 }
 
-/** Says that another page is shown. */
 export function setShownPage(page: URL): void {
   shown = page;
 }

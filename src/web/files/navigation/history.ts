@@ -1,6 +1,5 @@
 import { layerParameter, pageOf } from './folder.ts';
 
-/** The state of a history entry. */
 interface State {
   /** Place among the entries of this window. */
   index: number;

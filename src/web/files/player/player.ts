@@ -74,7 +74,6 @@ class Player {
     navigator.mediaSession?.setActionHandler('nexttrack', () => this.#go(1));
   }
 
-  /** Plays `tracks` from the one at `index`. */
   start(tracks: readonly Track[], index: number): void {
     this.#tracks = tracks;
     void this.#play(index);

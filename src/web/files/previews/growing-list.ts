@@ -1,9 +1,7 @@
 import { make, makeButton } from '../../shared/dom.ts';
 import { previewText } from './preview-text.ts';
 
-/** Where the items of a list come from. */
 export interface Items {
-  /** The next ones. */
   next(): HTMLElement[] | Promise<HTMLElement[]>;
   isAtEnd(): boolean;
 }

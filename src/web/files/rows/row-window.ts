@@ -22,7 +22,6 @@ let body = make('tbody', { role: 'rowgroup' });
 /** The rows that are to be seen. */
 let rows: readonly Row[] = [];
 
-/** Rows behind them that are still to come. */
 let coming = 0;
 
 /** Whether only a part of them is in the document: from one, up to another. */
@@ -72,7 +71,6 @@ export function placeRows(shown: readonly Row[], folder: { isLong: boolean; comi
   }
 }
 
-/** The rows that are in the document. */
 export function placedRows(): readonly Row[] {
   return [...body.rows];
 }
@@ -178,7 +176,6 @@ function firstOfLine(index: number): number {
   return index - (index % columns);
 }
 
-/** Reads how high a usual line is. */
 function measure(): void {
   const heights = placedRows().map((row) => row.getBoundingClientRect().height);
   const style = getComputedStyle(body);

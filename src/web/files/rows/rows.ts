@@ -16,7 +16,6 @@ export function kindOfFile(name: string, looks: readonly string[]) {
   return kinds.find((kind) => looks.includes(kind));
 }
 
-/** How a row's file is shown in the page. */
 export function kindOf(row: Row) {
   const { name, look } = memberOf(row);
   return kindOfFile(name, look.split(' '));
@@ -98,14 +97,12 @@ function writtenMember(row: Row): Member {
   };
 }
 
-/** A row without cells. */
 export function makeRow(member: Member): Row {
   const row = document.createElement('tr');
   members.set(row, member);
   return row;
 }
 
-/** Whether a row has its cells. */
 export function isWritten(row: Row): boolean {
   return row.firstElementChild !== null;
 }
@@ -114,16 +111,12 @@ export function isWritten(row: Row): boolean {
 const template = new DocumentFragment();
 template.append(make('td', make('input', { type: 'checkbox', name: 'selected-members' })), make('td', make('a')), make('td'), make('td'));
 
-/** Gives a row its cells. */
+type Cell = HTMLTableCellElement;
+
 function writeCells(row: Row): void {
   const { name, isFolder, sizeBytes, modified, look } = memberOf(row);
   row.append(template.cloneNode(true));
-  const [boxCell, nameCell, sizeCell, timeCell] = row.cells as unknown as [
-    Row['cells'][0],
-    Row['cells'][0],
-    Row['cells'][0],
-    Row['cells'][0],
-  ];
+  const [boxCell, nameCell, sizeCell, timeCell] = [...row.cells] as [Cell, Cell, Cell, Cell];
   const box = boxCell.firstChild as HTMLInputElement;
   const shown = visibleControls(name);
   box.value = name;
@@ -155,7 +148,6 @@ export function showOnly(shown: readonly Row[] | undefined): void {
   placeShown();
 }
 
-/** Rows that the filter does not hide. */
 export function shownRows(): readonly Row[] {
   return left ?? rows;
 }
@@ -186,7 +178,6 @@ export function focusedRow(): Row | undefined {
   return rowAt(document.activeElement);
 }
 
-/** Puts the focus into a row, and the row into sight. */
 export function focusRow(row: Row): void {
   bringIntoDocument(row);
   linkOf(row).focus({ preventScroll: true });
@@ -218,10 +209,8 @@ let stopFinishing = () => {};
 
 let whole: Promise<void> = Promise.resolve();
 
-/** Rows of the page that are still to come. */
 let coming = 0;
 
-/** Changes of the rows so far. */
 let changes = 0;
 
 /** Whether all have said what depends on the rows. */
@@ -269,7 +258,6 @@ export function finishRows(): void {
   if (coming > 0) whole = takeLaterRows(changes);
 }
 
-/** Whether rows of the page are still to come. */
 export function areRowsComing(): boolean {
   return coming > 0;
 }

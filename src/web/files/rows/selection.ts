@@ -59,7 +59,6 @@ export function isSelected(row: Row): boolean {
   return selected.has(row);
 }
 
-/** Replaces the selection. */
 function setSelected(rows: Iterable<Row>): void {
   selected = new Set(rows);
   placedRows().forEach(tick);
@@ -90,7 +89,6 @@ let saying = 0;
 let anchor: Row | undefined;
 let end: Row | undefined;
 
-/** Something that can be done with members. */
 export interface MemberAction {
   label: string;
   icon: IconName;
@@ -106,7 +104,6 @@ export function actionsFor(count: number): MemberAction[] {
   return actions.filter(({ isForOne }) => count === 1 || !isForOne);
 }
 
-/** Buttons that only make sense for exactly one member. */
 let forOne: HTMLButtonElement[] = [];
 
 /** Shows the actions while something is selected, and how much. */
@@ -128,7 +125,6 @@ export function updateSelection(): void {
   for (const button of forOne) button.hidden = count !== 1;
 }
 
-/** Selects a row or takes it out of the selection. */
 export function toggleRow(row: Row): void {
   select([row], !isSelected(row));
   anchor = end = row;
@@ -152,7 +148,6 @@ export function selectAll(): void {
   updateSelection();
 }
 
-/** Selects these rows alone. */
 export function selectOnly(rows: readonly Row[]): void {
   areAllMeant = false;
   setSelected(rows);
@@ -174,7 +169,6 @@ export function selectUpTo(row: Row): void {
   extendSelection((isThere(end) ? end : focusedRow()) ?? row, row);
 }
 
-/** Takes members out of the selection. */
 export function deselect(names: readonly string[]): void {
   const gone = new Set(names);
   setSelected(selectedRows().filter((row) => !gone.has(nameOf(row))));

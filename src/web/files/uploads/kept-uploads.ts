@@ -61,7 +61,6 @@ function fileOf({ home, folder, file }: Upload) {
   return { home, folder, fileName: file.name, size: file.size, lastModified: file.lastModified };
 }
 
-/** Remembers an upload that the service has begun. */
 export function keepUpload(upload: Upload): void {
   const { name, location } = upload;
   const kept = { ...fileOf(upload), name, location, atMs: Date.now() };
@@ -102,7 +101,6 @@ export function isKept(kept: KeptUpload): boolean {
   return read(keyOf(kept))?.location === kept.location;
 }
 
-/** Forgets an unfinished upload. */
 export function forgetUpload(kept: KeptUpload): void {
   if (isKept(kept)) localStorage.removeItem(keyOf(kept));
 }

@@ -21,7 +21,6 @@ function decide(name: string): Promise<ConflictChoice> {
   return decision;
 }
 
-/** Forgets the answer for all. */
 function forgetChoice(): void {
   forAll = undefined;
 }
@@ -106,7 +105,6 @@ export class UploadQueue {
     this.#next();
   }
 
-  /** Forgets what is over. */
   clear(): void {
     this.uploads.splice(0, this.uploads.length, ...this.uploads.filter((upload) => !isOver(upload)));
   }

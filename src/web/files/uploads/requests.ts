@@ -24,7 +24,6 @@ export function pauseAfter(failures: number, signal: AbortSignal): Promise<void>
   });
 }
 
-/** How one attempt to store a file ended. */
 export type Sent = 'done' | 'conflict' | 'signed-out' | 'stopped' | { reason: string };
 
 /** Time without progress, or without an answer, after which the connection counts as dead. */

@@ -1,7 +1,6 @@
 /** Seconds over which the speed is averaged. */
 const windowSeconds = 8;
 
-/** Measures how fast bytes go. */
 export class Speed {
   #samples: { atMs: number; bytes: number }[] = [];
 
@@ -53,9 +52,7 @@ export interface Upload {
   sentBytes: number;
   /** Bytes of `sentBytes` that the service had already: they say nothing about the speed. */
   foundBytes: number;
-  /** Why it failed, for people. */
   reason: string;
-  /** A remark, for people. */
   remark: string;
   /** Whether the connection was lost, and is tried again after a pause. */
   isReconnecting: boolean;
@@ -89,7 +86,6 @@ export function newUpload(file: File, home: string, folder: string, mayLook: boo
 /** Larger files are sent in a way that can go on after a break; smaller ones are sent anew sooner than one could ask how far they came. */
 const resumableBytes = 8 * 1024 * 1024;
 
-/** Whether an upload can be interrupted, and go on. */
 export function isResumable({ file }: Upload): boolean {
   return file.size > resumableBytes;
 }

@@ -5,7 +5,7 @@ import { askMetadata } from '../metadata.ts';
 import { folderTitle, folderUrl, may } from '../navigation/folder.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { ensureFolder } from './folders.ts';
-import { UploadPanel } from './panel.ts';
+import { uploadPanel } from './panel.ts';
 import { UploadQueue } from './queue.ts';
 import { offerUnfinished } from './unfinished.ts';
 import { newUpload, pastedName, type Upload } from './upload.ts';
@@ -76,7 +76,7 @@ type Add = (uploads: Upload[]) => void;
  * @returns offers uploads to the folder that is shown
  */
 export function startUploads(): () => void {
-  const panel = new UploadPanel(() => queue);
+  const panel = uploadPanel(() => queue);
   const queue: UploadQueue = new UploadQueue(
     () => panel.update(),
     (ended) => {

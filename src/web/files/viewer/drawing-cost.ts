@@ -6,10 +6,8 @@ const maxElements = 50_000;
 /** Elements that a step of a filter counts as: it works on a whole picture. */
 const filterCost = 200;
 
-/** Elements inside each other. */
 const maxDepth = 200;
 
-/** Pixels of all pictures in a drawing. */
 const maxPixels = 100_000_000;
 
 /** Elements whose content is drawn wherever something names them; `use` names any element with an ID. */

@@ -6,7 +6,6 @@ import { reasonFor, scriptHeaders, send } from '../server.ts';
 import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
 import { isDrawable } from './drawing-cost.ts';
 
-/** Bytes up to which a drawing is shown. */
 const maxDrawingBytes = 5_000_000;
 
 /** The common part of the namespaces of SVG and HTML. */
@@ -64,7 +63,6 @@ export function fetchAhead(shown: Row, beside: readonly Row[]): void {
   }
 }
 
-/** Forgets all pictures. */
 export function forgetPictures(): void {
   near.clear();
 }

@@ -1,6 +1,5 @@
 import { make } from '../../shared/dom.ts';
 
-/** The content that shows a file. */
 export interface Shown {
   nodes: Node[];
   /** Buttons of its own, before those of the viewer. */

@@ -6,15 +6,12 @@ export interface Zoom {
   y: number;
 }
 
-/** Sizes of stage and picture, in CSS pixels. */
+/** Sizes of stage and picture (at scale 1) in CSS pixels, and the largest scale. */
 export interface Frame {
-  /** Of the stage. */
   width: number;
   height: number;
-  /** Of the picture at scale 1. */
   pictureWidth: number;
   pictureHeight: number;
-  /** Largest scale. */
   most: number;
 }
 
@@ -23,7 +20,6 @@ export interface Point {
   y: number;
 }
 
-/** All of the picture. */
 export const whole: Zoom = { scale: 1, x: 0, y: 0 };
 
 /** Nothing but the picture is in sight while it is larger than the stage; a smaller one stands in the middle. */
@@ -43,7 +39,6 @@ export function zoomBy(zoom: Zoom, factor: number, point: Point, frame: Frame): 
   return bounded({ scale, x: point.x - (point.x - zoom.x) * real, y: point.y - (point.y - zoom.y) * real }, frame);
 }
 
-/** Moves the picture. */
 export function moveBy(zoom: Zoom, by: Point, frame: Frame): Zoom {
   return bounded({ scale: zoom.scale, x: zoom.x + by.x, y: zoom.y + by.y }, frame);
 }

@@ -85,7 +85,6 @@ const pieceBytes = 256 * 1024;
 
 /** A ZIP archive, read as far as somebody looks. */
 export class Archive {
-  /** The members that were read. */
   readonly members: ZipMember[] = [];
   readonly #file: ArchiveFile;
   readonly #directory: ZipDirectory;

@@ -1,7 +1,6 @@
 /** Why an archive or a member cannot be read. */
 export type ZipFaultReason = 'no-archive' | 'damaged' | 'encrypted' | 'unknown-packing' | 'in-parts' | 'too-large';
 
-/** An archive or a member that cannot be read. */
 export class ZipFault extends Error {
   readonly reason: ZipFaultReason;
 
@@ -11,7 +10,6 @@ export class ZipFault extends Error {
   }
 }
 
-/** The file in which an archive is. */
 export interface ArchiveFile {
   sizeBytes: number;
   /** Reads exactly `length` bytes, or throws. */

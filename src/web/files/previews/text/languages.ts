@@ -38,7 +38,6 @@ const tokensByClass = {
 };
 const classes = new Map(Object.entries(tokensByClass).flatMap(([name, tokens]) => tokens.split(' ').map((token) => [token, name])));
 
-/** A part of a line. */
 interface Part {
   text: string;
   /** The class of its colour; undefined for a part that has none. */

@@ -3,7 +3,6 @@ import { pause } from '../pause.ts';
 
 /** Where links and pictures of a document may lead. */
 export interface DocumentPlace {
-  /** URL of the document. */
   url: string;
   /** URL below which the account's files are. */
   rootUrl: string;

@@ -14,7 +14,6 @@ export function scrollable(content: HTMLElement, label: string): HTMLElement {
   return box;
 }
 
-/** Pictures that one document loads. */
 const maxPictures = 100;
 
 interface MarkdownOptions {

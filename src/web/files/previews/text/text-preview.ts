@@ -61,7 +61,6 @@ function cut(content: string): string {
   return content.length > maxValueCharacters ? `${content.slice(0, maxValueCharacters)}…` : content;
 }
 
-/** Below it are the account's files. */
 const root = '/home/';
 
 /** Shows a file that is a text. @throws Refusal */
@@ -187,7 +186,6 @@ interface TextContent {
   sizeBytes: number;
   /** Where it stands; undefined when links in it have nothing to start from. */
   place: DocumentPlace | undefined;
-  /** Reads its first bytes. */
   start(lengthBytes: number): Promise<Uint8Array>;
 }
 
