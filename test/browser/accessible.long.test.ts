@@ -1,4 +1,3 @@
-import { test } from 'node:test';
 import {
   assertErrorPagesAccessible,
   assertLanguageAccessible,
@@ -6,20 +5,22 @@ import {
   assertQuestionAccessible,
 } from '../support/accessible-pages.ts';
 import { assertPreviewsAccessible } from '../support/accessible-previews.ts';
+import { browserTest } from '../support/browser.ts';
 
-test('axe finds nothing: light, 1280 px', (t) => assertPagesAccessible(t, 'light', 1280));
-test('axe finds nothing: dark, 320 px', (t) => assertPagesAccessible(t, 'dark', 320));
-test('axe finds nothing: dark, 1280 px', (t) => assertPagesAccessible(t, 'dark', 1280));
-test('axe finds nothing on the question of the form: light', (t) => assertQuestionAccessible(t, 'light'));
+browserTest('axe finds nothing: light, 1280 px', (t) => assertPagesAccessible(t, 'light', 1280));
+browserTest('axe finds nothing: dark, 320 px', (t) => assertPagesAccessible(t, 'dark', 320));
+browserTest('axe finds nothing: dark, 1280 px', (t) => assertPagesAccessible(t, 'dark', 1280));
+browserTest('axe finds nothing on the question of the form: light', (t) => assertQuestionAccessible(t, 'light'));
 
 for (const language of ['en', 'de', 'fr', 'es'])
-  test(`axe finds nothing in the language ${language}, and each page names it`, (t) => assertLanguageAccessible(t, language));
+  browserTest(`axe finds nothing in the language ${language}, and each page names it`, (t) => assertLanguageAccessible(t, language));
 
 for (const colorScheme of ['light', 'dark'] as const) {
   for (const width of [320, 1280]) {
     const where = `${colorScheme}, ${width} px`;
-    test(`axe finds nothing on previews, in the grid, and on pages of searches and drop boxes: ${where}`, (t) =>
-      assertPreviewsAccessible(t, { colorScheme, width, isShort: false }));
-    test(`axe finds nothing on error pages and results: ${where}`, (t) => assertErrorPagesAccessible(t, colorScheme, width));
+    browserTest(`axe finds nothing on previews, in the grid, and on pages of searches and drop boxes: ${where}`, (t) =>
+      assertPreviewsAccessible(t, { colorScheme, width, isShort: false }),
+    );
+    browserTest(`axe finds nothing on error pages and results: ${where}`, (t) => assertErrorPagesAccessible(t, colorScheme, width));
   }
 }

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { assertAccessible, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
 for (const colorScheme of ['light', 'dark'] as const) {
   for (const width of [320, 1280]) {
-    test(`axe finds nothing on the API page: ${colorScheme}, ${width} px`, async (t) => {
+    browserTest(`axe finds nothing on the API page: ${colorScheme}, ${width} px`, async (t) => {
       const server = await startServer(t);
       const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /401/ });
-      if (!page) return;
       const look = async (what: string) => {
         await assertAccessible(page, what);
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');

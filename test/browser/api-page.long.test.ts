@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { login, openBrowser } from '../support/browser.ts';
+import { browserTest, login, openBrowser } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
@@ -23,12 +22,11 @@ async function run(operation: Awaited<ReturnType<typeof open>>): Promise<string>
   return live.innerText();
 }
 
-test('the API page works with a session of the browser, with one begun on the page, and with Basic', async (t) => {
+browserTest('the API page works with a session of the browser, with one begun on the page, and with Basic', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'deep'));
   writeFileSync(join(server.home, 'deep/a.txt'), 'hello');
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   await page.goto(`${server.url}/__svc__/openapi.html`);
   const listing = await open(page, 'getFolder');
   await listing.locator('input[placeholder^="folder"]').fill('deep');

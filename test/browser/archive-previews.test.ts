@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Download } from 'playwright-core';
 import { centralHeader, endRecords } from '../../src/lib/zip/zip-records.ts';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { makeZip } from '../support/zips.ts';
 
-test('an archive is listed; its texts can be looked at and its files saved, by keyboard too', async (t) => {
+browserTest('an archive is listed; its texts can be looked at and its files saved, by keyboard too', async (t) => {
   const server = await startServer(t);
   const folder = temporaryFolder(t);
   const picture = Buffer.from([0x89, 1, 2, 3, 0, 255]);
@@ -24,9 +23,7 @@ test('an archive is listed; its texts can be looked at and its files saved, by k
     { name: 'bomb.txt', content: Buffer.alloc(20_000_000), sizeBytes: 1000 },
   ];
   writeFileSync(join(server.home, 'some.zip'), makeZip(members, { isLarge: true, comment: 'made by a test' }));
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.getByRole('link', { name: 'some.zip' }).click();
   const stage = page.locator('dialog .stage');
   await stage.getByText('8 items in this archive.').waitFor();
@@ -70,7 +67,7 @@ test('an archive is listed; its texts can be looked at and its files saved, by k
   }
 });
 
-test('an archive of a million members shows the first at once, and more on demand; what is no archive says so', async (t) => {
+browserTest('an archive of a million members shows the first at once, and more on demand; what is no archive says so', async (t) => {
   const server = await startServer(t);
   const count = 1_000_000;
   const record = centralHeader({ name: 'member.txt', isFolder: false, sizeBytes: 5, modifiedMs: 1_700_000_000_000 }, 0, 0);
@@ -78,7 +75,6 @@ test('an archive of a million members shows the first at once, and more on deman
   writeFileSync(join(server.home, 'million.zip'), Buffer.concat([directory, endRecords(count, directory.length, 0)]));
   writeFileSync(join(server.home, 'none.zip'), 'nothing of the kind');
   const page = await openBrowser(t);
-  if (!page) return;
   let readBytes = 0;
   page.on('response', (reply) => {
     if (reply.status() === 206) readBytes += Number(reply.headers()['content-length']);

@@ -1,5 +1,5 @@
-import { test } from 'node:test';
 import { assertConsoleAccessible } from '../support/accessible-console.ts';
+import { browserTest } from '../support/browser.ts';
 
 for (const [colorScheme, width] of [
   ['dark', 320],
@@ -9,5 +9,6 @@ for (const [colorScheme, width] of [
   ['light', 1280],
   ['dark', 1280],
 ] as const)
-  test(`axe finds nothing on the console, and hostile names are texts: ${colorScheme}, ${width} px`, (t) =>
-    assertConsoleAccessible(t, colorScheme, width));
+  browserTest(`axe finds nothing on the console, and hostile names are texts: ${colorScheme}, ${width} px`, (t) =>
+    assertConsoleAccessible(t, colorScheme, width),
+  );

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import type { Locator, Page, Route } from 'playwright-core';
 import type { ServiceEvent } from '../../src/events/event.ts';
-import { openBrowser } from '../support/browser.ts';
+import { browserTest, openBrowser } from '../support/browser.ts';
 import type { Client } from '../support/client.ts';
 import { type ConsoleClient, signIn, startConsole } from '../support/console.ts';
 import { until } from '../support/receiver.ts';
@@ -59,7 +59,7 @@ async function shows(page: Page, uuid: string | undefined): Promise<void> {
     });
 }
 
-test('behind the live events of a page those are shown that had to go from it: none is missing, none comes twice', async (t) => {
+browserTest('behind the live events of a page those are shown that had to go from it: none is missing, none comes twice', async (t) => {
   const opened = await openEvents(t);
   if (!opened) return;
   const { page, server, console } = opened;
@@ -83,7 +83,7 @@ test('behind the live events of a page those are shown that had to go from it: n
   assert.deepEqual(shown.slice(shown.indexOf(all[0] as string)), all);
 });
 
-test('a live tail that was paused tells what happened meanwhile', async (t) => {
+browserTest('a live tail that was paused tells what happened meanwhile', async (t) => {
   const opened = await openEvents(t);
   if (!opened) return;
   const { page, server, console } = opened;
@@ -97,10 +97,9 @@ test('a live tail that was paused tells what happened meanwhile', async (t) => {
   assert.deepEqual(await rows(page), all);
 });
 
-test('where events came too fast for a live tail a row says how many, and leads to them', async (t) => {
+browserTest('where events came too fast for a live tail a row says how many, and leads to them', async (t) => {
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   const tail = new Promise<Route>((resolve) => void page.route('**/api/events/live*', resolve));
   // The login of the test is an event, too: before the page is opened.
   await ownSession(console);
@@ -167,30 +166,33 @@ async function openToldEvents(t: TestContext) {
   return { page, tell, messages };
 }
 
-test('while rows go from the end, the button behind them keeps the focus, and a row that goes hands it to the last that stays', async (t) => {
-  const opened = await openToldEvents(t);
-  if (!opened) return;
-  const { page, tell, messages } = opened;
-  await tell(...messages(0, 500));
-  await shows(page, uuidAt(499));
-  const more = page.getByRole('button', { name: 'Show more' });
-  await more.focus();
-  await tell(...messages(500, 10));
-  await shows(page, uuidAt(509));
-  assert.ok(await more.evaluate((button) => button.matches(':focus')));
-  await page.locator('main tbody tr').last().getByRole('link').focus();
-  await tell(...messages(510, 10));
-  await shows(page, uuidAt(519));
-  assert.ok(
-    await page
-      .locator('main tbody tr')
-      .last()
-      .getByRole('link')
-      .evaluate((link) => link.matches(':focus')),
-  );
-});
+browserTest(
+  'while rows go from the end, the button behind them keeps the focus, and a row that goes hands it to the last that stays',
+  async (t) => {
+    const opened = await openToldEvents(t);
+    if (!opened) return;
+    const { page, tell, messages } = opened;
+    await tell(...messages(0, 500));
+    await shows(page, uuidAt(499));
+    const more = page.getByRole('button', { name: 'Show more' });
+    await more.focus();
+    await tell(...messages(500, 10));
+    await shows(page, uuidAt(509));
+    assert.ok(await more.evaluate((button) => button.matches(':focus')));
+    await page.locator('main tbody tr').last().getByRole('link').focus();
+    await tell(...messages(510, 10));
+    await shows(page, uuidAt(519));
+    assert.ok(
+      await page
+        .locator('main tbody tr')
+        .last()
+        .getByRole('link')
+        .evaluate((link) => link.matches(':focus')),
+    );
+  },
+);
 
-test('what was left out in a row is one row, in the middle of narrow screens, too, and never the last one', async (t) => {
+browserTest('what was left out in a row is one row, in the middle of narrow screens, too, and never the last one', async (t) => {
   const opened = await openToldEvents(t);
   if (!opened) return;
   const { page, tell, messages } = opened;
@@ -216,10 +218,9 @@ test('what was left out in a row is one row, in the middle of narrow screens, to
   assert.equal((await rows(page)).at(-1), uuidAt(12));
 });
 
-test('a live tail can be paused as soon as it has begun, and not before', async (t) => {
+browserTest('a live tail can be paused as soon as it has begun, and not before', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   const asked = new Promise<Route>((resolve) => void page.route(/\/api\/events(\?|$)/, resolve));
   await signIn(page, console.url, '#events');
   const found = await asked;

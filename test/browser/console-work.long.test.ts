@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { openBrowser } from '../support/browser.ts';
+import { browserTest, openBrowser } from '../support/browser.ts';
 import { ConsoleClient, consoleService, signIn } from '../support/console.ts';
 import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
 import { startNodes } from '../support/node-process.ts';
@@ -10,10 +9,9 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const expectedErrors = /401|INCOMPLETE_CHUNKED/;
 
-test('on three nodes an operator mends what all have, and sees one that was killed', { timeout: 110_000 }, async (t) => {
+browserTest('on three nodes an operator mends what all have, and sees one that was killed', { timeout: 110_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const page = await openBrowser(t, { expectedErrors });
-  if (!page) return;
   const receiver = await failingReceiver(t);
   const redis = await startRedis(t);
   const { server, service, event_handlers } = workConfig(receiver);

@@ -1,30 +1,26 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { openBrowser } from '../support/browser.ts';
+import { browserTest, openBrowser } from '../support/browser.ts';
 import { signIn, startConsole } from '../support/console.ts';
 import { endSessionAndLiftBan, failingReceiver, mendAndReplay, workConfig } from '../support/console-work.ts';
 
-test('a receiver that fails: its delivery is seen, the handler started again, the delivery replayed and delivered', async (t) => {
+browserTest('a receiver that fails: its delivery is seen, the handler started again, the delivery replayed and delivered', async (t) => {
   const receiver = await failingReceiver(t);
   const { server, console } = await startConsole(t, workConfig(receiver));
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   await signIn(page, console.url, '#handlers');
   await mendAndReplay(page, { console, files: [server], receiver });
 });
 
-test('a session is ended, whose client then gets 401; a ban is lifted', async (t) => {
+browserTest('a session is ended, whose client then gets 401; a ban is lifted', async (t) => {
   const { server, console } = await startConsole(t, workConfig());
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   await signIn(page, console.url, '#accounts');
   await endSessionAndLiftBan(page, { console, files: [server] });
 });
 
-test('events come as they happen, are found by a search, and lead to all of one', async (t) => {
+browserTest('events come as they happen, are found by a search, and lead to all of one', async (t) => {
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
-  if (!page) return;
   await signIn(page, console.url, '#events');
   await page.locator('.heading .badge.good').waitFor();
   await server.put('/home/seen.txt', 'one');

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { openBrowser } from '../support/browser.ts';
+import { browserTest, openBrowser } from '../support/browser.ts';
 import { asOperator, operatorPassword, signIn, startConsole } from '../support/console.ts';
 import { answerHostile, views } from '../support/console-replies.ts';
 import { startReceiver, until } from '../support/receiver.ts';
@@ -9,10 +8,9 @@ import { HeldClients } from '../support/transfers.ts';
 const counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
 const noSample = { ...counts, connections: 0, memory_bytes: 0, waiting_events: 0 };
 
-test('an administrator signs in, stays where the link led, and signs out; a wrong password is told', async (t) => {
+browserTest('an administrator signs in, stays where the link led, and signs out; a wrong password is told', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   await page.goto(`${console.url}/#configuration`);
   await page.getByLabel('User name').fill('olga');
   await page.getByLabel('Password').fill('wrong');
@@ -30,10 +28,9 @@ test('an administrator signs in, stays where the link led, and signs out; a wron
   assert.equal(await page.locator('#sections').isVisible(), false);
 });
 
-test('in no section a viewer has a control that changes something, whatever is pressed; an operator has', async (t) => {
+browserTest('in no section a viewer has a control that changes something, whatever is pressed; an operator has', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   await answerHostile(page);
   /** Names of what can be pressed or ticked in a section. */
   const controls = async (hash: string, heading: string) => {
@@ -71,10 +68,9 @@ test('in no section a viewer has a control that changes something, whatever is p
   assert.ok((await controls('#accounts', 'Accounts')).includes('Explain'));
 });
 
-test('the overview shows an upload under way with its progress, until it is done', async (t) => {
+browserTest('the overview shows an upload under way with its progress, until it is done', async (t) => {
   const { server, console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
-  if (!page) return;
   await signIn(page, console.url, '', 'viewer');
   const panel = page.locator('section', { has: page.getByRole('heading', { name: 'Transfers under way' }) });
   await panel.getByText('Nothing is being transferred.').waitFor();
@@ -90,11 +86,10 @@ test('the overview shows an upload under way with its progress, until it is done
   await row.waitFor({ state: 'detached' });
 });
 
-test('a replay that waits for its turn can be cancelled on its page', async (t) => {
+browserTest('a replay that waits for its turn can be cancelled on its page', async (t) => {
   const receiver = await startReceiver(t, { script: [{}], otherwise: { isHeld: true } });
   const { server, console } = await startConsole(t, { event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url } } });
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   await server.put('/home/a.txt', 'x');
   const deliveries = async () =>
     (await console.get('/api/deliveries', asOperator)).json<{ deliveries: { id: string }[] }>().deliveries.map(({ id }) => id);
@@ -109,10 +104,9 @@ test('a replay that waits for its turn can be cancelled on its page', async (t) 
   await page.getByText('cancelled', { exact: true }).waitFor();
 });
 
-test('charts go on when the clock of the server was set back', async (t) => {
+browserTest('charts go on when the clock of the server was set back', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   const sample = (time: string, sessions: number) => ({ ...noSample, time, sessions });
   await page.route('**/api/samples', (route) =>
     route.fulfill({ json: { interval_seconds: 10, samples: [sample('2026-01-01T12:00:00.000Z', 1)] } }),
@@ -125,10 +119,9 @@ test('charts go on when the clock of the server was set back', async (t) => {
   await page.locator('.chart .legend', { hasText: 'Sessions 77' }).waitFor();
 });
 
-test('live figures take neither the focus nor a selected text from a row, whatever rows come and go before it', async (t) => {
+browserTest('live figures take neither the focus nor a selected text from a row, whatever rows come and go before it', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   const handler = (name: string, waiting: number) => {
     const figures = { waiting_events: waiting, oldest_waiting_seconds: 0, rate_per_minute: 1 };
     return { uuid: `uuid-${name}`, name, enabled: true, state: 'running', reason: '', suspended_urls: [], ...figures };

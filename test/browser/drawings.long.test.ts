@@ -1,5 +1,6 @@
-import { test } from 'node:test';
+import { browserTest } from '../support/browser.ts';
 import { assertDrawingsBounded } from '../support/drawings.ts';
 
-test('all kinds of drawings that ask for more than a browser can draw are refused; those of drawing programs are shown', (t) =>
-  assertDrawingsBounded(t, { areAll: true }));
+browserTest('all kinds of drawings that ask for more than a browser can draw are refused; those of drawing programs are shown', (t) =>
+  assertDrawingsBounded(t, { areAll: true }),
+);

@@ -1,5 +1,6 @@
-import { test } from 'node:test';
+import { browserTest } from '../support/browser.ts';
 import { assertDrawingsBounded } from '../support/drawings.ts';
 
-test('drawings that ask for more than a browser can draw are refused; those of drawing programs are shown, and load nothing', (t) =>
-  assertDrawingsBounded(t, { areAll: false }));
+browserTest('drawings that ask for more than a browser can draw are refused; those of drawing programs are shown, and load nothing', (t) =>
+  assertDrawingsBounded(t, { areAll: false }),
+);

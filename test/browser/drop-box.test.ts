@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { assertAccessible, login, openBrowser, openMenu } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder, openMenu } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-test('who may only write to a folder gets the page to upload, with the status 403, whether the folder exists or not', async (t) => {
+browserTest('who may only write to a folder gets the page to upload, with the status 403, whether the folder exists or not', async (t) => {
   const permissions = [['allow-full-control'], ['/drop*', 'allow-write'], ['/none*', 'allow-traverse']];
   const server = await startServer(t, { account: { permissions } });
   mkdirSync(join(server.home, 'drop'));
@@ -19,9 +18,12 @@ test('who may only write to a folder gets the page to upload, with the status 40
   assert.equal((await server.get('/home/drop/', { headers: { accept: 'application/json' } })).text.includes('<'), false);
 
   for (const javaScriptEnabled of [false, true]) {
-    const page = await openBrowser(t, { javaScriptEnabled, expectedErrors: /403/, viewport: { width: 320, height: 640 } });
-    if (!page) return;
-    await login(page, server.url, '/home/drop/');
+    const page = await openFolder(
+      t,
+      server,
+      { javaScriptEnabled, expectedErrors: /403/, viewport: { width: 320, height: 640 } },
+      '/home/drop/',
+    );
     await page.getByText('What is here already is not shown to you.').waitFor();
     if (javaScriptEnabled) {
       const words = await page.getByRole('button', { name: 'Upload files' }).locator('span').boundingBox();

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { recordFilm, silence } from '../../scripts/films.mjs';
-import { assertAccessible, login, openBrowser, touch } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder, touch } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-test('films in the grid have a frame as their poster, a broken one its icon; opened they are played', async (t) => {
+browserTest('films in the grid have a frame as their poster, a broken one its icon; opened they are played', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const film = await recordFilm(page, 320, 180, "context.fillStyle = 'rgb(200, 20, 20)'; context.fillRect(0, 0, 320, 180);");
   for (let index = 0; index < 8; index++) writeFileSync(join(server.home, `film${index}.webm`), film);
   writeFileSync(join(server.home, 'broken.mp4'), 'no film');
@@ -48,14 +45,12 @@ test('films in the grid have a frame as their poster, a broken one its icon; ope
   await dialog.getByText('This cannot be played').waitFor();
 });
 
-test('the player plays the sounds of a folder in order, skips what is none, and goes on while the page is used', async (t) => {
+browserTest('the player plays the sounds of a folder in order, skips what is none, and goes on while the page is used', async (t) => {
   const server = await startServer(t);
   for (const name of ['1.wav', '2.wav', '4.wav']) writeFileSync(join(server.home, name), silence(name === '4.wav' ? 60 : 0.3));
   writeFileSync(join(server.home, '3.mp3'), 'no sound');
   writeFileSync(join(server.home, 'a.txt'), 'text');
-  const page = await openBrowser(t, { viewport: { width: 320, height: 640 } });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { viewport: { width: 320, height: 640 } });
   await page.getByRole('link', { name: '1.wav' }).click();
   const player = page.getByRole('region', { name: 'Player' });
   await player.getByText('4 of 4').waitFor();

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
@@ -13,14 +12,12 @@ const heading = (page: Page) => page.evaluate<string>("document.querySelector('h
 const mark = (page: Page) => page.evaluate('window.isMarked = true');
 const isMarked = (page: Page) => page.evaluate<boolean>('window.isMarked === true');
 
-test('a folder is shown without a page load, and Back finds it as it was left', async (t) => {
+browserTest('a folder is shown without a page load, and Back finds it as it was left', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Reports #1?/inner'), { recursive: true });
   writeFileSync(join(server.home, 'Reports #1?/a.txt'), 'text of a');
   for (let index = 0; index < 120; index++) writeFileSync(join(server.home, `file-${index}.bin`), 'x');
-  const page = await openBrowser(t, { expectedErrors: /404/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /404/ });
   await mark(page);
   await page.getByLabel('Filter by name').fill('r');
   await page.getByText('1 match').waitFor();
@@ -94,13 +91,11 @@ test('a folder is shown without a page load, and Back finds it as it was left', 
   assert.ok(await isMarked(page));
 });
 
-test('uploads go on while another folder is shown, and arrive where they were begun', async (t) => {
+browserTest('uploads go on while another folder is shown, and arrive where they were begun', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-full-control'], ['/Shut*', 'allow-list', 'allow-read']] } });
   for (const name of ['Shut', 'Open']) mkdirSync(join(server.home, name));
   writeFileSync(join(server.home, 'Shut/a.bin'), 'x');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   let letGo = () => {};
   const held = new Promise<void>((resolve) => {
     letGo = resolve;
@@ -136,12 +131,10 @@ test('uploads go on while another folder is shown, and arrive where they were be
   assert.equal(readFileSync(join(server.home, 'Open/b.txt'), 'utf8'), 'b');
 });
 
-test('the last of several presses wins; without a connection and without a session the folder stays', async (t) => {
+browserTest('the last of several presses wins; without a connection and without a session the folder stays', async (t) => {
   const server = await startServer(t);
   for (const name of ['First', 'Second']) mkdirSync(join(server.home, name));
-  const page = await openBrowser(t, { expectedErrors: /401|ERR_INTERNET_DISCONNECTED/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /401|ERR_INTERNET_DISCONNECTED/ });
   await mark(page);
   let letGo = () => {};
   const held = new Promise<void>((resolve) => {
@@ -185,13 +178,11 @@ test('the last of several presses wins; without a connection and without a sessi
 });
 
 for (const javaScriptEnabled of [true, false]) {
-  test(`search below a folder, ${javaScriptEnabled ? 'from the filter' : 'without scripts'}`, async (t) => {
+  browserTest(`search below a folder, ${javaScriptEnabled ? 'from the filter' : 'without scripts'}`, async (t) => {
     const server = await startServer(t);
     mkdirSync(join(server.home, 'deep/er'), { recursive: true });
     writeFileSync(join(server.home, 'deep/er/Needle.txt'), 'x');
-    const page = await openBrowser(t, { javaScriptEnabled, viewport: { width: 320, height: 640 }, colorScheme: 'dark' });
-    if (!page) return;
-    await login(page, server.url);
+    const page = await openFolder(t, server, { javaScriptEnabled, viewport: { width: 320, height: 640 }, colorScheme: 'dark' });
     const field = javaScriptEnabled ? page.getByLabel('Filter by name') : page.getByLabel('Search below this folder');
     await field.fill('needle');
     if (javaScriptEnabled) await page.getByRole('button', { name: 'Search in sub-folders' }).click();
@@ -210,14 +201,12 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
-test('files are copied, folders are not; rows are dragged to a folder and to the way up', async (t) => {
+browserTest('files are copied, folders are not; rows are dragged to a folder and to the way up', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const dialog = page.getByRole('dialog');
   for (const name of ['Part 10', 'Part 9']) mkdirSync(join(server.home, 'Folder', name));
   await page.getByLabel('Select Folder').check();

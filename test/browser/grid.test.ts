@@ -1,21 +1,18 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Request, Route } from 'playwright-core';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { jpegWithThumbnail, plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
-test('list or grid, with and without scripts, and the choice is kept', async (t) => {
+browserTest('list or grid, with and without scripts, and the choice is kept', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.txt'), 'x');
   for (const javaScriptEnabled of [false, true]) {
-    const page = await openBrowser(t, { javaScriptEnabled, viewport: { width: 320, height: 640 } });
-    if (!page) return;
-    await login(page, server.url);
+    const page = await openFolder(t, server, { javaScriptEnabled, viewport: { width: 320, height: 640 } });
     const grid = page.locator('table.grid');
     assert.equal(await grid.count(), 0);
     await page.getByRole('link', { name: 'Show as a grid' }).click();
@@ -32,7 +29,7 @@ test('list or grid, with and without scripts, and the choice is kept', async (t)
   }
 });
 
-test('thumbnails: of the camera, else the picture made small; six at a time, and nothing that lies or is too large', async (t) => {
+browserTest('thumbnails: of the camera, else the picture made small; six at a time, and nothing that lies or is too large', async (t) => {
   const server = await startServer(t);
   const put = (name: string, content: Buffer) => writeFileSync(join(server.home, name), content);
   for (let index = 0; index < 20; index++) put(`p${index}.png`, plainPng(400, 200, [200, 10, 10]));
@@ -46,9 +43,7 @@ test('thumbnails: of the camera, else the picture made small; six at a time, and
   );
   put('bomb.png', Buffer.concat([pngHead(30_000, 30_000), Buffer.alloc(300_000)]));
   put('liar.png', Buffer.from('<svg onload="owned = 1">'));
-  const page = await openBrowser(t, { viewport: { width: 1280, height: 2000 } });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { viewport: { width: 1280, height: 2000 } });
   const under = new Set<Request>();
   const asked = new Map<string, string[]>();
   let most = 0;
@@ -77,15 +72,13 @@ test('thumbnails: of the camera, else the picture made small; six at a time, and
   assert.equal(await page.locator('tr', { hasText: 'liar.png' }).locator('canvas').count(), 0);
 });
 
-test('of pictures and films together no more than six are under way', async (t) => {
+browserTest('of pictures and films together no more than six are under way', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 6; index++) {
     writeFileSync(join(server.home, `a${index}.png`), plainPng(40, 30, [200, 10, 10]));
     writeFileSync(join(server.home, `b${index}.mp4`), 'no film');
   }
-  const page = await openBrowser(t, { viewport: { width: 1280, height: 1600 }, expectedErrors: /ERR_FAILED/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { viewport: { width: 1280, height: 1600 }, expectedErrors: /ERR_FAILED/ });
   const held: Route[] = [];
   const asked = () => new Set(held.map((route) => new URL(route.request().url()).pathname)).size;
   await page.route(/\.(png|mp4)(\?inline)?$/, (route) => void held.push(route));

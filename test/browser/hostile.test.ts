@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { login, openBrowser } from '../support/browser.ts';
+import type { TestContext } from 'node:test';
+import { browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
@@ -24,12 +24,11 @@ const names = [
   '\u{1f600} \u0301',
 ];
 
-test('hostile names run nothing and can be opened, selected and deleted', async (t) => {
+browserTest('hostile names run nothing and can be opened, selected and deleted', async (t) => {
   const server = await startServer(t);
   for (const name of names) mkdirSync(join(server.home, name));
   for (const name of names) writeFileSync(join(server.home, name, `${name}.txt`), 'x');
   const page = await openBrowser(t);
-  if (!page) return;
   const dialogs: string[] = [];
   page.on('dialog', (dialog) => dialogs.push(dialog.message()));
   await login(page, server.url);
@@ -50,12 +49,10 @@ test('hostile names run nothing and can be opened, selected and deleted', async 
   assert.deepEqual(dialogs, []);
 });
 
-test('hostile names without scripts: the form deletes exactly what was selected', async (t) => {
+browserTest('hostile names without scripts: the form deletes exactly what was selected', async (t) => {
   const server = await startServer(t);
   for (const name of names) writeFileSync(join(server.home, name), 'x');
-  const page = await openBrowser(t, { javaScriptEnabled: false });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { javaScriptEnabled: false });
   for (const box of await page.locator('tbody input').all()) await box.check();
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('heading', { name: `Delete these ${names.length} items?` }).waitFor();
@@ -72,16 +69,14 @@ async function foreignPage(t: TestContext, html: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-test('uploaded pages and pictures with scripts are saved, never shown in the origin', async (t) => {
+browserTest('uploaded pages and pictures with scripts are saved, never shown in the origin', async (t) => {
   const server = await startServer(t);
   const attack = '<script>fetch("/home/stolen/", { method: "PUT" })</script>';
   writeFileSync(join(server.home, 'page.html'), attack);
   writeFileSync(join(server.home, 'image.svg'), `<svg xmlns="http://www.w3.org/2000/svg">${attack}</svg>`);
   writeFileSync(join(server.home, 'feed.xml'), `<html xmlns="http://www.w3.org/1999/xhtml">${attack}</html>`);
   writeFileSync(join(server.home, 'text.txt'), attack);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   for (const name of ['page.html', 'image.svg', 'feed.xml', 'page.html?inline', 'image.svg?inline', 'feed.xml?inline']) {
     await assert.rejects(page.goto(`${server.url}/home/${name}`), /Download is starting|ERR_ABORTED/, name);
   }
@@ -90,12 +85,10 @@ test('uploaded pages and pictures with scripts are saved, never shown in the ori
   assert.ok(!readdirSync(server.home).includes('stolen'));
 });
 
-test('a foreign page can neither frame the service nor send it forms or requests', async (t) => {
+browserTest('a foreign page can neither frame the service nor send it forms or requests', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'keep.txt'), 'x');
-  const page = await openBrowser(t, { expectedErrors: /frame|refused|CORS|ERR_|400/i });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /frame|refused|CORS|ERR_|400/i });
   const target = `${server.url}/home/`;
   await page.goto(
     await foreignPage(
@@ -117,11 +110,9 @@ test('a foreign page can neither frame the service nor send it forms or requests
   assert.deepEqual(readdirSync(server.home), ['keep.txt'], 'nothing was changed');
 });
 
-test('the policy stops a script that got into a page all the same', async (t) => {
+browserTest('the policy stops a script that got into a page all the same', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t, { expectedErrors: /Content Security Policy|Trusted/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /Content Security Policy|Trusted/ });
   const tried = await page.evaluate<Record<string, boolean>>(`(async () => {
     globalThis.owned = 0;
     const inline = document.createElement('script');
@@ -147,21 +138,17 @@ test('the policy stops a script that got into a page all the same', async (t) =>
   assert.equal(await page.evaluate('globalThis.owned'), undefined);
 });
 
-test('a violation of the policy is noted, and would fail a test', async (t) => {
+browserTest('a violation of the policy is noted, and would fail a test', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.evaluate(`document.body.setAttribute('style', 'color: red')`);
   await until('the console says so', () => page.problems.some((problem) => /Content Security Policy/.test(problem)));
   page.problems.splice(0);
 });
 
-test('uploaded names: 255 bytes, text that turns round, quotes; the page shows and deletes exactly them', async (t) => {
+browserTest('uploaded names: 255 bytes, text that turns round, quotes; the page shows and deletes exactly them', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const uploaded = ['x'.repeat(255), 'ü'.repeat(127), 'a\u202efdp.exe', `"quoted' & <b>.txt`, '.hidden', 'ends with dot.'];
   const files = uploaded.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) }));
   await page.locator('#tools input[type=file]').first().setInputFiles(files);

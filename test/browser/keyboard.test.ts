@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { openBrowser } from '../support/browser.ts';
+import { browserTest, openBrowser } from '../support/browser.ts';
 import { signInByKeyboard, workByKeyboard } from '../support/by-keyboard.ts';
 import { startServer } from '../support/server.ts';
 
-test('everything without a mouse: sign in, upload, new folder, rename, move, delete, sort, colours, sign out', async (t) => {
+browserTest('everything without a mouse: sign in, upload, new folder, rename, move, delete, sort, colours, sign out', async (t) => {
   const server = await startServer(t);
   const page = await openBrowser(t, { expectedErrors: /409/ });
   if (page) await workByKeyboard(page, server);
 });
 
-test('what has the focus is seen, also when a bar could hide it', async (t) => {
+browserTest('what has the focus is seen, also when a bar could hide it', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 40; index++) writeFileSync(join(server.home, `f${String(index).padStart(2, '0')}.bin`), 'x');
   const page = await openBrowser(t, { viewport: { width: 320, height: 480 } });
-  if (!page) return;
   await page.goto(`${server.url}/home/`);
   await signInByKeyboard(page);
   // The script is at work.

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 import { zipWith } from '../support/zips.ts';
 
-test('new folders and renaming: names that cannot be, what is new is in sight and has the focus', async (t) => {
+browserTest('new folders and renaming: names that cannot be, what is new is in sight and has the focus', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `IMG_${index}.bin`), 'x');
-  const page = await openBrowser(t, { expectedErrors: /409/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /409/ });
   const dialog = page.getByRole('dialog');
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
   await page.getByLabel('Filter by name').fill('IMG_5');
@@ -50,12 +47,11 @@ test('new folders and renaming: names that cannot be, what is new is in sight an
   assert.equal(await dialog.count(), 0);
 });
 
-test('messages are seen wherever the page is, and go; what is selected is said; a filter without hits says so', async (t) => {
+browserTest('messages are seen wherever the page is, and go; what is selected is said; a filter without hits says so', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
   const page = await openBrowser(t);
-  if (!page) return;
   await page.clock.install();
   await login(page, server.url);
   await page.keyboard.press('End');
@@ -99,16 +95,14 @@ test('messages are seen wherever the page is, and go; what is selected is said; 
   assert.equal(await first.getAttribute('aria-pressed'), 'false');
 });
 
-test('rows at 320 px: folders say that they are, the date stays beside the size; names of any kind', async (t) => {
+browserTest('rows at 320 px: folders say that they are, the date stays beside the size; names of any kind', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(999_900));
   utimesSync(join(server.home, 'a.bin'), 1_574_981_880, 1_574_981_880);
   writeFileSync(join(server.home, 'dir\\file.bin'), 'x');
   writeFileSync(Buffer.concat([Buffer.from(`${server.home}/`), Buffer.from([0x66, 0xff])]), 'x');
-  const page = await openBrowser(t, { viewport: { width: 320, height: 640 }, locale: 'en-US' });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { viewport: { width: 320, height: 640 }, locale: 'en-US' });
   await page.getByRole('row', { name: 'Folder folder' }).waitFor();
   await page.getByText('One item is not shown').waitFor();
   const overlaps = await page.evaluate<string[]>(`[...document.querySelectorAll('tbody tr')].flatMap((row) => {
@@ -130,14 +124,12 @@ test('rows at 320 px: folders say that they are, the date stays beside the size;
   assert.deepEqual(zipWith(zipPath).names.sort(), ['a.bin', 'dir_file.bin']);
 });
 
-test('what is refused is told: a folder to move to, a page', async (t) => {
+browserTest('what is refused is told: a folder to move to, a page', async (t) => {
   const permissions = [['allow-full-control'], ['/Closed*', 'allow-traverse', 'allow-rename'], ['/Shut*', 'allow-rename']];
   const server = await startServer(t, { account: { permissions } });
   for (const name of ['Closed', 'Shut', 'Open']) mkdirSync(join(server.home, name));
   writeFileSync(join(server.home, 'a.bin'), 'x');
-  const page = await openBrowser(t, { expectedErrors: /40[34]/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /40[34]/ });
   const dialog = page.getByRole('dialog');
   await page.getByLabel('Select a.bin').check();
   await page.getByRole('button', { name: 'Move' }).click();

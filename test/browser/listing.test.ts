@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Download } from 'playwright-core';
-import { login, loginByForm, openBrowser } from '../support/browser.ts';
+import { browserTest, loginByForm, openBrowser, openFolder } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-test('filter, keyboard and deletion', async (t) => {
+browserTest('filter, keyboard and deletion', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['alpha.bin', 'beta.bin', 'Übersicht.bin']) writeFileSync(join(server.home, name), 'x');
   const page = await openBrowser(t, { expectedErrors: /409/ });
-  if (!page) return;
   await loginByForm(page, server.url);
   const focused = () => page.evaluate<string>("document.activeElement.innerText || document.activeElement.value || ''");
   const shown = () => page.locator('tbody tr:visible td:nth-child(2)').allInnerTexts();
@@ -70,12 +68,10 @@ test('filter, keyboard and deletion', async (t) => {
   await page.waitForURL('**/home/Fresh/');
 });
 
-test('ranges with Shift, all, and what a filter hides is not selected', async (t) => {
+browserTest('ranges with Shift, all, and what a filter hides is not selected', async (t) => {
   const server = await startServer(t);
   for (let index = 0; index < 6; index++) writeFileSync(join(server.home, `f${index}.bin`), 'x');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.getByLabel('Select f1.bin').click();
   await page.getByLabel('Select f4.bin').click({ modifiers: ['Shift'] });
   await page.getByText('4 selected').waitFor();
@@ -85,12 +81,10 @@ test('ranges with Shift, all, and what a filter hides is not selected', async (t
   await page.getByText('1 selected').waitFor();
 });
 
-test('archives and triggers of what is selected', async (t) => {
+browserTest('archives and triggers of what is selected', async (t) => {
   const server = await startServer(t, { service: { triggers: ['Approve, success'] } });
   for (const name of ['a.bin', 'b.bin']) writeFileSync(join(server.home, name), 'x');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.getByLabel('Select a.bin').check();
   const saved: Promise<Download> = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download as ZIP' }).click();
@@ -100,14 +94,13 @@ test('archives and triggers of what is selected', async (t) => {
   assert.deepEqual((await server.events()).find((event) => event.id === '40043')?.data.files, ['a.bin']);
 });
 
-test('visitors without an account can sign in from the page', async (t) => {
+browserTest('visitors without an account can sign in from the page', async (t) => {
   const authentications = { local: { type: 'application' }, public: { type: 'anonymous', group: 'visitors' } };
   const server = await startServer(t, {
     authentications,
     groups: { visitors: { home_folder_path: '/tmp', permissions: [['allow-list']] } },
   });
   const page = await openBrowser(t);
-  if (!page) return;
   await page.goto(`${server.url}/home/`);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await page.getByLabel('User name').fill('alice');
@@ -116,7 +109,7 @@ test('visitors without an account can sign in from the page', async (t) => {
   await page.getByRole('button', { name: 'Account alice' }).waitFor();
 });
 
-test('previews run nothing: image, SVG, text, PDF, HTML', async (t) => {
+browserTest('previews run nothing: image, SVG, text, PDF, HTML', async (t) => {
   const server = await startServer(t);
   const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==', 'base64');
   writeFileSync(join(server.home, 'a.png'), pixel);
@@ -124,9 +117,7 @@ test('previews run nothing: image, SVG, text, PDF, HTML', async (t) => {
   writeFileSync(join(server.home, 'c.pdf'), '%PDF-1.4\n%%EOF');
   writeFileSync(join(server.home, 'd.html'), '<script>1</script>');
   writeFileSync(join(server.home, 'e.svg'), '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>1</script></svg>');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const dialog = page.getByRole('dialog');
   await page.getByRole('link', { name: 'a.png' }).click();
   await dialog.locator('img').waitFor();
@@ -158,12 +149,10 @@ const languages = [
 ];
 
 for (const { locale, heading, size, button } of languages) {
-  test(`the page speaks ${locale}`, async (t) => {
+  browserTest(`the page speaks ${locale}`, async (t) => {
     const server = await startServer(t);
     writeFileSync(join(server.home, 'a.bin'), 'x'.repeat(1500));
-    const page = await openBrowser(t, { locale });
-    if (!page) return;
-    await login(page, server.url);
+    const page = await openFolder(t, server, { locale });
     await page.getByRole('button', { name: button }).waitFor();
     assert.equal(await page.locator('.crumbs [aria-current]').innerText(), heading);
     assert.equal((await page.locator('td:nth-child(3)').innerText()).replace(/\s/g, ' '), size);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -29,80 +28,79 @@ function fill(server: TestServer): void {
 const rowsInPage = `[...document.querySelectorAll('#list tbody tr')].map((row) => row.ariaRowIndex + [...row.cells].map((cell) =>
   cell.innerHTML.replace(/<\\/?bdi>/g, '').replace(/(<input|<a)([^>]*)>/g, (_, tag, rest) => tag + rest.trim().split(/ (?=[a-z-]+=)/).sort().join(' '))).join('|'))`;
 
-test('the rows of a long folder that the script writes are like those of the service, and all that is done with rows goes for them', async (t) => {
+browserTest(
+  'the rows of a long folder that the script writes are like those of the service, and all that is done with rows goes for them',
+  async (t) => {
+    const server = await startServer(t);
+    fill(server);
+    const page = await openFolder(t, server, {}, '/home/long/');
+    const focused = () => page.evaluate<string>('document.activeElement.textContent');
+    const rowsAtTheEnd = async () => {
+      await page.locator('#list[aria-rowcount]').waitFor();
+      await page.keyboard.press('ArrowDown');
+      // The last row may be still to come.
+      while (!(await focused()).startsWith('z')) await page.keyboard.press('End');
+      await page.locator('tbody tr').nth(30).locator('td.more').waitFor({ state: 'attached' });
+      return page.evaluate<string[]>(rowsInPage);
+    };
+    const written = await rowsAtTheEnd();
+    await page.goto(`${server.url}/home/long/?rows=all`);
+    const sent = await rowsAtTheEnd();
+    assert.deepEqual(written.slice(-30), sent.slice(-30));
+
+    await page.goto(`${server.url}/home/long/?preview=${nameAt(597)}`);
+    await page.locator('dialog h2', { hasText: nameAt(597) }).waitFor();
+    await page.keyboard.press('Escape');
+    await until('the file has the focus', async () => (await focused()) === nameAt(597));
+    await page.keyboard.press('End');
+    assert.match(await focused(), /^z/, 'the last row is there');
+
+    // What is selected while most rows are still to come is selected of those, too, but for what was taken out.
+    let letRowsCome = () => {};
+    const areLetCome = new Promise<void>((resolve) => {
+      letRowsCome = resolve;
+    });
+    await page.route('**/*rows=lines', async (route) => {
+      await areLetCome;
+      await route.continue();
+    });
+    await page.goto(`${server.url}/home/long/`);
+    await page.getByLabel('Select all').check();
+    await page.getByLabel(`Select ${nameAt(1)}`, { exact: true }).uncheck();
+    letRowsCome();
+    await page.getByText(`${all - 1} selected`).waitFor();
+
+    await page.keyboard.press('Control+a');
+    await page.getByText(`${all} selected`).waitFor();
+    const download = page.waitForEvent('request', (request) => request.method() === 'POST');
+    await page.getByRole('button', { name: 'Download as ZIP' }).click();
+    const names = [...((await download).postData() ?? '').matchAll(/name="selected-members"/g)];
+    assert.equal(names.length, all, 'the form sends the names of all');
+    await page.keyboard.press('Escape');
+
+    await page.getByLabel('Filter by name').fill('file-599');
+    await page.getByText('1 match').waitFor({ state: 'attached' });
+    await page.getByLabel(`Select ${last}`).check();
+    await page.getByText('1 selected').waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No name here contains this.').waitFor();
+    assert.equal(readdirSync(join(server.home, 'long')).length, all - 1);
+
+    await page.getByLabel('Filter by name').fill('file-598');
+    await page.getByLabel(`Select ${nameAt(598)}`).check();
+    await page.getByRole('link', { name: 'Files' }).last().click();
+    await page.waitForURL('**/home/');
+    await page.goBack();
+    await page.getByText('1 selected').waitFor({ state: 'attached' });
+    assert.equal(await page.locator('tbody tr:visible').count(), 1, 'filter and selection are as they were');
+  },
+);
+
+browserTest('of a long folder only the rows near to the window are in the document, and the one that has the focus', async (t) => {
   const server = await startServer(t);
   fill(server);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url, '/home/long/');
-  const focused = () => page.evaluate<string>('document.activeElement.textContent');
-  const rowsAtTheEnd = async () => {
-    await page.locator('#list[aria-rowcount]').waitFor();
-    await page.keyboard.press('ArrowDown');
-    // The last row may be still to come.
-    while (!(await focused()).startsWith('z')) await page.keyboard.press('End');
-    await page.locator('tbody tr').nth(30).locator('td.more').waitFor({ state: 'attached' });
-    return page.evaluate<string[]>(rowsInPage);
-  };
-  const written = await rowsAtTheEnd();
-  await page.goto(`${server.url}/home/long/?rows=all`);
-  const sent = await rowsAtTheEnd();
-  assert.deepEqual(written.slice(-30), sent.slice(-30));
-
-  await page.goto(`${server.url}/home/long/?preview=${nameAt(597)}`);
-  await page.locator('dialog h2', { hasText: nameAt(597) }).waitFor();
-  await page.keyboard.press('Escape');
-  await until('the file has the focus', async () => (await focused()) === nameAt(597));
-  await page.keyboard.press('End');
-  assert.match(await focused(), /^z/, 'the last row is there');
-
-  // What is selected while most rows are still to come is selected of those, too, but for what was taken out.
-  let letRowsCome = () => {};
-  const areLetCome = new Promise<void>((resolve) => {
-    letRowsCome = resolve;
-  });
-  await page.route('**/*rows=lines', async (route) => {
-    await areLetCome;
-    await route.continue();
-  });
-  await page.goto(`${server.url}/home/long/`);
-  await page.getByLabel('Select all').check();
-  await page.getByLabel(`Select ${nameAt(1)}`, { exact: true }).uncheck();
-  letRowsCome();
-  await page.getByText(`${all - 1} selected`).waitFor();
-
-  await page.keyboard.press('Control+a');
-  await page.getByText(`${all} selected`).waitFor();
-  const download = page.waitForEvent('request', (request) => request.method() === 'POST');
-  await page.getByRole('button', { name: 'Download as ZIP' }).click();
-  const names = [...((await download).postData() ?? '').matchAll(/name="selected-members"/g)];
-  assert.equal(names.length, all, 'the form sends the names of all');
-  await page.keyboard.press('Escape');
-
-  await page.getByLabel('Filter by name').fill('file-599');
-  await page.getByText('1 match').waitFor({ state: 'attached' });
-  await page.getByLabel(`Select ${last}`).check();
-  await page.getByText('1 selected').waitFor({ state: 'attached' });
-  await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('No name here contains this.').waitFor();
-  assert.equal(readdirSync(join(server.home, 'long')).length, all - 1);
-
-  await page.getByLabel('Filter by name').fill('file-598');
-  await page.getByLabel(`Select ${nameAt(598)}`).check();
-  await page.getByRole('link', { name: 'Files' }).last().click();
-  await page.waitForURL('**/home/');
-  await page.goBack();
-  await page.getByText('1 selected').waitFor({ state: 'attached' });
-  assert.equal(await page.locator('tbody tr:visible').count(), 1, 'filter and selection are as they were');
-});
-
-test('of a long folder only the rows near to the window are in the document, and the one that has the focus', async (t) => {
-  const server = await startServer(t);
-  fill(server);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url, '/home/long/');
+  const page = await openFolder(t, server, {}, '/home/long/');
   /** What `expression` gives of each row in the document. */
   const ofRows = <T>(expression: string) =>
     page.evaluate<T[]>(`[...document.querySelectorAll('#list tbody tr')].map((row) => ${expression})`);
@@ -165,12 +163,10 @@ test('of a long folder only the rows near to the window are in the document, and
     .waitFor({ state: 'attached' });
 });
 
-test('without scripts a long folder is one page', async (t) => {
+browserTest('without scripts a long folder is one page', async (t) => {
   const server = await startServer(t);
   fill(server);
-  const page = await openBrowser(t, { javaScriptEnabled: false });
-  if (!page) return;
-  await login(page, server.url, '/home/long/');
+  const page = await openFolder(t, server, { javaScriptEnabled: false }, '/home/long/');
   await page.waitForURL('**/home/long/?rows=all');
   assert.equal(await page.locator('tbody tr').count(), all);
 });

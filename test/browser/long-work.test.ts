@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page, Request } from 'playwright-core';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -31,13 +30,11 @@ async function holdChanges(page: Page): Promise<{ held: Request[]; go: () => voi
   return { held, go };
 }
 
-test('many items: moved by one request to the folder of the start, deleted while nobody can close the question', async (t) => {
+browserTest('many items: moved by one request to the folder of the start, deleted while nobody can close the question', async (t) => {
   const server = await startServer(t);
   for (const folder of ['Target', 'Target/Deep', 'Other']) mkdirSync(join(server.home, folder));
   makeFiles(server, 'm');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const dialog = page.getByRole('dialog');
   const selectFiles = async (prefix: string) => {
     await page.getByLabel('Filter by name').fill(prefix);
@@ -76,58 +73,57 @@ test('many items: moved by one request to the folder of the start, deleted while
   assert.deepEqual(readdirSync(server.home).sort(), ['Other', 'Target']);
 });
 
-test('Stop ends the work in the service, too; the page says what was done and what was not, and asks before it is left', async (t) => {
-  const server = await startServer(t);
-  mkdirSync(join(server.home, 'Target'));
-  const total = 3_000;
-  for (let index = 0; index < total; index++) writeFileSync(join(server.home, `m${index}.bin`), '');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
-  await page.getByLabel('Select all').check();
-  await page.getByLabel('Select Target').uncheck();
-  await page.getByRole('button', { name: 'Move' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByRole('button', { name: 'Target' }).click();
-  await dialog.getByText('/Target/', { exact: true }).waitFor();
-  await dialog.getByRole('button', { name: 'Move here' }).click();
-  await dialog.getByText(/^[1-9][\d,]* of 3,000/).waitFor();
-  // It has the focus.
-  await page.keyboard.press('Enter');
-  const said = await page.getByText(/^Stopped: /).innerText();
-  const numberIn = (words: string) => Number(/[\d,]+/.exec(words)?.[0].replace(',', ''));
-  const left = numberIn(said);
-  assert.equal(numberIn(await page.getByText(/items were moved/).innerText()) + left, total);
-  const rows = await page.evaluate<number>(
-    `(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`,
-  );
-  assert.equal(rows, left + 1, 'the list is as the folder');
-  // What was under way is finished, no more.
-  const onDisk = readdirSync(server.home).length - 1;
-  assert.ok(onDisk > 0 && onDisk <= left && onDisk >= left - 1, `${onDisk} are left, ${left} are said to be`);
+browserTest(
+  'Stop ends the work in the service, too; the page says what was done and what was not, and asks before it is left',
+  async (t) => {
+    const server = await startServer(t);
+    mkdirSync(join(server.home, 'Target'));
+    const total = 3_000;
+    for (let index = 0; index < total; index++) writeFileSync(join(server.home, `m${index}.bin`), '');
+    const page = await openFolder(t, server);
+    await page.getByLabel('Select all').check();
+    await page.getByLabel('Select Target').uncheck();
+    await page.getByRole('button', { name: 'Move' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Target' }).click();
+    await dialog.getByText('/Target/', { exact: true }).waitFor();
+    await dialog.getByRole('button', { name: 'Move here' }).click();
+    await dialog.getByText(/^[1-9][\d,]* of 3,000/).waitFor();
+    // It has the focus.
+    await page.keyboard.press('Enter');
+    const said = await page.getByText(/^Stopped: /).innerText();
+    const numberIn = (words: string) => Number(/[\d,]+/.exec(words)?.[0].replace(',', ''));
+    const left = numberIn(said);
+    assert.equal(numberIn(await page.getByText(/items were moved/).innerText()) + left, total);
+    const rows = await page.evaluate<number>(
+      `(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`,
+    );
+    assert.equal(rows, left + 1, 'the list is as the folder');
+    // What was under way is finished, no more.
+    const onDisk = readdirSync(server.home).length - 1;
+    assert.ok(onDisk > 0 && onDisk <= left && onDisk >= left - 1, `${onDisk} are left, ${left} are said to be`);
 
-  await page.getByLabel('Filter by name').fill('m2999');
-  await page.getByLabel('Select m2999.bin').check();
-  await page.keyboard.press('Delete');
-  const { held, go } = await holdChanges(page);
-  await dialog.getByRole('button', { name: 'Delete' }).click();
-  await until('the request is sent', () => held.length === 1);
-  const asked = page.waitForEvent('dialog');
-  const leaving = page.goto('about:blank');
-  const question = await asked;
-  assert.equal(question.type(), 'beforeunload');
-  await question.accept();
-  await leaving;
-  go();
-});
+    await page.getByLabel('Filter by name').fill('m2999');
+    await page.getByLabel('Select m2999.bin').check();
+    await page.keyboard.press('Delete');
+    const { held, go } = await holdChanges(page);
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await until('the request is sent', () => held.length === 1);
+    const asked = page.waitForEvent('dialog');
+    const leaving = page.goto('about:blank');
+    const question = await asked;
+    assert.equal(question.type(), 'beforeunload');
+    await question.accept();
+    await leaving;
+    go();
+  },
+);
 
-test('what was dragged, and the undoing of it, have progress and a Stop once they take longer than a moment', async (t) => {
+browserTest('what was dragged, and the undoing of it, have progress and a Stop once they take longer than a moment', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   makeFiles(server, 'm');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const dialog = page.getByRole('dialog');
   await page.getByLabel('Select all').check();
   await page.getByLabel('Select Target').uncheck();
@@ -153,11 +149,10 @@ test('what was dragged, and the undoing of it, have progress and a Stop once the
   assert.equal(readdirSync(join(server.home, 'Target')).length, many, 'nothing was done');
 });
 
-test('what fails is told in a few words', async (t) => {
+browserTest('what fails is told in a few words', async (t) => {
   const rules = [['allow-full-control'], ['*fixed*', 'allow-read', 'allow-list', 'allow-rename']];
   const server = await startServer(t, { account: { permissions: rules } });
   const page = await openBrowser(t);
-  if (!page) return;
   for (let index = 0; index < 8; index++) writeFileSync(join(server.home, `fixed${index}`), '');
   writeFileSync(join(server.home, 'loose'), '');
   await login(page, server.url);

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { strToU8, zipSync } from 'fflate';
 import type { Page } from 'playwright-core';
-import { login, openBrowser, openMenu } from '../support/browser.ts';
+import { browserTest, login, openBrowser, openFolder, openMenu } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 import { assertBarsInSight } from '../support/window-sizes.ts';
 
@@ -22,7 +21,7 @@ const dates = [
   { name: 'g', at: now + 5 * day, shown: '21 Mar 2026', german: '21.03.2026' },
 ] as const;
 
-test('dates are said as people do, and whole for those who point or listen', async (t) => {
+browserTest('dates are said as people do, and whole for those who point or listen', async (t) => {
   const server = await startServer(t);
   for (const { name, at } of dates) {
     writeFileSync(join(server.home, name), '');
@@ -34,7 +33,6 @@ test('dates are said as people do, and whole for those who point or listen', asy
     ['de-DE', 'german'],
   ] as const) {
     const page = await openBrowser(t, { locale });
-    if (!page) return;
     // It runs until it is paused, which a busy machine may take its time for.
     await page.clock.install({ time: now - 60 * minute });
     await page.clock.pauseAt(now);
@@ -53,12 +51,10 @@ test('dates are said as people do, and whole for those who point or listen', asy
   }
 });
 
-test('the menu by keyboard: opens, is walked through, closes, and gives the focus back', async (t) => {
+browserTest('the menu by keyboard: opens, is walked through, closes, and gives the focus back', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'x');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const focused = () => page.evaluate<string>('document.activeElement.innerText.trim()');
   const opener = page.getByRole('button', { name: 'Account alice' });
   const menu = page.locator('#menu');
@@ -94,13 +90,11 @@ test('the menu by keyboard: opens, is walked through, closes, and gives the focu
   assert.equal(await page.locator('html').getAttribute('lang'), 'fr');
 });
 
-test('a whole row is its link, and beside its box its box', async (t) => {
+browserTest('a whole row is its link, and beside its box its box', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.txt', 'b.bin']) writeFileSync(join(server.home, name), 'x');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const cell = (row: string, column: number) => page.locator('tbody tr', { hasText: row }).locator('td').nth(column);
   await cell('a.txt', 0).click({ position: { x: 3, y: 3 } });
   await page.getByText('1 selected').waitFor();
@@ -119,41 +113,37 @@ async function middleOf(locator: ReturnType<Page['locator']>): Promise<[number, 
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-test('tools, head and selection stay in sight, and hide nothing that has the focus: 320 px', (t) =>
-  assertBarsInSight(t, { width: 320, height: 640 }));
+browserTest('tools, head and selection stay in sight, and hide nothing that has the focus: 320 px', (t) =>
+  assertBarsInSight(t, { width: 320, height: 640 }),
+);
 
-test('motion only for readers who want it', async (t) => {
+browserTest('motion only for readers who want it', async (t) => {
   const server = await startServer(t);
   for (const [reducedMotion, isMoving] of [
     ['reduce', false],
     ['no-preference', true],
   ] as const) {
-    const page = await openBrowser(t, { reducedMotion });
-    if (!page) return;
-    await login(page, server.url);
+    const page = await openFolder(t, server, { reducedMotion });
     const durations = await page.evaluate<string>(`getComputedStyle(document.querySelector('#menu')).transitionDuration`);
     assert.equal(/[1-9]/.test(durations), isMoving, reducedMotion);
   }
 });
 
-test('the menu shows how much of a quota is used', async (t) => {
+browserTest('the menu shows how much of a quota is used', async (t) => {
   const server = await startServer(t, { group: { quota_size: 10_000_000 } });
   writeFileSync(join(server.home, 'a.bin'), Buffer.alloc(2_500_000));
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await openMenu(page);
   const meter = page.getByRole('meter', { name: 'Storage' });
   await page.getByText('2.5 MB of 10 MB used').waitFor();
   assert.equal(await meter.getAttribute('aria-valuenow'), '25');
 });
 
-test('on a phone the filter has room for a word, beside buttons that the keyboard finds; dates are whole', async (t) => {
+browserTest('on a phone the filter has room for a word, beside buttons that the keyboard finds; dates are whole', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'letter.bin'), Buffer.alloc(999_900));
   utimesSync(join(server.home, 'letter.bin'), (now - day) / 1000, (now - day) / 1000);
   const page = await openBrowser(t, { viewport: { width: 320, height: 640 } });
-  if (!page) return;
   await page.clock.setFixedTime(now);
   await login(page, server.url);
   const date = page.locator('td:nth-child(4)');
@@ -187,13 +177,11 @@ test('on a phone the filter has room for a word, beside buttons that the keyboar
   assert.equal(await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle'), 'none', 'reading begins there');
 });
 
-test('on a phone a preview has all of the window, and its text nearly all of that', async (t) => {
+browserTest('on a phone a preview has all of the window, and its text nearly all of that', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'many words '.repeat(50));
   writeFileSync(join(server.home, 'none.zip'), 'no archive');
-  const page = await openBrowser(t, { viewport: { width: 320, height: 640 } });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { viewport: { width: 320, height: 640 } });
   await page.getByRole('link', { name: 'a.txt' }).click();
   const text = await page.locator('.stage pre').boundingBox();
   const lines = await page.locator('.stage pre .lines').first().boundingBox();
@@ -205,13 +193,11 @@ test('on a phone a preview has all of the window, and its text nearly all of tha
   assert.ok(Number.parseFloat(padding) >= 16, 'it keeps away from the edge');
 });
 
-test('in the grid long names take three lines; an archive that was looked into has a row like others', async (t) => {
+browserTest('in the grid long names take three lines; an archive that was looked into has a row like others', async (t) => {
   const server = await startServer(t);
   for (const name of ['short.bin', `${'n'.repeat(251)}.bin`, `${'many words '.repeat(20)}.bin`]) writeFileSync(join(server.home, name), '');
   writeFileSync(join(server.home, 'a.zip'), zipSync({ 'b.txt': strToU8('text') }));
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.getByRole('link', { name: 'a.zip' }).click();
   await page.locator('.members').waitFor();
   await page.keyboard.press('Escape');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { drop, login, openBrowser } from '../support/browser.ts';
+import { browserTest, drop, openFolder } from '../support/browser.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 /** More rows than a window has in sight, with those that are kept ready. */
@@ -14,9 +14,7 @@ async function assertSmooth(t: TestContext, count: number): Promise<void> {
   const nameAt = (index: number) => `file-${String(index).padStart(5, '0')}.txt`;
   for (let index = 0; index < count; index++) writeFileSync(join(server.home, nameAt(index)), '');
   const lastName = nameAt(count - 1);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   // All have come.
   await page.keyboard.press('Control+a');
   await page.getByText(`${count.toLocaleString('en')} selected`).waitFor();
@@ -56,12 +54,10 @@ function makeFolder(server: TestServer, sizeBytes: number): string {
   return folder;
 }
 
-test('a dropped folder of 230 files arrives whole', async (t) => {
+browserTest('a dropped folder of 230 files arrives whole', async (t) => {
   const server = await startServer(t);
   const folder = makeFolder(server, 100);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await drop(page, [folder]);
   await page.getByText('230 files were uploaded.').waitFor({ state: 'attached', timeout: 90_000 });
   const arrived = readdirSync(join(server.home, 'many'));
@@ -72,12 +68,10 @@ test('a dropped folder of 230 files arrives whole', async (t) => {
   await page.getByText('230 items').waitFor({ state: 'attached' });
 });
 
-test('all uploads are cancelled at once: what arrived is whole, the rest is not there', async (t) => {
+browserTest('all uploads are cancelled at once: what arrived is whole, the rest is not there', async (t) => {
   const server = await startServer(t);
   const folder = makeFolder(server, 20_000);
-  const page = await openBrowser(t, { expectedErrors: /ERR_/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /ERR_/ });
   const session = await page.context().newCDPSession(page);
   const speed = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 };
   await session.send('Network.emulateNetworkConditions', speed);

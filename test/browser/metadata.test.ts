@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
 const service = { metadata_fields: ['x-labels, required', 'project, required', 'customer-*, optional'] };
 const file = { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('x') };
 const viewport = { width: 320, height: 640 };
 
-test('without scripts the form has a field for each detail of the files', async (t) => {
+browserTest('without scripts the form has a field for each detail of the files', async (t) => {
   const server = await startServer(t, { service });
-  const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /400/, viewport });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { javaScriptEnabled: false, expectedErrors: /400/, viewport });
   const upload = async () => {
     await page.getByLabel('Upload files').setInputFiles(file);
     await page.getByRole('button', { name: 'Upload', exact: true }).click();
@@ -35,11 +32,9 @@ test('without scripts the form has a field for each detail of the files', async 
   assert.deepEqual(stored?.data.metadata, { project: ['Frühling 🌱'], 'customer-1': ['Müller, x="Anna"'] });
 });
 
-test('with scripts a dialog asks for the details of each batch of files', async (t) => {
+browserTest('with scripts a dialog asks for the details of each batch of files', async (t) => {
   const server = await startServer(t, { service });
-  const page = await openBrowser(t, { viewport });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { viewport });
   assert.equal(await page.locator('#metadata').isVisible(), false, 'nothing is asked before there are files');
   const choose = (...names: string[]) =>
     page
@@ -75,11 +70,9 @@ test('with scripts a dialog asks for the details of each batch of files', async 
   assert.deepEqual(stored, [both, both, { project: ['one'] }]);
 });
 
-test('where the header is optional, what is required is so once anything is said', async (t) => {
+browserTest('where the header is optional, what is required is so once anything is said', async (t) => {
   const server = await startServer(t, { service: { metadata_fields: ['x-labels', 'project, required', 'note, optional'] } });
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const dialog = page.getByRole('dialog');
   const fields = page.locator('#tools input[type=file]:not([name])').first();
   await fields.setInputFiles(file);
@@ -92,10 +85,8 @@ test('where the header is optional, what is required is so once anything is said
   assert.equal((await server.events()).findLast((event) => event.id === '40017')?.data.metadata, undefined);
 });
 
-test('a service without metadata asks for none', async (t) => {
+browserTest('a service without metadata asks for none', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   assert.equal(await page.locator('#metadata').count(), 0);
 });

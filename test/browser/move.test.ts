@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-test('renaming: a file and a folder, with a taken name in between', async (t) => {
+browserTest('renaming: a file and a folder, with a taken name in between', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder/inner'), { recursive: true });
   for (const name of ['a.bin', 'taken.bin']) writeFileSync(join(server.home, name), name);
-  const page = await openBrowser(t, { expectedErrors: /412/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /412/ });
   const dialog = page.getByRole('dialog');
   await page.getByLabel('Select a.bin').check();
   await page.getByRole('button', { name: 'Rename' }).click();
@@ -37,14 +34,12 @@ test('renaming: a file and a folder, with a taken name in between', async (t) =>
   assert.ok(ids.includes(40055) && ids.includes(40065), 'a file and a folder were moved');
 });
 
-test('moving: down into folders and up again, what is taken stays and is named', async (t) => {
+browserTest('moving: down into folders and up again, what is taken stays and is named', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target/Deep'), { recursive: true });
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.bin', 'b.bin', 'Target/Deep/b.bin']) writeFileSync(join(server.home, name), name);
-  const page = await openBrowser(t, { expectedErrors: /412/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /412/ });
   const dialog = page.getByRole('dialog');
   for (const name of ['a.bin', 'b.bin', 'Folder']) await page.getByLabel(`Select ${name}`).check();
   await page.getByRole('button', { name: 'Move' }).click();
@@ -72,14 +67,12 @@ test('moving: down into folders and up again, what is taken stays and is named',
   assert.equal(readFileSync(join(server.home, 'a.bin'), 'utf8'), 'a.bin');
 });
 
-test('a refusal is told, in the language of the page, and nothing moves', async (t) => {
+browserTest('a refusal is told, in the language of the page, and nothing moves', async (t) => {
   const rules = [['allow-full-control'], ['*fixed.bin', 'allow-read', 'allow-list']];
   const server = await startServer(t, { account: { permissions: rules } });
   mkdirSync(join(server.home, 'Ziel'));
   writeFileSync(join(server.home, 'fixed.bin'), 'x');
-  const page = await openBrowser(t, { locale: 'de-DE', expectedErrors: /403/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { locale: 'de-DE', expectedErrors: /403/ });
   const dialog = page.getByRole('dialog');
   await page.getByRole('checkbox', { name: 'fixed.bin' }).check();
   await page.getByRole('button', { name: 'Umbenennen' }).click();
@@ -95,25 +88,21 @@ test('a refusal is told, in the language of the page, and nothing moves', async 
   assert.deepEqual(readdirSync(server.home).sort(), ['Ziel', 'fixed.bin']);
 });
 
-test('without the right to rename, renaming and moving are not offered', async (t) => {
+browserTest('without the right to rename, renaming and moving are not offered', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list', 'allow-write', 'allow-delete-file']] } });
   writeFileSync(join(server.home, 'a.bin'), 'x');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.getByLabel('Select a.bin').check();
   await page.getByRole('button', { name: 'Delete' }).waitFor();
   await page.waitForLoadState('networkidle');
   for (const name of ['Rename', 'Move']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
 });
 
-test('what is selected right after a move stays selected, and the focus stays there', async (t) => {
+browserTest('what is selected right after a move stays selected, and the focus stays there', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Target'));
   for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.getByLabel('Select a.bin').check();
   await page.getByRole('button', { name: 'Move' }).click();
   const dialog = page.getByRole('dialog');

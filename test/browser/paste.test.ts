@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { pastedName } from '../../src/web/files/uploads/upload.ts';
-import { login, openBrowser } from '../support/browser.ts';
+import { browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-test('a picture without a name of its own gets one with the time', () => {
+browserTest('a picture without a name of its own gets one with the time', () => {
   const nowMs = new Date(2026, 2, 4, 9, 5, 7).getTime();
   const named = (name: string, ageMs: number) => pastedName({ name, lastModified: nowMs - ageMs }, nowMs, 'Screenshot');
   assert.equal(named('image.png', 0), 'Screenshot 2026-03-04 09.05.07.png');
@@ -26,11 +25,9 @@ function paste(page: Page, names: string[]): Promise<unknown> {
   })(${JSON.stringify(names)})`);
 }
 
-test('files and screenshots are pasted, but not while somebody types', async (t) => {
+browserTest('files and screenshots are pasted, but not while somebody types', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t, { locale: 'de-DE' });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { locale: 'de-DE' });
   await page.getByLabel('Nach Namen filtern').focus();
   await paste(page, ['typed.txt']);
   await page.locator('#members').focus();

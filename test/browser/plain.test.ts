@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { loginByForm, openBrowser, openMenu } from '../support/browser.ts';
+import { browserTest, loginByForm, openBrowser, openMenu } from '../support/browser.ts';
 import { assertAllByForms } from '../support/by-forms.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 
-test('without scripts, narrow and dark: everything works with forms', (t) =>
-  assertAllByForms(t, { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }));
+browserTest('without scripts, narrow and dark: everything works with forms', (t) =>
+  assertAllByForms(t, { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }),
+);
 
-test('without scripts: the password is changed on its page', async (t) => {
+browserTest('without scripts: the password is changed on its page', async (t) => {
   const server = await startServer(t, { group: { allow_own_password_change: true } });
   const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /422|401/ });
-  if (!page) return;
   await loginByForm(page, server.url);
   await openMenu(page);
   await page.getByRole('link', { name: 'Change password' }).click();
@@ -30,10 +29,9 @@ test('without scripts: the password is changed on its page', async (t) => {
   assert.equal((await server.get('/home/', { user: 'alice:a long new one' })).status, 200);
 });
 
-test('without scripts: a wrong login and error pages say what is wrong', async (t) => {
+browserTest('without scripts: a wrong login and error pages say what is wrong', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-read', 'allow-list']] } });
   const page = await openBrowser(t, { javaScriptEnabled: false, expectedErrors: /40[134]/ });
-  if (!page) return;
   await page.goto(`${server.url}/home/?sort=size`);
   await page.getByLabel('User name').fill('alice');
   await page.getByLabel('Password').fill('wrong');

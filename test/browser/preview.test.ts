@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { login, openBrowser, openMenu } from '../support/browser.ts';
+import { browserTest, login, openBrowser, openFolder, openMenu } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -22,11 +21,10 @@ async function signIn(page: Page): Promise<void> {
   await dialog.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('the session is over: a picture asks for the password in the page, and an archive keeps the selection', async (t) => {
+browserTest('the session is over: a picture asks for the password in the page, and an archive keeps the selection', async (t) => {
   const server = await startServer(t);
   for (const name of ['a.png', 'b.png']) writeFileSync(join(server.home, name), pixel);
   const page = await openBrowser(t, { expectedErrors: /401/ });
-  if (!page) return;
   const challenged: string[] = [];
   page.on('response', (reply) => {
     if (/basic/i.test(reply.headers()['www-authenticate'] ?? '')) challenged.push(reply.url());
@@ -57,68 +55,67 @@ test('the session is over: a picture asks for the password in the page, and an a
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 });
 
-test('programs and texts of any name and coding are shown as text; Back closes the preview and leaves the folder alone', async (t) => {
-  const server = await startServer(t);
-  mkdirSync(join(server.home, 'code'));
-  const programs = ['a.js', 'b.py', 'c.go', 'd.rs', 'e.toml', 'Makefile', 'server.ts', 'f.tsx', '.gitignore', 'g.sh', 'h.css'];
-  for (const name of programs) writeFileSync(join(server.home, 'code', name), `content of ${name}`);
-  writeFileSync(join(server.home, 'code/latin1.txt'), Buffer.from('Gr\xfc\xdfe', 'latin1'));
-  writeFileSync(join(server.home, 'code/windows.txt'), Buffer.from('\ufeffÄpfel', 'utf16le'));
-  writeFileSync(join(server.home, 'code/film.ts'), Buffer.from([0x47, 0x40, 0x00, 0x10, 0xff]));
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
-  await page.getByRole('link', { name: 'code' }).click();
-  await page.waitForURL('**/home/code/');
-  await page.waitForLoadState();
-  const content = page.locator('dialog .stage');
-  const shows = async (name: string, expected: string) => {
-    await page.getByRole('link', { name, exact: true }).click();
-    await content.getByText(expected).waitFor();
+browserTest(
+  'programs and texts of any name and coding are shown as text; Back closes the preview and leaves the folder alone',
+  async (t) => {
+    const server = await startServer(t);
+    mkdirSync(join(server.home, 'code'));
+    const programs = ['a.js', 'b.py', 'c.go', 'd.rs', 'e.toml', 'Makefile', 'server.ts', 'f.tsx', '.gitignore', 'g.sh', 'h.css'];
+    for (const name of programs) writeFileSync(join(server.home, 'code', name), `content of ${name}`);
+    writeFileSync(join(server.home, 'code/latin1.txt'), Buffer.from('Gr\xfc\xdfe', 'latin1'));
+    writeFileSync(join(server.home, 'code/windows.txt'), Buffer.from('\ufeffÄpfel', 'utf16le'));
+    writeFileSync(join(server.home, 'code/film.ts'), Buffer.from([0x47, 0x40, 0x00, 0x10, 0xff]));
+    const page = await openFolder(t, server);
+    await page.getByRole('link', { name: 'code' }).click();
+    await page.waitForURL('**/home/code/');
+    await page.waitForLoadState();
+    const content = page.locator('dialog .stage');
+    const shows = async (name: string, expected: string) => {
+      await page.getByRole('link', { name, exact: true }).click();
+      await content.getByText(expected).waitFor();
+      await page.keyboard.press('Escape');
+      await content.waitFor({ state: 'detached' });
+    };
+    for (const name of programs) await shows(name, `content of ${name}`);
+    await shows('latin1.txt', 'Grüße');
+    await shows('windows.txt', 'Äpfel');
+    await shows('film.ts', 'This file is no text.');
+
+    assert.ok(!(await server.eventIds()).includes(40005), 'nobody asks about a file before reading it');
+    await page.getByRole('link', { name: 'a.js' }).click();
+    await content.getByText('content of a.js').waitFor();
+    await page.goBack();
+    await content.waitFor({ state: 'detached' });
+    assert.equal(page.url(), `${server.url}/home/code/`, 'Back closes the preview');
+    await page.goForward();
+    await content.getByText('content of a.js').waitFor();
+    await page.getByRole('button', { name: 'Next' }).click();
+    await content.getByText('content of b.py').waitFor();
+    assert.equal(page.url(), `${server.url}/home/code/?preview=b.py`);
+    await page.reload();
+    await content.getByText('content of b.py').waitFor();
     await page.keyboard.press('Escape');
     await content.waitFor({ state: 'detached' });
-  };
-  for (const name of programs) await shows(name, `content of ${name}`);
-  await shows('latin1.txt', 'Grüße');
-  await shows('windows.txt', 'Äpfel');
-  await shows('film.ts', 'This file is no text.');
+    assert.equal(page.url(), `${server.url}/home/code/`, 'closing it is a step back');
+    await page.goto(`${server.url}/home/code/?preview=gone.js`);
+    await page.waitForURL(`${server.url}/home/code/`);
+    await page.goto(`${server.url}/home/code/?preview=a.js`);
+    await content.getByText('content of a.js').waitFor();
+    await page.keyboard.press('Escape');
+    await content.waitFor({ state: 'detached' });
+    assert.equal(page.url(), `${server.url}/home/code/`);
+    await page.goto(`${server.url}/home/`);
+    await page.getByRole('link', { name: 'code' }).click();
+    await page.waitForURL('**/home/code/');
+    await page.goBack();
+    await page.waitForURL('**/home/');
+  },
+);
 
-  assert.ok(!(await server.eventIds()).includes(40005), 'nobody asks about a file before reading it');
-  await page.getByRole('link', { name: 'a.js' }).click();
-  await content.getByText('content of a.js').waitFor();
-  await page.goBack();
-  await content.waitFor({ state: 'detached' });
-  assert.equal(page.url(), `${server.url}/home/code/`, 'Back closes the preview');
-  await page.goForward();
-  await content.getByText('content of a.js').waitFor();
-  await page.getByRole('button', { name: 'Next' }).click();
-  await content.getByText('content of b.py').waitFor();
-  assert.equal(page.url(), `${server.url}/home/code/?preview=b.py`);
-  await page.reload();
-  await content.getByText('content of b.py').waitFor();
-  await page.keyboard.press('Escape');
-  await content.waitFor({ state: 'detached' });
-  assert.equal(page.url(), `${server.url}/home/code/`, 'closing it is a step back');
-  await page.goto(`${server.url}/home/code/?preview=gone.js`);
-  await page.waitForURL(`${server.url}/home/code/`);
-  await page.goto(`${server.url}/home/code/?preview=a.js`);
-  await content.getByText('content of a.js').waitFor();
-  await page.keyboard.press('Escape');
-  await content.waitFor({ state: 'detached' });
-  assert.equal(page.url(), `${server.url}/home/code/`);
-  await page.goto(`${server.url}/home/`);
-  await page.getByRole('link', { name: 'code' }).click();
-  await page.waitForURL('**/home/code/');
-  await page.goBack();
-  await page.waitForURL('**/home/');
-});
-
-test('a preview says so when its file has gone meanwhile, or a picture is none', async (t) => {
+browserTest('a preview says so when its file has gone meanwhile, or a picture is none', async (t) => {
   const server = await startServer(t);
   for (const name of ['broken.png', 'gone.txt']) writeFileSync(join(server.home, name), 'no picture');
-  const page = await openBrowser(t, { expectedErrors: /404/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /404/ });
   const preview = page.getByRole('dialog');
   await page.getByRole('link', { name: 'broken.png' }).click();
   await preview.getByText('This picture cannot be shown').waitFor();
@@ -135,11 +132,10 @@ test('a preview says so when its file has gone meanwhile, or a picture is none',
   assert.doesNotMatch((await preview.textContent()) ?? '', /errors|\{/);
 });
 
-test('a part of the script that cannot be had is told, and the page goes on', async (t) => {
+browserTest('a part of the script that cannot be had is told, and the page goes on', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), 'some text');
   const page = await openBrowser(t, { expectedErrors: /404/ });
-  if (!page) return;
   // What stands there after an update of the service, which knows the new names alone.
   const before = '**/assets/scripts.*/viewer.js';
   await page.route(before, (route) => route.fulfill({ status: 404 }));

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { drop } from '../support/browser.ts';
+import { browserTest, drop } from '../support/browser.ts';
 import {
   assertNeverAnew,
   assertUploaded,
@@ -32,7 +31,7 @@ function locationIn(page: Page): Promise<string> {
   return page.evaluate("JSON.parse(localStorage.getItem(Object.keys(localStorage).find((key) => key.startsWith('svc-upload:')))).location");
 }
 
-test('two large uploads at once each go on where they were, over cuts, lost replies and a server that is away', async (t) => {
+browserTest('two large uploads at once each go on where they were, over cuts, lost replies and a server that is away', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -55,7 +54,7 @@ test('two large uploads at once each go on where they were, over cuts, lost repl
   for (const { name, content } of files) await assertUploaded(server, name, content);
 });
 
-test('all are paused and continued at once; small ones that have not begun wait, too', async (t) => {
+browserTest('all are paused and continued at once; small ones that have not begun wait, too', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -73,7 +72,7 @@ test('all are paused and continued at once; small ones that have not begun wait,
   await assertUploaded(server, 'small.bin', small.content);
 });
 
-test('the session ends under way: after signing in the upload goes on where it was', async (t) => {
+browserTest('the session ends under way: after signing in the upload goes on where it was', async (t) => {
   const setting = await openUploadPage(t, /409|401|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -92,7 +91,7 @@ test('the session ends under way: after signing in the upload goes on where it w
   await assertUploaded(server, 'large.bin', content);
 });
 
-test('an upload that the service has forgotten begins anew, and says so', async (t) => {
+browserTest('an upload that the service has forgotten begins anew, and says so', async (t) => {
   const setting = await openUploadPage(t, /409|404|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -107,7 +106,7 @@ test('an upload that the service has forgotten begins anew, and says so', async 
   assert.deepEqual(await eventsOf(server, 'large.bin'), [40021, 40069, 40022, 40021, 40017]);
 });
 
-test('a cancelled upload is cancelled at the service, and an offer that is discarded is too', async (t) => {
+browserTest('a cancelled upload is cancelled at the service, and an offer that is discarded is too', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -130,7 +129,7 @@ test('a cancelled upload is cancelled at the service, and an offer that is disca
   assert.equal(await next.locator('.unfinished').count(), 0);
 });
 
-test('a file that changed on the disk is not mixed with what it was', async (t) => {
+browserTest('a file that changed on the disk is not mixed with what it was', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -147,7 +146,7 @@ test('a file that changed on the disk is not mixed with what it was', async (t) 
   assert.deepEqual(readdirSync(server.home), []);
 });
 
-test('a folder that is dropped again after the page was closed: what was whole is skipped, what was not goes on', async (t) => {
+browserTest('a folder that is dropped again after the page was closed: what was whole is skipped, what was not goes on', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy } = setting;
@@ -168,7 +167,7 @@ test('a folder that is dropped again after the page was closed: what was whole i
   await assertUploaded(server, 'tree/deep/large.bin', large.content);
 });
 
-test('a taken name is told before content is sent; the other name is kept when the page is opened again', async (t) => {
+browserTest('a taken name is told before content is sent; the other name is kept when the page is opened again', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -186,7 +185,7 @@ test('a taken name is told before content is sent; the other name is kept when t
   await assertUploaded(server, 'large (2).bin', content);
 });
 
-test('a name that is taken while its upload is under way is asked about at the end', async (t) => {
+browserTest('a name that is taken while its upload is under way is asked about at the end', async (t) => {
   const setting = await openUploadPage(t, /409|412|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -199,7 +198,7 @@ test('a name that is taken while its upload is under way is asked about at the e
   assert.ok(readFileSync(join(server.home, 'large.bin')).equals(content));
 });
 
-test('another tab neither cuts an upload nor offers to go on with it', async (t) => {
+browserTest('another tab neither cuts an upload nor offers to go on with it', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -218,7 +217,7 @@ test('another tab neither cuts an upload nor offers to go on with it', async (t)
   await assertUploaded(server, 'large.bin', content);
 });
 
-test('requests are as large as the service takes them, and metadata count from the beginning', async (t) => {
+browserTest('requests are as large as the service takes them, and metadata count from the beginning', async (t) => {
   const service = { maximum_request_size: 5_000_000, metadata_fields: ['x-labels, required', 'project, required'] };
   const setting = await openUploadPage(t, /409|ERR_/, { service });
   if (!setting) return;
@@ -239,7 +238,7 @@ test('requests are as large as the service takes them, and metadata count from t
   assert.deepEqual(stored?.data.metadata, { project: ['spring'] });
 });
 
-test('what the service refuses is said before content is sent', async (t) => {
+browserTest('what the service refuses is said before content is sent', async (t) => {
   const setting = await openUploadPage(t, /409|413/, { group: { file_write_size: 9_000_000 } });
   if (!setting) return;
   const { server, proxy, page } = setting;

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { assertAccessible } from '../support/browser.ts';
+import { assertAccessible, browserTest } from '../support/browser.ts';
 import { assertNeverAnew, assertUploaded, choose, largeFile, lineOf, openUploadPage, reopen } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
 
-test('a large upload goes on by itself over cuts, a server that is away and a reply that is lost', async (t) => {
+browserTest('a large upload goes on by itself over cuts, a server that is away and a reply that is lost', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;
@@ -26,7 +25,7 @@ test('a large upload goes on by itself over cuts, a server that is away and a re
   await assertUploaded(server, 'large.bin', content);
 });
 
-test('a paused upload goes on where it was, in the page or, chosen again, in the next one', async (t) => {
+browserTest('a paused upload goes on where it was, in the page or, chosen again, in the next one', async (t) => {
   const setting = await openUploadPage(t, /409|ERR_/);
   if (!setting) return;
   const { server, proxy, page } = setting;

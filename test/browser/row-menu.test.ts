@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-test('the menu of a row: by its button, the right button and the keyboard, on a narrow screen', async (t) => {
+browserTest('the menu of a row: by its button, the right button and the keyboard, on a narrow screen', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'Folder'));
   for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
-  const page = await openBrowser(t, { viewport: { width: 320, height: 480 }, colorScheme: 'dark' });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { viewport: { width: 320, height: 480 }, colorScheme: 'dark' });
   const menu = page.getByRole('menu');
   const item = (name: string) => menu.getByRole('menuitem', { name, exact: true });
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
@@ -84,12 +81,10 @@ const inSight = `(() => {
   return [left >= 0 && right <= innerWidth, top >= 0 && bottom <= innerHeight];
 })()`;
 
-test('the menu has what the account may do, in the grid too; with Shift the browser has its own', async (t) => {
+browserTest('the menu has what the account may do, in the grid too; with Shift the browser has its own', async (t) => {
   const server = await startServer(t, { account: { permissions: [['allow-list']] } });
   writeFileSync(join(server.home, 'a.bin'), '');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.getByRole('link', { name: 'Show as a grid' }).click();
   await page.getByRole('button', { name: 'Actions for a.bin' }).click();
   assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Select']);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 
@@ -22,48 +21,48 @@ const feed = `(() => {
   };
 })()`;
 
-test('what a search finds leads to where it is: a folder, a preview in its folder, a file; Back and Escape lead to what was found', async (t) => {
-  const server = await startServer(t);
-  mkdirSync(join(server.home, 'a/report x'), { recursive: true });
-  for (const name of ['a/report <b>.txt', 'a/report.bin', 'a/other.txt', 'a/report.wav'])
-    writeFileSync(join(server.home, name), 'some text');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
-  await page.getByRole('searchbox').fill('report');
-  await page.keyboard.press('Enter');
-  await page.getByText('4 items were found.').waitFor();
-  assert.equal(new URL(page.url()).search, '?search=report');
-  await assertAccessible(page, 'what was found');
-  const dialog = page.getByRole('dialog');
-  const open = () => page.getByRole('link', { name: 'report <b>.txt' }).click();
-  for (const close of [() => page.keyboard.press('Escape'), () => page.goBack()]) {
+browserTest(
+  'what a search finds leads to where it is: a folder, a preview in its folder, a file; Back and Escape lead to what was found',
+  async (t) => {
+    const server = await startServer(t);
+    mkdirSync(join(server.home, 'a/report x'), { recursive: true });
+    for (const name of ['a/report <b>.txt', 'a/report.bin', 'a/other.txt', 'a/report.wav'])
+      writeFileSync(join(server.home, name), 'some text');
+    const page = await openFolder(t, server);
+    await page.getByRole('searchbox').fill('report');
+    await page.keyboard.press('Enter');
+    await page.getByText('4 items were found.').waitFor();
+    assert.equal(new URL(page.url()).search, '?search=report');
+    await assertAccessible(page, 'what was found');
+    const dialog = page.getByRole('dialog');
+    const open = () => page.getByRole('link', { name: 'report <b>.txt' }).click();
+    for (const close of [() => page.keyboard.press('Escape'), () => page.goBack()]) {
+      await open();
+      await dialog.getByText('some text').waitFor();
+      assert.equal(page.url(), `${server.url}/home/a/?preview=report%20%3Cb%3E.txt`);
+      await close();
+      await page.getByText('4 items were found.').waitFor();
+      assert.equal(await dialog.count(), 0);
+    }
+    for (const name of ['report.bin', 'report.wav'])
+      assert.equal(await page.getByRole('link', { name }).getAttribute('href'), `/home/a/${name}`);
+    await page.reload();
+    await page.getByText('4 items were found.').waitFor();
     await open();
     await dialog.getByText('some text').waitFor();
-    assert.equal(page.url(), `${server.url}/home/a/?preview=report%20%3Cb%3E.txt`);
-    await close();
-    await page.getByText('4 items were found.').waitFor();
-    assert.equal(await dialog.count(), 0);
-  }
-  for (const name of ['report.bin', 'report.wav'])
-    assert.equal(await page.getByRole('link', { name }).getAttribute('href'), `/home/a/${name}`);
-  await page.reload();
-  await page.getByText('4 items were found.').waitFor();
-  await open();
-  await dialog.getByText('some text').waitFor();
-  await page.keyboard.press('Escape');
-  await page.getByRole('link', { name: 'report x' }).click();
-  await page.waitForURL('**/home/a/report%20x/');
-  await page.getByRole('searchbox').fill('nothing');
-  await page.keyboard.press('Enter');
-  await page.getByText('Nothing below this folder has this in its name.').waitFor();
-});
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'report x' }).click();
+    await page.waitForURL('**/home/a/report%20x/');
+    await page.getByRole('searchbox').fill('nothing');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing below this folder has this in its name.').waitFor();
+  },
+);
 
-test('what a search finds is shown as it comes; who leaves ends it', async (t) => {
+browserTest('what a search finds is shown as it comes; who leaves ends it', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'a.txt'), '');
   const page = await openBrowser(t);
-  if (!page) return;
   await page.addInitScript(feed);
   await login(page, server.url);
   const search = async () => {

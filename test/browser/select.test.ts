@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { login, openBrowser } from '../support/browser.ts';
+import { browserTest, login, openBrowser } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-test('all, ranges with Shift by keys and presses, and names by their first letters', async (t) => {
+browserTest('all, ranges with Shift by keys and presses, and names by their first letters', async (t) => {
   const server = await startServer(t);
   const names = ['alpha', 'Äpfel', 'beta', 'bird', 'bison', 'gamma', 'great name'];
   for (const name of names) writeFileSync(join(server.home, name), '');
   const page = await openBrowser(t, { viewport: { width: 700, height: 900 } });
-  if (!page) return;
   await page.clock.install();
   await login(page, server.url);
   const selected = () => page.evaluate<string[]>(`[...document.querySelectorAll('tbody :checked')].map(({ value }) => value)`);

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, login, openBrowser } from '../support/browser.ts';
 import { plainPng } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -39,7 +38,7 @@ const answer = 42; // why
 <img src=x onerror=owned()> <iframe src="/home/"></iframe> <svg onload=owned()>
 `;
 
-test('Markdown is laid out, a program has colours, JSON unfolds, separated values are a table, SVG is a picture', async (t) => {
+browserTest('Markdown is laid out, a program has colours, JSON unfolds, separated values are a table, SVG is a picture', async (t) => {
   const server = await startServer(t);
   const file = (name: string, content: string | Buffer) => writeFileSync(join(server.home, name), content);
   file('read.md', markdown);
@@ -54,7 +53,6 @@ test('Markdown is laid out, a program has colours, JSON unfolds, separated value
     '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><script>owned()</script><rect width="30" height="20"/></svg>',
   );
   const page = await openBrowser(t);
-  if (!page) return;
   const asked: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
   await login(page, server.url);
@@ -118,53 +116,55 @@ test('Markdown is laid out, a program has colours, JSON unfolds, separated value
   );
 });
 
-test('texts of any size and shape are bounded: a gigabyte, one line of a megabyte, half a million lines, deep brackets', async (t) => {
-  const server = await startServer(t);
-  const file = (name: string, content: string) => writeFileSync(join(server.home, name), content);
-  file('huge.csv', 'a,b\n1,2\n'.repeat(200_000));
-  truncateSync(join(server.home, 'huge.csv'), 1024 ** 3);
-  file('line.js', `x = "${'abc '.repeat(300_000)}";`);
-  file('lines.txt', '\n'.repeat(500_000));
-  file('deep.json', `${'['.repeat(400_000)}${']'.repeat(400_000)}`);
-  file('brackets.md', '['.repeat(200_000));
-  file('quotes.md', '> '.repeat(100_000));
-  file('one line.csv', 'a,'.repeat(500_000));
-  file('empty.csv', '');
-  file('wide.csv', Array.from({ length: 100_000 }, (_, index) => index).join(','));
-  const page = await openBrowser(t, { expectedErrors: /416/ });
-  if (!page) return;
-  const sizes: number[] = [];
-  page.on('response', async (reply) => {
-    if (reply.url().endsWith('?inline') && reply.request().method() === 'GET') sizes.push(Number(reply.headers()['content-length']));
-  });
-  await login(page, server.url);
-  await preview(page, 'huge.csv', async (stage) => {
-    await stage.getByText('Only the first 1,000 rows are shown.').waitFor();
-    assert.equal(await stage.locator('tbody tr').count(), 1000);
-  });
-  await preview(page, 'line.js', async (stage) => {
-    await stage.getByText('Only the beginning is shown.').waitFor();
-    await stage.locator('pre .lines').nth(40).waitFor({ state: 'attached' });
-    assert.equal(await stage.locator('pre span:not(.lines)').count(), 0, 'no colours');
-  });
-  await preview(page, 'lines.txt', async (stage) => {
-    await stage.locator('pre .lines').first().waitFor();
-  });
-  await preview(page, 'deep.json', async (stage) => {
-    await stage.locator('summary').nth(1).waitFor();
-  });
-  for (const name of ['brackets.md', 'quotes.md'])
-    await preview(page, name, (stage) =>
-      stage
-        .getByText(name[0] === 'b' ? '[[[[' : '> >')
-        .first()
-        .waitFor(),
-    );
-  await preview(page, 'one line.csv', (stage) => stage.getByText('Only the beginning is shown. Only the first 100 columns').waitFor());
-  await preview(page, 'empty.csv', (stage) => stage.getByText('This file is empty.').waitFor());
-  await preview(page, 'wide.csv', async (stage) => {
-    await stage.getByText('Only the first 100 columns are shown.').waitFor();
-    assert.equal(await stage.locator('th').count(), 100);
-  });
-  assert.ok(Math.max(...sizes) <= 2 * 1024 * 1024, `${sizes}`);
-});
+browserTest(
+  'texts of any size and shape are bounded: a gigabyte, one line of a megabyte, half a million lines, deep brackets',
+  async (t) => {
+    const server = await startServer(t);
+    const file = (name: string, content: string) => writeFileSync(join(server.home, name), content);
+    file('huge.csv', 'a,b\n1,2\n'.repeat(200_000));
+    truncateSync(join(server.home, 'huge.csv'), 1024 ** 3);
+    file('line.js', `x = "${'abc '.repeat(300_000)}";`);
+    file('lines.txt', '\n'.repeat(500_000));
+    file('deep.json', `${'['.repeat(400_000)}${']'.repeat(400_000)}`);
+    file('brackets.md', '['.repeat(200_000));
+    file('quotes.md', '> '.repeat(100_000));
+    file('one line.csv', 'a,'.repeat(500_000));
+    file('empty.csv', '');
+    file('wide.csv', Array.from({ length: 100_000 }, (_, index) => index).join(','));
+    const page = await openBrowser(t, { expectedErrors: /416/ });
+    const sizes: number[] = [];
+    page.on('response', async (reply) => {
+      if (reply.url().endsWith('?inline') && reply.request().method() === 'GET') sizes.push(Number(reply.headers()['content-length']));
+    });
+    await login(page, server.url);
+    await preview(page, 'huge.csv', async (stage) => {
+      await stage.getByText('Only the first 1,000 rows are shown.').waitFor();
+      assert.equal(await stage.locator('tbody tr').count(), 1000);
+    });
+    await preview(page, 'line.js', async (stage) => {
+      await stage.getByText('Only the beginning is shown.').waitFor();
+      await stage.locator('pre .lines').nth(40).waitFor({ state: 'attached' });
+      assert.equal(await stage.locator('pre span:not(.lines)').count(), 0, 'no colours');
+    });
+    await preview(page, 'lines.txt', async (stage) => {
+      await stage.locator('pre .lines').first().waitFor();
+    });
+    await preview(page, 'deep.json', async (stage) => {
+      await stage.locator('summary').nth(1).waitFor();
+    });
+    for (const name of ['brackets.md', 'quotes.md'])
+      await preview(page, name, (stage) =>
+        stage
+          .getByText(name[0] === 'b' ? '[[[[' : '> >')
+          .first()
+          .waitFor(),
+      );
+    await preview(page, 'one line.csv', (stage) => stage.getByText('Only the beginning is shown. Only the first 100 columns').waitFor());
+    await preview(page, 'empty.csv', (stage) => stage.getByText('This file is empty.').waitFor());
+    await preview(page, 'wide.csv', async (stage) => {
+      await stage.getByText('Only the first 100 columns are shown.').waitFor();
+      assert.equal(await stage.locator('th').count(), 100);
+    });
+    assert.ok(Math.max(...sizes) <= 2 * 1024 * 1024, `${sizes}`);
+  },
+);

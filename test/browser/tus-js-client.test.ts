@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { openBrowser } from '../support/browser.ts';
+import { browserTest, openBrowser } from '../support/browser.ts';
 import { assertNeverAnew, assertUploaded } from '../support/large-uploads.ts';
 import { testUser } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
@@ -15,7 +14,7 @@ const script = join(process.env.SVC_ROOT ?? '.', 'node_modules/tus-js-client/dis
 
 const content = Buffer.from(Array.from({ length: 1_000_000 }, (_, index) => (index * index) >> 7));
 
-test('tus-js-client in a page of another origin uploads by all its protocols over a line that is cut', async (t) => {
+browserTest('tus-js-client in a page of another origin uploads by all its protocols over a line that is cut', async (t) => {
   const site = createServer((_, outgoing) => outgoing.setHeader('content-type', 'text/html').end('<!doctype html><title>site</title>'));
   await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
   t.after(() => site.close());
@@ -23,7 +22,6 @@ test('tus-js-client in a page of another origin uploads by all its protocols ove
   const server = await startServer(t, { service: { cors_origins: [origin] } });
   const proxy = await startUnreliableProxy(t, server.port);
   const page = await openBrowser(t, { expectedErrors: /409|ERR_/ });
-  if (!page) return;
   await page.goto(origin);
   await page.addScriptTag({ path: script });
   for (const protocol of tusProtocols)

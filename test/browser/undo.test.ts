@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 
-test('a move and a renaming are undone by their message and by Ctrl+Z; what was changed since stays', async (t) => {
+browserTest('a move and a renaming are undone by their message and by Ctrl+Z; what was changed since stays', async (t) => {
   const server = await startServer(t);
   for (const folder of ['Target', 'Sub']) mkdirSync(join(server.home, folder));
   const inHome = (name: string) => join(server.home, name);
   for (const name of ['a.bin', 'b.bin', 'c.bin', 'd.bin']) writeFileSync(inHome(name), name);
   writeFileSync(inHome('Sub/x'), 'x');
-  const page = await openBrowser(t, { expectedErrors: /412/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /412/ });
   const dialog = page.getByRole('dialog');
   const undo = page.getByRole('button', { name: 'Undo' });
   const move = async (...names: string[]) => {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { login, openBrowser } from '../support/browser.ts';
+import { browserTest, login, openBrowser } from '../support/browser.ts';
 import { assertNeverAnew, assertUploaded, choose, eventsOf, largeFile, lineOf } from '../support/large-uploads.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -11,13 +10,12 @@ import { startUnreliableProxy } from '../support/unreliable-proxy.ts';
 
 const fileBytes = 9_000_000;
 
-test('a line that stalls, an upload that expired, a full quota: each is said, and nothing begins anew by itself', async (t) => {
+browserTest('a line that stalls, an upload that expired, a full quota: each is said, and nothing begins anew by itself', async (t) => {
   const clock = new SteppedClock();
   const config = { group: { quota_size: 25_000_000 }, server: { uploads: { expire_after: 60 } } };
   const server = await startServer(t, config, clock);
   const proxy = await startUnreliableProxy(t, server.port);
   const page = await openBrowser(t, { expectedErrors: /409|410|507|ERR_/ });
-  if (!page) return;
   await page.clock.install();
   await login(page, proxy.url);
   const begin = async (name: string) => {

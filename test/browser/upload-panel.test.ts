@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { login, openBrowser } from '../support/browser.ts';
+import { browserTest, openFolder } from '../support/browser.ts';
 import { startServer } from '../support/server.ts';
 import { assertPanelApart } from '../support/window-sizes.ts';
 
 const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
 
-test('the panel tells of what is under way: it stands first, by files and bytes, from the beginning', async (t) => {
+browserTest('the panel tells of what is under way: it stands first, by files and bytes, from the beginning', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   const field = page.locator('#tools input[type=file]').first();
   await field.setInputFiles([file('large.bin', 3_000_000), file('b.txt')]);
   await page.getByText('2 files were uploaded.').waitFor({ state: 'attached' });
@@ -34,13 +31,11 @@ test('the panel tells of what is under way: it stands first, by files and bytes,
   await page.getByText('4 files were uploaded.').waitFor({ state: 'attached' });
 });
 
-test('the panel leaves the actions of the selection alone, 360 px', (t) => assertPanelApart(t, { width: 360, height: 640 }));
+browserTest('the panel leaves the actions of the selection alone, 360 px', (t) => assertPanelApart(t, { width: 360, height: 640 }));
 
-test('without a connection an upload fails for that reason, and nobody is asked to sign in', async (t) => {
+browserTest('without a connection an upload fails for that reason, and nobody is asked to sign in', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t, { expectedErrors: /ERR_/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /ERR_/ });
   await page.context().setOffline(true);
   const listing = page.waitForEvent('requestfailed', (request) => request.method() === 'GET');
   await page.locator('#tools input[type=file]').first().setInputFiles(file('a.txt'));

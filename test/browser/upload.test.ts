@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible, login, openBrowser } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
 import { assertFoldersDropped } from '../support/window-sizes.ts';
@@ -14,11 +13,9 @@ async function choose(page: Page, files: ReturnType<typeof file>[]): Promise<voi
   await page.locator('#tools input[type=file]').first().setInputFiles(files);
 }
 
-test('chosen files are uploaded with progress and show up in the listing', async (t) => {
+browserTest('chosen files are uploaded with progress and show up in the listing', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await choose(page, [file('a.txt', 'A'), file('b #?&.txt', 'B'), file('empty.txt', '')]);
   await page.getByText('3 files were uploaded.').waitFor({ state: 'attached' });
   await page.getByRole('link', { name: 'b #?&.txt' }).waitFor();
@@ -29,14 +26,12 @@ test('chosen files are uploaded with progress and show up in the listing', async
   assert.equal(await page.locator('.queue').isVisible(), false);
 });
 
-test('dropped folders come whole, 320 px', (t) => assertFoldersDropped(t, { width: 320, height: 640 }));
+browserTest('dropped folders come whole, 320 px', (t) => assertFoldersDropped(t, { width: 320, height: 640 }));
 
-test('a taken name: skip, keep both, overwrite, and the same for all', async (t) => {
+browserTest('a taken name: skip, keep both, overwrite, and the same for all', async (t) => {
   const server = await startServer(t);
   for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) writeFileSync(join(server.home, name), 'old');
-  const page = await openBrowser(t, { expectedErrors: /412/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /412/ });
   const answer = async (name: string, button: string, forAll = false) => {
     await choose(page, [file(name, 'new')]);
     const dialog = page.getByRole('dialog');
@@ -64,12 +59,10 @@ test('a taken name: skip, keep both, overwrite, and the same for all', async (t)
   assert.equal(readFileSync(join(server.home, 'd.txt'), 'utf8'), 'old');
 });
 
-test('a taken name is told of a file too whose refusal comes while it is on its way', async (t) => {
+browserTest('a taken name is told of a file too whose refusal comes while it is on its way', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large.bin'), 'old');
-  const page = await openBrowser(t, { expectedErrors: /412|ERR_/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /412|ERR_/ });
   const large = join(server.folder, 'large.bin');
   writeFileSync(large, Buffer.alloc(8_000_000));
   await page.locator('#tools input[type=file]').first().setInputFiles(large);
@@ -78,11 +71,9 @@ test('a taken name is told of a file too whose refusal comes while it is on its 
   assert.equal(readFileSync(join(server.home, 'large.bin')).length, 8_000_000);
 });
 
-test('a failed upload says why and can be tried again', async (t) => {
+browserTest('a failed upload says why and can be tried again', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t, { expectedErrors: /ERR_|404|507/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /ERR_|404|507/ });
   let attempts = 0;
   await page.route('**/flaky.txt', (route) => (++attempts <= 1 ? route.abort('connectionreset') : route.continue()));
   await page.route('**/full.txt', (route) =>
@@ -98,11 +89,9 @@ test('a failed upload says why and can be tried again', async (t) => {
   assert.deepEqual(readdirSync(server.home), ['flaky.txt', 'good.txt']);
 });
 
-test('a running upload can be cancelled, leaves nothing behind and can be begun again', async (t) => {
+browserTest('a running upload can be cancelled, leaves nothing behind and can be begun again', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t, { expectedErrors: /ERR_/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /ERR_/ });
   const session = await page.context().newCDPSession(page);
   const throttle = (uploadThroughput: number) =>
     session.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput });
@@ -126,11 +115,9 @@ test('a running upload can be cancelled, leaves nothing behind and can be begun 
   assert.equal(readFileSync(join(server.home, 'big.bin')).length, 2_000_000);
 });
 
-test('the session ends under way: the page asks for the password and goes on', async (t) => {
+browserTest('the session ends under way: the page asks for the password and goes on', async (t) => {
   const server = await startServer(t);
-  const page = await openBrowser(t, { expectedErrors: /401|ERR_/ });
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server, { expectedErrors: /401|ERR_/ });
   const cookies = await page.context().cookies();
   const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
   await server.send('POST', '/__svc__/logout', { user: null, headers: { cookie } });

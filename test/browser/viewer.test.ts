@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible, login, openBrowser, touch } from '../support/browser.ts';
+import { assertAccessible, browserTest, openFolder, touch } from '../support/browser.ts';
 import { plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -25,79 +24,78 @@ async function boxes(page: Page): Promise<{ picture: Box; stage: Box }> {
   })()`);
 }
 
-test('pictures one after the other: keys, buttons and swipes, a URL of its own, neighbours fetched, deleting goes on with the next', async (t) => {
-  const server = await startServer(t);
-  for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
-  writeFileSync(join(server.home, 'between.txt'), 'text');
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
-  const asked = new Set<string>();
-  page.on('request', (request) => {
-    if (request.url().endsWith('?inline')) asked.add(new URL(request.url()).pathname.slice(-6));
-  });
-  const dialog = page.getByRole('dialog');
-  const shows = (name: string, place: string) =>
-    Promise.all([dialog.getByRole('img', { name, exact: true }).waitFor(), dialog.getByText(place, { exact: true }).waitFor()]);
-  await page.getByRole('link', { name: 'p2.png' }).click();
-  await shows('p2.png', '2 of 5');
-  await until('neighbours are there', () => asked.size === 3);
-  assert.deepEqual([...asked].sort(), ['p1.png', 'p2.png', 'p3.png'], 'one on each side, and no more');
-  await page.keyboard.press('ArrowRight');
-  await shows('p3.png', '3 of 5');
-  await dialog.getByRole('button', { name: 'Previous' }).click();
-  await dialog.getByRole('button', { name: 'Previous' }).click();
-  await shows('p1.png', '1 of 5');
-  await page.keyboard.press('ArrowLeft');
-  await shows('p5.png', '5 of 5');
-  const session = await page.context().newCDPSession(page);
-  await touch(session, [{ from: [800, 400], to: [500, 410] }]);
-  await shows('p1.png', '1 of 5');
-  await touch(session, [{ from: [500, 300], to: [520, 600] }]);
-  await touch(session, [{ from: [500, 400], to: [800, 410] }]);
-  await shows('p5.png', '5 of 5');
+browserTest(
+  'pictures one after the other: keys, buttons and swipes, a URL of its own, neighbours fetched, deleting goes on with the next',
+  async (t) => {
+    const server = await startServer(t);
+    for (let index = 1; index <= 5; index++) writeFileSync(join(server.home, `p${index}.png`), plainPng(400, 300, [index * 40, 90, 90]));
+    writeFileSync(join(server.home, 'between.txt'), 'text');
+    const page = await openFolder(t, server);
+    const asked = new Set<string>();
+    page.on('request', (request) => {
+      if (request.url().endsWith('?inline')) asked.add(new URL(request.url()).pathname.slice(-6));
+    });
+    const dialog = page.getByRole('dialog');
+    const shows = (name: string, place: string) =>
+      Promise.all([dialog.getByRole('img', { name, exact: true }).waitFor(), dialog.getByText(place, { exact: true }).waitFor()]);
+    await page.getByRole('link', { name: 'p2.png' }).click();
+    await shows('p2.png', '2 of 5');
+    await until('neighbours are there', () => asked.size === 3);
+    assert.deepEqual([...asked].sort(), ['p1.png', 'p2.png', 'p3.png'], 'one on each side, and no more');
+    await page.keyboard.press('ArrowRight');
+    await shows('p3.png', '3 of 5');
+    await dialog.getByRole('button', { name: 'Previous' }).click();
+    await dialog.getByRole('button', { name: 'Previous' }).click();
+    await shows('p1.png', '1 of 5');
+    await page.keyboard.press('ArrowLeft');
+    await shows('p5.png', '5 of 5');
+    const session = await page.context().newCDPSession(page);
+    await touch(session, [{ from: [800, 400], to: [500, 410] }]);
+    await shows('p1.png', '1 of 5');
+    await touch(session, [{ from: [500, 300], to: [520, 600] }]);
+    await touch(session, [{ from: [500, 400], to: [800, 410] }]);
+    await shows('p5.png', '5 of 5');
 
-  await page.reload();
-  await shows('p5.png', '5 of 5');
-  for (let press = 0; press < 14; press++) {
-    await page.keyboard.press('Tab');
-    assert.equal(await page.evaluate(`document.activeElement.closest('main') === null`), true, 'the keyboard stays in the viewer');
-  }
-  await page.goBack();
-  await dialog.waitFor({ state: 'detached' });
-  assert.equal(new URL(page.url()).pathname + new URL(page.url()).search, '/home/');
-  assert.equal(await page.evaluate('document.activeElement.textContent'), 'p5.png', 'the focus is in the row');
+    await page.reload();
+    await shows('p5.png', '5 of 5');
+    for (let press = 0; press < 14; press++) {
+      await page.keyboard.press('Tab');
+      assert.equal(await page.evaluate(`document.activeElement.closest('main') === null`), true, 'the keyboard stays in the viewer');
+    }
+    await page.goBack();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(new URL(page.url()).pathname + new URL(page.url()).search, '/home/');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'p5.png', 'the focus is in the row');
 
-  await page.getByRole('link', { name: 'p4.png' }).click();
-  await shows('p4.png', '4 of 5');
-  await page.keyboard.press('Delete');
-  await page.getByRole('dialog', { name: 'Delete this item?' }).getByRole('button', { name: 'Cancel' }).click();
-  await shows('p4.png', '4 of 5');
-  const remove = async () => {
-    await dialog.getByRole('button', { name: 'Delete' }).click();
-    await page.getByRole('dialog', { name: 'Delete this item?' }).getByRole('button', { name: 'Delete' }).click();
-  };
-  await remove();
-  await shows('p5.png', '4 of 4');
-  await dialog.getByText('One item was deleted.').waitFor();
-  await remove();
-  await shows('p3.png', '3 of 3');
-  assert.deepEqual(readdirSync(server.home).sort(), ['between.txt', 'p1.png', 'p2.png', 'p3.png']);
-  assert.equal(new URL(page.url()).searchParams.get('preview'), 'p3.png');
-  const download = page.waitForEvent('download');
-  await dialog.getByRole('link', { name: 'Download' }).click();
-  assert.equal((await download).suggestedFilename(), 'p3.png');
-  await page.keyboard.press('Escape');
-  await dialog.waitFor({ state: 'detached' });
-  assert.equal(await page.evaluate('document.activeElement.textContent'), 'p3.png');
-});
+    await page.getByRole('link', { name: 'p4.png' }).click();
+    await shows('p4.png', '4 of 5');
+    await page.keyboard.press('Delete');
+    await page.getByRole('dialog', { name: 'Delete this item?' }).getByRole('button', { name: 'Cancel' }).click();
+    await shows('p4.png', '4 of 5');
+    const remove = async () => {
+      await dialog.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog', { name: 'Delete this item?' }).getByRole('button', { name: 'Delete' }).click();
+    };
+    await remove();
+    await shows('p5.png', '4 of 4');
+    await dialog.getByText('One item was deleted.').waitFor();
+    await remove();
+    await shows('p3.png', '3 of 3');
+    assert.deepEqual(readdirSync(server.home).sort(), ['between.txt', 'p1.png', 'p2.png', 'p3.png']);
+    assert.equal(new URL(page.url()).searchParams.get('preview'), 'p3.png');
+    const download = page.waitForEvent('download');
+    await dialog.getByRole('link', { name: 'Download' }).click();
+    assert.equal((await download).suggestedFilename(), 'p3.png');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'p3.png');
+  },
+);
 
-test('zoom by keys, buttons, wheel, double click and two fingers; the picture never leaves the stage', async (t) => {
+browserTest('zoom by keys, buttons, wheel, double click and two fingers; the picture never leaves the stage', async (t) => {
   const server = await startServer(t);
   writeFileSync(join(server.home, 'large.png'), plainPng(1600, 1200, [10, 90, 90]));
-  const page = await openBrowser(t);
-  if (!page) return;
-  await login(page, server.url);
+  const page = await openFolder(t, server);
   await page.getByRole('link', { name: 'large.png' }).click();
   await page.getByRole('dialog').getByRole('img').waitFor();
   const whole = await boxes(page);
@@ -146,7 +144,7 @@ test('zoom by keys, buttons, wheel, double click and two fingers; the picture ne
   await covers();
 });
 
-test('names with markup, pictures that are none, gone or too large, and drawings with scripts', async (t) => {
+browserTest('names with markup, pictures that are none, gone or too large, and drawings with scripts', async (t) => {
   const server = await startServer(t);
   mkdirSync(join(server.home, 'bad'));
   const put = (name: string, content: Buffer | string) => writeFileSync(join(server.home, 'bad', name), content);
@@ -159,13 +157,16 @@ test('names with markup, pictures that are none, gone or too large, and drawings
     'drawing.svg',
     '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="owned()"><script>owned()</script><rect width="9" height="9"/></svg>',
   );
-  const page = await openBrowser(t, {
-    colorScheme: 'light',
-    viewport: { width: 320, height: 640 },
-    expectedErrors: /404|416/,
-  });
-  if (!page) return;
-  await login(page, server.url, '/home/bad/');
+  const page = await openFolder(
+    t,
+    server,
+    {
+      colorScheme: 'light',
+      viewport: { width: 320, height: 640 },
+      expectedErrors: /404|416/,
+    },
+    '/home/bad/',
+  );
   const bomb: string[] = [];
   page.on('request', (request) => {
     if (request.url().endsWith('bomb.png?inline')) bomb.push(request.headers().range ?? 'whole');

@@ -18,7 +18,6 @@ export async function assertConsoleAccessible(
 ): Promise<void> {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { colorScheme, viewport: { width, height: 800 }, expectedErrors: /401/ });
-  if (!page) return;
   await answerHostile(page);
   await page.goto(console.url);
   await page.locator('#username').waitFor();

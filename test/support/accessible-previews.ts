@@ -53,7 +53,6 @@ export async function assertPreviewsAccessible(
   for (const folder of ['drop', 'files']) mkdirSync(join(server.home, folder));
   for (const [name, content] of Object.entries(files)) writeFileSync(join(server.home, 'files', name), content);
   const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /403/ });
-  if (!page) return;
   const look = async (what: string) => {
     await assertAccessible(page, what);
     const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');

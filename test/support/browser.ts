@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
+import { type TestContext, type TestOptions, test } from 'node:test';
 import { type Browser, type BrowserContextOptions, type CDPSession, chromium, type Page } from 'playwright-core';
 import { Client } from './client.ts';
 import { hasProgram } from './requires.ts';
@@ -33,16 +33,33 @@ export interface TestPage extends Page {
   problems: string[];
 }
 
-/**
- * Opens a page of Chromium with cookies of its own; all files have one browser, which scripts/test.mjs starts.
- *
- * @returns undefined when the browser is not installed; the test is skipped then
- */
-export async function openBrowser(t: TestContext, options: BrowserOptions = {}): Promise<TestPage | undefined> {
-  if (!hasProgram(t, 'chromium')) return undefined;
+type Run = (t: TestContext) => Promise<void> | void;
+
+/** Declares a test with Chromium; without that it is skipped with a printed reason. */
+export function browserTest(name: string, ...rest: [run: Run] | [options: TestOptions, run: Run]): void {
+  const [run, options] = rest.length === 1 ? rest : [rest[1], rest[0]];
+  void test(name, options, async (t) => {
+    if (hasProgram(t, 'chromium')) await run(t);
+  });
+}
+
+/** Opens a page of Chromium with cookies of its own; all files have one browser, which scripts/test.mjs starts. */
+export async function openBrowser(t: TestContext, options: BrowserOptions = {}): Promise<TestPage> {
   const browser = await chromium.connect(process.env.SVC_TEST_BROWSER ?? '');
   watchOutput(t, () => browser.close(), []);
   return openPage(t, browser, options);
+}
+
+/** Opens the page of a folder of alice's, with a session. */
+export async function openFolder(
+  t: TestContext,
+  server: { url: string },
+  options: BrowserOptions = {},
+  target = '/home/',
+): Promise<TestPage> {
+  const page = await openBrowser(t, options);
+  await login(page, server.url, target);
+  return page;
 }
 
 /** Opens a page of a browser, with cookies of its own. */

@@ -16,7 +16,6 @@ export async function assertAllByForms(t: TestContext, look: Pick<BrowserOptions
   ] as const)
     writeFileSync(join(server.home, file), 'x'.repeat(size));
   const page = await openBrowser(t, { ...look, javaScriptEnabled: false, expectedErrors: /400/ });
-  if (!page) return;
 
   await loginByForm(page, server.url, '/home/Reports/');
   assert.equal(new URL(page.url()).pathname, '/home/Reports/', 'the login leads to the wanted page');

@@ -115,7 +115,6 @@ export async function assertDrawingsBounded(t: TestContext, { areAll }: { areAll
   const pictures = names(attacks).map((name) => `![bad](<${name}>)\n\n`);
   writeFileSync(join(server.home, 'all.md'), `${pictures.join('')}![good](<${good}>)\n`);
   const page = await openBrowser(t);
-  if (!page) return;
   await login(page, server.url);
   const foreign: string[] = [];
   page.on('request', (request) => {

@@ -25,7 +25,6 @@ export async function openUploadPage(t: TestContext, expectedErrors: RegExp, con
   const server = await startServer(t, config);
   const proxy = await startUnreliableProxy(t, server.port);
   const page = await openBrowser(t, { expectedErrors });
-  if (!page) return undefined;
   await login(page, proxy.url);
   return { server, proxy, page };
 }

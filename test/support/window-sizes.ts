@@ -11,7 +11,6 @@ export async function assertBarsInSight(t: TestContext, viewport: ViewportSize):
   const server = await startServer(t);
   for (let index = 0; index < 60; index++) writeFileSync(join(server.home, `f${String(index).padStart(2, '0')}.bin`), 'x');
   const page = await openBrowser(t, { viewport });
-  if (!page) return;
   await login(page, server.url);
   await page.keyboard.press('End');
   await page.keyboard.press('ArrowUp');
@@ -42,7 +41,6 @@ export async function assertPanelApart(t: TestContext, viewport: ViewportSize): 
   const server = await startServer(t);
   for (let index = 10; index < 50; index++) writeFileSync(join(server.home, `f${index}.txt`), 'x');
   const page = await openBrowser(t, { viewport });
-  if (!page) return;
   await login(page, server.url);
   await page
     .locator('#tools input[type=file]')
@@ -75,7 +73,6 @@ async function boxOf(element: Locator) {
 export async function assertFoldersDropped(t: TestContext, viewport: ViewportSize): Promise<void> {
   const server = await startServer(t);
   const page = await openBrowser(t, { viewport, colorScheme: 'dark' });
-  if (!page) return;
   const source = join(server.folder, 'source');
   mkdirSync(join(source, 'tree/deep/empty'), { recursive: true });
   writeFileSync(join(source, 'tree/deep/leaf.txt'), 'leaf');
