@@ -148,6 +148,11 @@ test('no header makes a parser throw anything but a refusal', (t) =>
     { share: 2 },
   ));
 
+test('digests by an algorithm that is not known are ignored, whatever its name', () => {
+  for (const name of ['md5', 'unixsum', 'constructor', 'tostring'])
+    assert.deepEqual(parseExpectedDigests({ 'content-digest': `${name}=:AAAA:` }), [], name);
+});
+
 test('the time to read a header grows with its length, not with the square', () => {
   const many = 300_000;
   const tabs = '\t'.repeat(many);

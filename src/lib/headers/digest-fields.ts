@@ -16,6 +16,15 @@ export interface DigestVerifier {
   mismatch(): string | undefined;
 }
 
+type Algorithm = ExpectedDigest['algorithm'];
+// Maps, as the name of a member of every object ("constructor") is an unknown algorithm too.
+const dictionaryAlgorithms = new Map<string, Algorithm>([
+  ['sha-256', 'sha256'],
+  ['sha-512', 'sha512'],
+]);
+const ownCloudAlgorithms = new Map<string, Algorithm>(
+  (['md5', 'sha1', 'sha256', 'adler32'] as const).map((algorithm) => [algorithm.toUpperCase(), algorithm]),
+);
 const digestBytes = { md5: 16, sha1: 20, sha256: 32, sha512: 64, adler32: 4 } as const;
 
 /**
@@ -44,7 +53,7 @@ function dictionaryDigests(field: string, text: string | undefined): ExpectedDig
   return text.split(',').flatMap((member) => {
     const match = /^\s*([a-z*][a-z0-9_.*-]*)\s*=\s*:([A-Za-z0-9+/=]*):\s*(;.*)?$/.exec(member);
     if (!match) throw malformed(field);
-    const algorithm = ({ 'sha-256': 'sha256', 'sha-512': 'sha512' } as const)[match[1] as 'sha-256'];
+    const algorithm = dictionaryAlgorithms.get(match[1] as string);
     return algorithm === undefined ? [] : [announced(field, algorithm, fromBase64(field, match[2] as string))];
   });
 }
@@ -57,14 +66,12 @@ function ownCloudDigests(text: string | undefined): ExpectedDigest[] {
     .flatMap((item) => {
       const match = /^([A-Z0-9]+):([0-9a-f]+)$/i.exec(item);
       if (!match) throw malformed('OC-Checksum');
-      const algorithm = ({ MD5: 'md5', SHA1: 'sha1', SHA256: 'sha256', ADLER32: 'adler32' } as const)[
-        (match[1] as string).toUpperCase() as 'MD5'
-      ];
+      const algorithm = ownCloudAlgorithms.get((match[1] as string).toUpperCase());
       return algorithm === undefined ? [] : [announced('OC-Checksum', algorithm, Buffer.from(match[2] as string, 'hex'))];
     });
 }
 
-function announced(field: string, algorithm: ExpectedDigest['algorithm'], expected: Buffer): ExpectedDigest {
+function announced(field: string, algorithm: Algorithm, expected: Buffer): ExpectedDigest {
   if (expected.length !== digestBytes[algorithm]) throw malformed(field);
   return { field, algorithm, expected };
 }
