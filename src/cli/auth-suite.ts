@@ -104,7 +104,7 @@ const suiteOptions = z.union([z.array(caseOptions), z.strictObject({ cases: z.ar
 /** One case of a suite: credentials and what is expected of them. */
 export type SuiteCase = z.infer<typeof caseOptions>;
 
-/** What came of one case; names are those of `--json`. */
+/** The result of one case; names are those of `--json`. */
 export const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),

@@ -82,7 +82,7 @@ function requestText({ method, endpoints, body }: MaskedRequest): string {
   return `${heads.join('\n')}\n\n${JSON.stringify(body, null, 2)}\n`;
 }
 
-/** What an SSH service makes of one kind of credentials after the other. */
+/** How an SSH service answers one kind of credentials after the other. */
 function loginText({ service, credentials }: LoginReport): string {
   return credentials
     .map(({ outcome, reason, offered }) => {

@@ -33,12 +33,7 @@ export const receivedEvent = z.strictObject({
   event: z.record(z.string(), z.unknown()).describe('An event, or a body that holds none.'),
 });
 
-interface Request {
-  method: string;
-  url: string;
-  headers: IncomingMessage['headers'];
-  body: Buffer;
-}
+type Request = { method: string; url: string; headers: IncomingMessage['headers']; body: Buffer };
 
 /** Largest request that is kept. */
 const maxRequestBytes = 64 * 1024 * 1024;
@@ -49,9 +44,11 @@ export async function mockWebhook(options: MockWebhookOptions): Promise<number> 
   if (options.record !== undefined) writeNamedFile(`--record ${options.record}`, options.record, '', { flag: 'a' });
   let requests = 0;
   const server = createServer(async (incoming, response) => {
-    const request = await readRequest(incoming).catch(() => undefined);
+    const body = await readBody(incoming, maxRequestBytes).catch(() => undefined);
     // The client went away in the middle.
-    if (!request) return;
+    if (!body) return;
+    const { method = '', url = '', headers: received } = incoming;
+    const request = { method, url, headers: received, body };
     const status = chooseStatus(options, requests++, request);
     reportReceived(options, request, status);
     if (options.delay > 0) await systemClock.sleep(options.delay * 1000);
@@ -96,11 +93,6 @@ function isSigned(secret: string, { headers, body }: Request): boolean {
   );
 }
 
-async function readRequest(incoming: IncomingMessage): Promise<Request> {
-  const body = await readBody(incoming, maxRequestBytes);
-  return { method: incoming.method ?? '', url: incoming.url ?? '', headers: incoming.headers, body };
-}
-
 /** The events of a JSON body; undefined for every other body. */
 function parseEvents(body: Buffer): Record<string, unknown>[] | undefined {
   try {
@@ -140,9 +132,6 @@ function record(path: string, text: string): void {
   }
 }
 
-/** Broken replies, for testing how a service handles them. */
-const mockFaults = ['drop', 'garbage', 'half', 'hang', 'redirect'] as const;
-
 /** Options of `svc mock auth`. */
 interface MockAuthOptions {
   port: number;
@@ -152,7 +141,7 @@ interface MockAuthOptions {
   delay: number;
   status?: number;
   body?: string;
-  fault?: (typeof mockFaults)[number];
+  fault?: keyof typeof brokenReplies;
   json?: boolean;
 }
 
@@ -185,7 +174,7 @@ export async function mockAuth(options: MockAuthOptions): Promise<number> {
     if (options.delay > 0) await systemClock.sleep(options.delay * 1000);
     if (options.fault) {
       reportAnswered(options, request, credentials, options.fault);
-      breakReply(options.fault, response);
+      brokenReplies[options.fault](response);
       return;
     }
     const reply = replyTo(options, accepted, rejected, credentials);
@@ -237,27 +226,15 @@ function replyTo(
   return options.default === 'reject' ? text(403, 'rejected') : text(401, 'unknown');
 }
 
-function breakReply(fault: (typeof mockFaults)[number], response: ServerResponse): void {
-  const socket = response.socket;
-  switch (fault) {
-    case 'drop':
-      socket?.destroy();
-      return;
-    case 'garbage':
-      socket?.end('this is not HTTP\r\n\r\n');
-      return;
-    case 'half':
-      socket?.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"account"');
-      return;
-    case 'redirect':
-      response.writeHead(302, { location: 'https://login.example.com/' }).end();
-      return;
-    case 'hang':
-      return;
-    default:
-      fault satisfies never;
-  }
-}
+/** Broken replies, for testing how a service handles them. */
+const brokenReplies = {
+  drop: (response: ServerResponse) => response.socket?.destroy(),
+  garbage: (response: ServerResponse) => response.socket?.end('this is not HTTP\r\n\r\n'),
+  half: (response: ServerResponse) =>
+    response.socket?.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"account"'),
+  redirect: (response: ServerResponse) => response.writeHead(302, { location: 'https://login.example.com/' }).end(),
+  hang: () => {},
+} as const;
 
 function parseCredentials(body: Buffer): Record<string, unknown> {
   try {

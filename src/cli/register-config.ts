@@ -110,7 +110,7 @@ function kindList(text: string): CredentialKind[] {
   return kinds;
 }
 
-/** What `svc explain` knows. */
+/** The requests that `svc explain` knows. */
 export const explainable: readonly string[] = [...permittedMethods, ...Object.keys(sftpOperations), loginMethod];
 
 /** `svc validate`, `svc test` and `svc explain`: what can be said of a configuration without starting anything. */

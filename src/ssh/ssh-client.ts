@@ -11,7 +11,7 @@ import { type ConnectionOrigin, eventContext } from './ssh-service.ts';
 /** Events about requests that cannot be read come at most this often: they would fill the journal. */
 const badRequestsEveryMs = 1000;
 
-/** What both sides agreed on, by the names of the protocol; mostly the same in both directions. */
+/** The negotiated algorithms, by the names of the protocol; mostly the same in both directions. */
 export interface NegotiatedAlgorithms {
   readonly kex: string;
   readonly host_key: string;
@@ -23,7 +23,7 @@ export interface NegotiatedAlgorithms {
   readonly mac_out: string;
 }
 
-/** What only the connection knows of its client. */
+/** The part of a client that only its connection knows. */
 interface ConnectionState {
   readonly algorithms: NegotiatedAlgorithms;
   /** How the client names itself, such as `OpenSSH_9.2p1 Debian-2`. */
@@ -62,7 +62,7 @@ export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 
  */
 export type SshChannel = Server.Channel;
 
-/** What changes with the configuration. */
+/** Read anew at each use: both change with the configuration. */
 interface Dependencies {
   current: () => SshService;
   accountInForce: () => Account | undefined;

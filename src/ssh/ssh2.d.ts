@@ -12,7 +12,7 @@ declare module 'ssh2/lib/server.js' {
       hmac: readonly string[];
       compress: readonly string[];
     };
-    /** What follows `SSH-2.0-`. */
+    /** The text after `SSH-2.0-`. */
     ident: string;
     banner?: string;
     /** Milliseconds. */
@@ -72,7 +72,7 @@ declare module 'ssh2/lib/server.js' {
       readonly hashAlgo: string | undefined;
       /** Undefined where the client only asks. */
       readonly signature: Buffer | undefined;
-      /** What is signed. */
+      /** The signed bytes. */
       readonly blob: Buffer | undefined;
     }
 

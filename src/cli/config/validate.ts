@@ -13,7 +13,7 @@ export interface ValidateOptions {
   strict?: boolean;
   json?: boolean;
   sarif?: boolean;
-  /** Whether it can be served by so many nodes. */
+  /** Number of nodes that are to serve it. */
   workers?: number;
 }
 

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { Config } from '../../config/schema/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { authority } from '../../lib/listen.ts';
@@ -51,18 +50,13 @@ function readyUrl(text: string): string {
 
 async function monitorUrl(options: HealthOptions): Promise<string> {
   const { file, config } = await roughConfig(options);
-  const monitor = Object.values(config.services).find(isMonitor);
+  const monitors = Object.values(config.services).filter((service) => service.type === 'monitor');
+  const monitor = monitors.find(({ enabled }) => enabled);
   if (!monitor) throw new ServiceError('bad-request', `${file} has no service of type monitor that is enabled; name a URL with --url.`);
   if (monitor.port === 0) throw new ServiceError('bad-request', `The monitor of ${file} has any free port; name a URL with --url.`);
   const anywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const address = anywhere[monitor.address] ?? monitor.address;
   return `http://${authority(address, monitor.port)}/ready`;
-}
-
-type Services = Config['services'][string];
-
-function isMonitor(service: Services): service is Extract<Services, { type: 'monitor' }> {
-  return service.type === 'monitor' && service.enabled;
 }
 
 async function ask(url: string, timeoutS: number): Promise<{ status: number; text: string }> {

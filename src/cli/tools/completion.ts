@@ -23,7 +23,7 @@ const nothing: Completions = { candidates: [], files: false };
 const files: Completions = { candidates: [], files: true };
 
 /**
- * What may stand in place of the last word of a command line.
+ * Finds the words that fit in place of the last word of a command line.
  *
  * @param program the whole command line
  * @param words after the program's name; the last one is being typed and may be empty

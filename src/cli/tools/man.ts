@@ -85,7 +85,7 @@ function optionLines(command: Command): string[] {
     .flatMap((option) => ['.TP', `.B ${roff(help.optionTerm(option))}`, roff(help.optionDescription(option))]);
 }
 
-/** What `addHelpText('after', …)` adds: examples, exit codes. */
+/** The text of `addHelpText('after', …)`: examples, exit codes. */
 function addedHelp(command: Command): string {
   let text = '';
   const context = { error: false, command, write: (added: string) => (text += added) };

@@ -66,15 +66,16 @@ export class SftpRequests {
     const { id, handle } = request;
     switch (request.kind) {
       case 'close':
-        await this.#handles.close(handle);
-        return ok(id);
+        return done(id, this.#handles.close(handle));
       case 'fstat':
         return this.#handles.shared(handle, (opened) => this.#attributesReply(id, this.#files, opened.path, opened.entry()));
       case 'readdir':
         return this.#handles.alone([handle], (opened) => this.#readdir(id, opened));
       case 'fsetstat':
-        await this.#handles.alone([handle], (opened) => this.#setOpened(opened, request.attributes));
-        return ok(id);
+        return done(
+          id,
+          this.#handles.alone([handle], (opened) => this.#setOpened(opened, request.attributes)),
+        );
       default:
         return request satisfies never;
     }
@@ -106,23 +107,18 @@ export class SftpRequests {
         return handleReply(id, await this.#handles.open(() => new Listing(files, path)));
       case 'remove': {
         const upload = this.#uploads.at(path);
-        await (upload ? files.removeUpload(upload) : files.deleteFile(path));
-        return ok(id);
+        return done(id, upload ? files.removeUpload(upload) : files.deleteFile(path));
       }
       case 'rmdir':
-        await files.deleteEmptyFolder(path);
-        return ok(id);
+        return done(id, files.deleteEmptyFolder(path));
       case 'realpath':
         return namesReply(id, [{ name: path, longName: path, attributes: {} }]);
       case 'setstat':
-        await this.#setPath(files, path, request.attributes);
-        return ok(id);
+        return done(id, this.#setPath(files, path, request.attributes));
       case 'mkdir':
-        await files.createFolder(path, this.#newMode(request.attributes));
-        return ok(id);
+        return done(id, files.createFolder(path, this.#newMode(request.attributes)));
       case 'rename':
-        await this.#rename(files, path, requestedPath(request.otherPath), 'nothing');
-        return ok(id);
+        return done(id, this.#rename(files, path, requestedPath(request.otherPath), 'nothing'));
       default:
         return request satisfies never;
     }
@@ -139,13 +135,17 @@ export class SftpRequests {
     switch (name) {
       case 'posix-rename@openssh.com': {
         const to = requestedPath(fields.text());
-        await this.#inOrder({ paths: [path, to], isDeep: true }, () => this.#rename(files, path, to, 'file'));
-        return ok(id);
+        return done(
+          id,
+          this.#inOrder({ paths: [path, to], isDeep: true }, () => this.#rename(files, path, to, 'file')),
+        );
       }
       case 'lsetstat@openssh.com': {
         const attributes = fields.attributes();
-        await this.#inOrder({ paths: [path], isDeep: true }, () => this.#setPath(files, path, attributes));
-        return ok(id);
+        return done(
+          id,
+          this.#inOrder({ paths: [path], isDeep: true }, () => this.#setPath(files, path, attributes)),
+        );
       }
       case 'statvfs@openssh.com':
         return this.#inOrder({ paths: [path], isDeep: false }, () => this.#space(id, path));
@@ -169,8 +169,10 @@ export class SftpRequests {
       case 'limits@openssh.com':
         return limitsReply(id, this.#client.options.maximum_handles);
       case 'fsync@openssh.com':
-        await this.#handles.shared(fields.handle(), (opened) => opened.sync());
-        return ok(id);
+        return done(
+          id,
+          this.#handles.shared(fields.handle(), (opened) => opened.sync()),
+        );
       case 'fstatvfs@openssh.com':
         return this.#handles.alone([fields.handle()], (opened) => this.#space(id, opened.path));
       case 'check-file':
@@ -184,7 +186,7 @@ export class SftpRequests {
         const isWhole = await this.#handles.alone([copy.from, copy.to], (from, to) =>
           this.#order.long(() => copyData(from, to, copy, ended)),
         );
-        return isWhole ? ok(id) : statusReply(id, statusCodes.eof, 'End of file.');
+        return isWhole ? statusReply(id, statusCodes.ok, 'Done.') : statusReply(id, statusCodes.eof, 'End of file.');
       }
       default:
         throw unknownExtension(name);
@@ -287,7 +289,9 @@ export class SftpRequests {
   }
 }
 
-function ok(id: number): Buffer {
+/** The reply to a request whose success is all there is to say. */
+async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
+  await action;
   return statusReply(id, statusCodes.ok, 'Done.');
 }
 

@@ -70,7 +70,7 @@ export class FieldReader {
     return this.#at;
   }
 
-  /** What is left. */
+  /** The bytes after the fields read so far. */
   rest(): Buffer {
     return this.#bytes.subarray(this.#at);
   }
