@@ -82,7 +82,7 @@ export function toLocalAccount(name: string, options: LocalAccountOptions): Loca
 /** The group that an account belongs to when it names none (docs/spec/authentication.md#account-of-a-reply). */
 export const defaultGroupUuid = 'DEFAULT_GROUP';
 
-/** Where the home folder is and who makes it; option names as in the configuration. */
+/** The home folder and its owner; option names as in the configuration. */
 export interface HomeFolderConfiguration {
   home_folder_path?: string | null | undefined;
   create_home_folder?: boolean | null | undefined;
@@ -90,14 +90,14 @@ export interface HomeFolderConfiguration {
   create_home_folder_group?: string | null | undefined;
 }
 
-/** What both an account and its group may say; option names as in the configuration. */
+/** Options of both an account and its group; names as in the configuration. */
 interface SharedConfiguration extends HomeFolderConfiguration {
   home_folder_structure?: readonly string[] | null | undefined;
   virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
   permissions?: PermissionOptions | null | undefined;
 }
 
-/** What a group says for its accounts. Members that an account leaves out are taken from here. */
+/** A group; its members are the defaults of its accounts. */
 export interface GroupConfiguration extends SharedConfiguration {
   enabled: boolean;
   allow_own_password_change?: boolean | null | undefined;
@@ -107,7 +107,7 @@ export interface GroupConfiguration extends SharedConfiguration {
   show_recent?: boolean | null | undefined;
 }
 
-/** What an authentication method says of an account (docs/spec/authentication.md#account-of-a-reply). */
+/** An account as an authentication method knows it (docs/spec/authentication.md#account-of-a-reply). */
 export interface AccountConfiguration extends SharedConfiguration {
   uuid?: string | null | undefined;
   email?: string | null | undefined;
@@ -134,13 +134,13 @@ export interface Account {
   /** Most that the account's folders may hold, 0 = no limit. */
   readonly quotaSizeBytes: number;
   readonly requiredCredentials: RequiredCredentials;
-  /** Whether it may see what it changed lately. */
+  /** Whether it may see a list of its recent changes. */
   readonly showRecent: boolean;
   /** UUID and type of the method that accepted it. */
   readonly method: { readonly uuid: string; readonly type: string };
 }
 
-/** Why an account that a method accepted cannot be used all the same. */
+/** The reason why an account that a method accepted cannot be used. */
 export type AccountProblem = 'group-unknown' | 'group-disabled' | 'no-home-folder' | 'bad-value';
 
 /** Raised by `effectiveAccount`; `problem` says which event tells the administrator. */
@@ -170,18 +170,16 @@ export function homeFolderOptions(...holders: (HomeFolderConfiguration | undefin
   };
 }
 
-/** Why an account of a group has no home folder. */
+/** The message for an account of a group that has no home folder. */
 export function noHomeFolder(groupUuid: string): string {
   const others = groupUuid === defaultGroupUuid ? '' : ` nor ${defaultGroupUuid}`;
   return `neither the account nor its group "${groupUuid}"${others} has a home_folder_path`;
 }
 
 /**
- * Joins what the method says of an account with its group: account value, else group value, for the home folder else that of
- * `DEFAULT_GROUP`, else default.
+ * Joins an account with its group: account value, else group value, for the home folder else that of `DEFAULT_GROUP`, else default.
  *
  * @param name account name, already checked with `isUserName`
- * @param configuration what the method says
  * @param groups all groups by UUID
  * @param method the method that accepted the account
  * @throws AccountError when the group is missing or disabled, no home folder is configured, or a value cannot be used

@@ -12,8 +12,8 @@ import { readPlainYaml } from '../lib/yaml-document.ts';
 import { type LocalAccount, type LocalAccountOptions, toLocalAccount } from './account.ts';
 import { accountOptions } from './options.ts';
 
-/** How often the file is looked at for changes made by others. */
-const lookEveryMs = 1000;
+/** How often the file is checked for changes by other processes. */
+const checkEveryMs = 1000;
 
 /** Password changes of accounts that stand in the configuration: they win until the configuration's own hash changes. */
 const overrideOptions = z.strictObject({
@@ -31,7 +31,7 @@ const fileOptions = z.strictObject({
 
 type FileOptions = z.infer<typeof fileOptions>;
 
-/** What a change of a password changes, in the file as it stands and in what it means. */
+/** The members that a change of a password changes. */
 type Passwords = Pick<FileOptions, 'password_history' | 'password_overrides'> & {
   accounts: Record<string, { password?: string | null | undefined }>;
 };
@@ -40,13 +40,14 @@ interface Content {
   history: ReadonlyMap<string, readonly string[]>;
   /** All local accounts by name. An account is the same object until the file changes. */
   accounts: ReadonlyMap<string, LocalAccount>;
+  passwordHashes: readonly string[];
 }
 
-/** What an accounts file tells others. */
-export interface AccountsFileListener {
-  /** Has other processes look at the file once it was written. */
+/** Callbacks of an accounts file. */
+interface AccountsFileListener {
+  /** Has other processes read the written file. */
   onWrite?: (() => Promise<void>) | undefined;
-  /** Told when accounts are others than before; without it nobody looks at the file but who asks for an account. */
+  /** Called when accounts changed; without it the file is checked only when an account is asked for. */
   onChange?: (() => void) | undefined;
 }
 
@@ -58,7 +59,6 @@ export class AccountsFile {
   readonly #configured: ReadonlyMap<string, LocalAccount>;
   readonly #listener: AccountsFileListener;
   #content: Content;
-  #hashes: { of: Content; all: readonly string[] } | undefined;
   #version = '';
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -88,19 +88,15 @@ export class AccountsFile {
     return this.#content.accounts.get(name);
   }
 
-  /** Looks at the file again and again, where somebody is to be told of changes. */
+  /** Checks the file from now on, where a listener wants changes. */
   watch(): Timer | undefined {
-    return this.#listener.onChange && this.#clock.every(lookEveryMs, () => this.#refresh());
+    return this.#listener.onChange && this.#clock.every(checkEveryMs, () => this.#refresh());
   }
 
   /** The hashes of all accounts that have one. */
   get passwordHashes(): readonly string[] {
     this.#refresh();
-    if (this.#hashes?.of !== this.#content) {
-      const all = [...this.#content.accounts.values()].flatMap(({ passwordHash }) => passwordHash ?? []);
-      this.#hashes = { of: this.#content, all };
-    }
-    return this.#hashes.all;
+    return this.#content.passwordHashes;
   }
 
   /** Former password hashes of an account, newest first, as far as they were kept. */
@@ -153,7 +149,7 @@ export class AccountsFile {
     }
   }
 
-  /** Sees at once what another process wrote. */
+  /** Reads a change by another process at once. */
   lookAgain(): void {
     this.#lookedAtMs = Number.NEGATIVE_INFINITY;
     this.#refresh();
@@ -161,7 +157,7 @@ export class AccountsFile {
 
   #refresh(): void {
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#lookedAtMs < lookEveryMs) return;
+    if (nowMs - this.#lookedAtMs < checkEveryMs) return;
     this.#lookedAtMs = nowMs;
     if (this.#versionOnDisk() === this.#version) return;
     try {
@@ -181,7 +177,7 @@ export class AccountsFile {
     return this.#contentOf(options);
   }
 
-  // The configuration's accounts come first, with a changed password for as long as the configuration has the one that it replaced.
+  // The configuration's accounts come first; a changed password counts while the configuration has the one that it replaced.
   #contentOf(options: FileOptions): Content {
     const accounts = new Map(Object.entries(options.accounts).map(([name, account]) => [name, toLocalAccount(name, account)]));
     for (const [name, configured] of this.#configured) {
@@ -189,13 +185,14 @@ export class AccountsFile {
       const isInForce = override !== undefined && override.replaces === fingerprint(configured.passwordHash);
       accounts.set(name, isInForce ? { ...configured, passwordHash: override.password } : configured);
     }
-    return { history: new Map(Object.entries(options.password_history)), accounts };
+    const passwordHashes = [...accounts.values()].flatMap(({ passwordHash }) => passwordHash ?? []);
+    return { history: new Map(Object.entries(options.password_history)), accounts, passwordHashes };
   }
 
   #versionOnDisk(): string {
     let fd: number;
     try {
-      // Opening has an NFS client ask its server; a stat(2) would show what it knew up to a minute ago.
+      // Opening makes an NFS client ask its server; stat(2) may show a state of a minute ago.
       fd = openSync(this.#path, 'r');
     } catch {
       return '';
@@ -223,7 +220,7 @@ export class AccountsFile {
 /**
  * Reads the text of an accounts file: `accounts` as in the configuration, or such a map alone.
  *
- * @returns the file as it is written, to be written again, and what its options mean
+ * @returns the file as it is written, to be written again, and its parsed options
  * @throws ServiceError `unavailable` naming the file and the option at fault
  */
 export function parseAccountsFile(text: string, path: string): { written: Passwords; options: FileOptions } {

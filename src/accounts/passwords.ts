@@ -31,7 +31,7 @@ export function unmetRules(policy: PasswordPolicy, password: string): string[] {
   return unmet;
 }
 
-/** What a hash costs (RFC 7914): memory 128·2^ln·r bytes, time that times p. */
+/** Cost of a hash (RFC 7914): memory 128·2^ln·r bytes, time that times p. */
 export interface HashCost {
   /** Binary logarithm of the cost N. */
   ln: number;
@@ -51,7 +51,7 @@ export interface PasswordHash extends HashCost {
  */
 const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
-/** Most memory that one hash may make the service use. */
+/** Memory that one hash may need. */
 const memoryLimitBytes = 256 * 1024 * 1024;
 const saltBytes = 16;
 const hashBytes = 32;
@@ -83,14 +83,14 @@ function derive(password: string, { ln, r, p, salt }: HashCost & { salt: Buffer 
 }
 
 /**
- * Whether a text can be a password at all (docs/spec/authentication.md#names-and-passwords). scrypt fills keys up with zeros (HMAC, RFC 2104):
- * to it `pw` and `pw\0` are one. Text that is not well-formed would be hashed with U+FFFD in its place.
+ * Whether a text can be a password (docs/spec/authentication.md#names-and-passwords). scrypt pads keys with zeros (HMAC, RFC 2104), so that
+ * `pw` and `pw\0` are equal; text that is not well-formed would be hashed with U+FFFD.
  */
 export function isPassword(text: string): boolean {
   return text.length <= longestCredentialCharacters && text.isWellFormed() && !text.includes('\0');
 }
 
-/** Why nobody may choose a password, as a sentence; undefined when it is fine. The policy has further rules. */
+/** The sentence that refuses a new password before any policy; undefined when it is fine. */
 export function newPasswordFault(password: string): string | undefined {
   if (password.length > longestCredentialCharacters)
     return `The password must not have more than ${longestCredentialCharacters} characters.`;
@@ -102,7 +102,7 @@ export function newPasswordFault(password: string): string | undefined {
  * Hashes a password with a fresh salt.
  *
  * @returns `$scrypt$ln=…,r=…,p=…$salt$hash`
- * @throws ServiceError `bad-request` when nobody may choose it
+ * @throws ServiceError `bad-request` as `newPasswordFault`
  */
 export async function hashPassword(password: string, cost: HashCost = defaultCost): Promise<string> {
   const fault = newPasswordFault(password);
@@ -123,15 +123,15 @@ export async function verifyPassword(password: string, text: string): Promise<bo
 const maxAtOnce = 2;
 /** Verifications that may wait; beyond, clients are asked to come back. */
 const maxWaiting = { ofOne: 256, inAll: 4096 };
-/** Whoever waited longer is not verified any more, in milliseconds. */
+/** Longest wait for a verification, in milliseconds. */
 export const longestVerificationMs = 60_000;
 const maxRemembered = 1024;
 
-/** For whom a password is verified. */
+/** The place of a verification in the queue. */
 export interface VerificationTurn {
   /** Those of one source wait behind each other, not behind those of others. */
   source: string;
-  /** Whether it goes before all others: the very credentials were right from there of late. */
+  /** Whether it goes before all others: the same credentials were right from there recently. */
   isKnown: boolean;
 }
 

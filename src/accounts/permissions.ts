@@ -77,7 +77,7 @@ const rightBits = {
   'set-attributes': 256,
 } as const;
 
-/** What an operation needs on a path. */
+/** A right that an operation needs on a path. */
 export type Right = keyof typeof rightBits;
 
 const allRights = Object.values(rightBits).reduce((sum, bit) => sum | bit, 0);
@@ -91,7 +91,7 @@ export interface PermissionOptions {
 /** The permissions of a group that says nothing of them. */
 export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
 
-/** What an empty list means for a group: the default, as an object of its own, so that `svc validate` can tell the two. */
+/** The meaning of an empty list for a group: the default, as another object, which `svc validate` can tell from it. */
 export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
 
 function rightsOf(keywords: readonly string[]): number {
@@ -120,7 +120,7 @@ interface Rule {
   rights: number;
 }
 
-/** Which set of permissions is in force on a path. */
+/** The set of permissions in force on a path. */
 export interface PermissionSet {
   /** Number of the rule, from 1, as it stands in `permissions`; undefined for the general set. */
   index: number | undefined;
@@ -132,7 +132,7 @@ export interface PermissionSet {
 
 /** The compiled permissions of one account. */
 export class Permissions {
-  /** What they were made of. */
+  /** The configured form. */
   readonly options: PermissionOptions;
   readonly #general: number;
   readonly #rules: readonly Rule[];

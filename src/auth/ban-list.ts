@@ -24,10 +24,10 @@ export interface SecurityPolicy {
 
 /** An attempt to log in, without its secret. */
 export interface LoginAttempt {
-  /** As `sourceOf` gives it. */
+  /** As `loginSource` gives it. */
   readonly source: string;
   readonly username: string;
-  /** Keyed hash of the credentials, name included (`AddressBans.keyOf`). */
+  /** Keyed hash of the credentials, name included (`AddressBans.keyFor`). */
   readonly credential: string;
 }
 

@@ -10,7 +10,7 @@ export interface AcceptedCredentials {
   keep(key: string, result: AuthResult): Promise<void>;
 }
 
-/** A fresh key for `acceptedKeyOf`. */
+/** A new key for `acceptedKey`. */
 export function newAcceptedKey(): Buffer {
   return randomBytes(32);
 }
