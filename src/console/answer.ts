@@ -1,6 +1,6 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { reportInternalError } from '../events/internal-error.ts';
-import { faultHeaders, faultOf, statusOf } from '../http/reply/error-reply.ts';
+import { faultHeaders, statusOf, toFault } from '../http/reply/error-reply.ts';
 import { clientGone } from '../http/reply/outgoing.ts';
 import { catching } from '../lib/catching.ts';
 import { type ConsoleContext, type ConsoleExchange, eventContext, requireAdministrator } from './environment.ts';
@@ -60,7 +60,7 @@ export function answerNothing(c: ConsoleContext, headers: Headers = {}): Respons
 
 /** Answers with an error: the one place where a fault becomes a reply. */
 export function answerFault(c: ConsoleContext, error: unknown): Response {
-  const fault = faultOf(error);
+  const fault = toFault(error);
   const status = statusOf[fault.code];
   let { message } = fault;
   if (fault.code === 'internal') {

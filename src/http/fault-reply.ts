@@ -9,7 +9,7 @@ import { loginMessageLine } from './html/page-cookies.ts';
 import { type LoginForm, loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
 import { messageFor, problemItem } from './html/problem-message.ts';
 import { publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
-import { errorsReply, faultHeaders, faultOf, statusOf, statusTitle } from './reply/error-reply.ts';
+import { errorsReply, faultHeaders, statusOf, statusTitle, toFault } from './reply/error-reply.ts';
 import { endedClient, isClientGone } from './reply/outgoing.ts';
 import type { Reply } from './reply/reply.ts';
 import { failRequest, internalErrorText, respond } from './reply/respond.ts';
@@ -41,7 +41,7 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
  */
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
-  const fault = faultOf(thrown);
+  const fault = toFault(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
   // 503 means that nothing was begun, so that proxies may ask another node.

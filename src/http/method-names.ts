@@ -25,7 +25,7 @@ const ofFolders: Readonly<Record<string, RequestOperations>> = {
   MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a folder', anyOf: neededRights.deleteFolder } },
 };
 
-/** What can be explained of a file or a folder URL, by method. */
+/** The operations on a file or a folder URL that can be explained, by method. */
 export function operationsOf(isFolder: boolean): Readonly<Record<string, RequestOperations>> {
   return isFolder ? ofFolders : ofFiles;
 }

@@ -17,7 +17,7 @@ import {
 } from '../lib/option-types.ts';
 import { appearanceOptions } from './appearance-options.ts';
 
-/** What `metadata_fields` says: the header, and its keys; no keys = any. */
+/** The value of `metadata_fields`: the header and its keys; no keys = any. */
 export interface MetadataFields {
   header: string;
   required: boolean;

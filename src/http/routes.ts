@@ -13,7 +13,7 @@ import { receive } from './middleware/every-request.ts';
 import type { Reply } from './reply/reply.ts';
 import { respond } from './reply/respond.ts';
 import type { Exchange, HttpEnvironment, HttpHandler } from './request/exchange.ts';
-import { routePathOf } from './request/request-target.ts';
+import { canonicalPath } from './request/request-target.ts';
 import { getFile } from './rest/get-file.ts';
 import { logout, postLogin } from './rest/login.ts';
 import { getFolder, postFolder, redirectPostOfFolder } from './rest/members.ts';
@@ -46,7 +46,7 @@ import { lockMember, unlockMember } from './webdav/locks.ts';
 import { propfind, refuseProperties } from './webdav/propfind.ts';
 import { isClassTwo, optionsReply } from './webdav/webdav-class.ts';
 
-/** What `Allow` has to know of a route besides its method. */
+/** Facts of a route for `Allow`, besides its method. */
 interface RouteTraits {
   /** Which requests have the route; the others go on to what ends the pattern. */
   condition?: (exchange: Exchange) => boolean;
@@ -76,7 +76,7 @@ const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>
  */
 export function createApp(): Hono<HttpEnvironment> {
   // Hono hands on what `fetch` was given.
-  const getPath = (_: Request, options?: { env?: unknown }) => routePathOf((options as { env: Exchange }).env.target);
+  const getPath = (_: Request, options?: { env?: unknown }) => canonicalPath((options as { env: Exchange }).env.target);
   const app = new Hono<HttpEnvironment>({ getPath });
   app.use(receive);
   addRoutes(app);
@@ -89,7 +89,7 @@ export function createApp(): Hono<HttpEnvironment> {
   return app;
 }
 
-/** Adds all that a service answers. Patterns are of canonical paths (`routePathOf`); GET stands for HEAD, too. The last route of a pattern refuses. */
+/** Adds all that a service answers. Patterns are of canonical paths (`canonicalPath`); GET stands for HEAD, too. The last route of a pattern refuses. */
 function addRoutes(app: Hono<HttpEnvironment>): void {
   const on = (methods: string, patterns: string | string[], handler: HttpHandler, { condition, refusesHead }: RouteTraits = {}) => {
     const route: Handler<HttpEnvironment> = ({ env }, next) =>
@@ -165,7 +165,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   // /, /home and *. Explorer and davfs2 ask what the server can do before they look at the path that they were given.
   on('OPTIONS', ['/root', '/home'], (exchange) => respond(exchange, optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND')));
   on('ALL', ['/root', '/home'], redirectHome);
-  on('OPTIONS', '/server', (exchange) => respond(exchange, optionsReply(exchange, methodsOf(app.routes, exchange))));
+  on('OPTIONS', '/server', (exchange) => respond(exchange, optionsReply(exchange, listMethods(app.routes, exchange))));
   on('ALL', '/server', refuseServerTarget);
   on('ALL', '/refused', refuseTarget);
 }
@@ -178,13 +178,13 @@ function refuse({ method }: Exchange): never {
 /** The value of `Allow` for the URL of a request: the methods that its pattern has. */
 function allowedMethods(routes: readonly RouterRoute[], c: Parameters<Handler<HttpEnvironment>>[0]): string {
   const pattern = routePath(c);
-  return methodsOf(
+  return listMethods(
     routes.filter(({ path }) => path === pattern),
     c.env,
   );
 }
 
-function methodsOf(routes: readonly RouterRoute[], exchange: Exchange): string {
+function listMethods(routes: readonly RouterRoute[], exchange: Exchange): string {
   const methods = new Set<string>();
   for (const { method, handler } of routes) {
     const { condition, refusesHead } = handler as RouteTraits;

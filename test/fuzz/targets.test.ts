@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { openFile } from '../../src/files/disk/opened.ts';
 import { Mounts } from '../../src/files/mounts.ts';
-import { parseRequestTarget, urlPathOf } from '../../src/http/request/request-target.ts';
+import { memberUrlPath, parseRequestTarget } from '../../src/http/request/request-target.ts';
 import { transferRequest } from '../../src/http/webdav/copy-move.ts';
 import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { exchangeOf } from '../support/exchange.ts';
@@ -110,7 +110,7 @@ test('a target means one thing: what it is read as, written again, is read as th
     (raw) => {
       const virtual = memberOf(raw);
       if (virtual !== undefined)
-        assert.deepEqual(parseRequestTarget(urlPathOf(virtual, true)), { kind: 'member', path: virtual, isFolder: true, query: '' });
+        assert.deepEqual(parseRequestTarget(memberUrlPath(virtual, true)), { kind: 'member', path: virtual, isFolder: true, query: '' });
     },
     { share: 6 },
   ));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRequestTarget, urlPathOf } from '../../src/http/request/request-target.ts';
+import { memberUrlPath, parseRequestTarget } from '../../src/http/request/request-target.ts';
 import { ServiceError } from '../../src/lib/errors.ts';
 import { pathFromSegments } from '../../src/lib/virtual-path.ts';
 
@@ -69,7 +69,7 @@ test('every member name goes round through a URL', () => {
           segments[0] !== '__svc__';
         if (!usable) return;
         const path = pathFromSegments(segments);
-        assert.deepEqual(parseRequestTarget(urlPathOf(path, isFolder)), { kind: 'member', path, isFolder, query: '' });
+        assert.deepEqual(parseRequestTarget(memberUrlPath(path, isFolder)), { kind: 'member', path, isFolder, query: '' });
       },
     ),
     { seed: 5, numRuns: 1000 },

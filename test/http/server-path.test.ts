@@ -5,7 +5,7 @@ import { request as requestHttps } from 'node:https';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { serverPathOf } from '../../src/http/request/request-target.ts';
+import { serverPathValue } from '../../src/http/request/request-target.ts';
 import { pathFromSegments } from '../../src/lib/virtual-path.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
@@ -38,7 +38,7 @@ test('the value is the path as it is; control characters and a final space are e
     ['/\x7f', '/%7F'],
     ['/\u0085', '/%C2%85'],
   ];
-  for (const [path, expected] of cases) assert.equal(utf8(serverPathOf(pathFromSegments(path.split('/').filter(Boolean)))), expected);
+  for (const [path, expected] of cases) assert.equal(utf8(serverPathValue(pathFromSegments(path.split('/').filter(Boolean)))), expected);
 });
 
 test('the value of every name can be sent and names the file', () => {
@@ -47,7 +47,7 @@ test('the value of every name can be sent and names the file', () => {
   fc.assert(
     fc.property(fc.array(name, { minLength: 1, maxLength: 3 }), (segments) => {
       const path = pathFromSegments(segments);
-      const value = serverPathOf(path);
+      const value = serverPathValue(path);
       assert.match(value, /^[\x20-\x7e\x80-\xff]*[^ ]$/);
       assert.equal(pathNamed(utf8(value)), path);
     }),
@@ -137,7 +137,7 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
       const reply = await send(method, url, headers, body);
       const what = `${method} ${url} ${JSON.stringify(headers)}: ${reply.body}`;
       assert.equal(reply.status, expected, what);
-      assert.equal(reply.serverPath, utf8(serverPathOf(pathFromSegments(path.split('/').filter(Boolean)))), what);
+      assert.equal(reply.serverPath, utf8(serverPathValue(pathFromSegments(path.split('/').filter(Boolean)))), what);
       if (method !== 'HEAD' && reply.length !== undefined) assert.equal(reply.body.length, Number(reply.length), what);
       return reply.body.toString();
     };

@@ -44,14 +44,14 @@ export class TlsWatch {
   constructor(service: () => Watched, renew: () => void) {
     this.#service = service;
     this.#renew = renew;
-    this.#used = this.#seen = stampsOf(service().options);
+    this.#used = this.#seen = readStamps(service().options);
     this.#timer = service().clock.every(checkEveryMs, () => this.check(false));
   }
 
   /** Checks now. @param isWhole whether the files are known to be complete */
   check(isWhole: boolean): void {
     const { options, component, events, log } = this.#service();
-    const now = stampsOf(options);
+    const now = readStamps(options);
     const isSettled = isWhole || now === this.#seen;
     this.#seen = now;
     if (now === this.#used) this.#refused = undefined;
@@ -76,16 +76,16 @@ export class TlsWatch {
 }
 
 /** @returns undefined if they cannot be reached: without the privileges of the start, or by circular links */
-function stampsOf(files: TlsFiles): string | undefined {
+function readStamps(files: TlsFiles): string | undefined {
   try {
-    return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(stampOf).join(' ');
+    return [files.tls_certificate_path, files.tls_key_path, files.tls_client_ca_path].map(fileStamp).join(' ');
   } catch (error) {
     if (systemErrorCode(error) !== undefined) return undefined;
     throw error;
   }
 }
 
-function stampOf(path: string): string {
+function fileStamp(path: string): string {
   const stats = path === '' ? undefined : statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats ? `${path}:${stats.ino}:${stats.size}:${stats.mtimeNs}` : path;
 }

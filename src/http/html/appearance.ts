@@ -13,11 +13,11 @@ interface Prepared extends Appearance {
 const prepared = new WeakMap<AppearanceOptions, Prepared>();
 
 /** The looks of a service, made once for its options. A logo that went away since `validate` is left out. */
-export function appearanceOf(options: AppearanceOptions): Prepared {
+export function preparedAppearance(options: AppearanceOptions): Prepared {
   const known = prepared.get(options);
   if (known) return known;
-  const style = styleOf(options);
-  const logo = logoOf(options.logo_path);
+  const style = accentStyle(options);
+  const logo = loadLogo(options.logo_path);
   const made = {
     title: options.title,
     footer: options.footer,
@@ -31,7 +31,7 @@ export function appearanceOf(options: AppearanceOptions): Prepared {
   return made;
 }
 
-function logoOf(path: string): Logo | undefined {
+function loadLogo(path: string): Logo | undefined {
   try {
     return path === '' ? undefined : readLogo(path);
   } catch {
@@ -39,7 +39,7 @@ function logoOf(path: string): Logo | undefined {
   }
 }
 
-function styleOf({ accent_color, accent_color_dark }: AppearanceOptions): string {
+function accentStyle({ accent_color, accent_color_dark }: AppearanceOptions): string {
   const light = accent_color && `:root{--accent-light:${accent_color}}`;
   const dark = accent_color_dark && `:root{--accent-dark:${accent_color_dark}}`;
   return light + dark;
@@ -51,13 +51,13 @@ function version(content: string | Buffer): string {
 
 /** GET of the style sheet with the configured colours. */
 export function sendAppearanceStyle(exchange: Exchange): Promise<Response> {
-  const { style } = appearanceOf(exchange.service.options.appearance);
+  const { style } = preparedAppearance(exchange.service.options.appearance);
   return respond(exchange, { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style });
 }
 
 /** GET of the logo. An SVG of the owner's can hold scripts; opened by itself it must not run them in this origin. */
 export function sendLogo(exchange: Exchange): Promise<Response> {
-  const { logo } = appearanceOf(exchange.service.options.appearance);
+  const { logo } = preparedAppearance(exchange.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');
   const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
   const headers = { ...assetHeaders, 'content-type': logo.type, 'content-security-policy': policy };

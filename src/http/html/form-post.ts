@@ -6,10 +6,10 @@ import { fileIconClasses } from '../../lib/media-types.ts';
 import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
-import { type FormFields, type FormFile, fileNameOf, readForm } from '../request/form-fields.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+import { bareFileName, type FormFields, type FormFile, readForm } from '../request/form-fields.ts';
 import { asksForJson, replyFormat } from '../request/reply-format.ts';
-import { serverPathOf, targetPath, urlPathOf } from '../request/request-target.ts';
+import { memberUrlPath, serverPathValue, targetPath } from '../request/request-target.ts';
 import { uploadMetadata } from '../request/upload-metadata.ts';
 import {
   allResults,
@@ -50,7 +50,7 @@ function confirmPage(context: PageContext, folder: VirtualPath, members: readonl
 <form method="post" class="row">
 <input type="hidden" name="action" value="delete-members">
 ${there.map(({ name }) => new Html(`<input type="hidden" name="selected-members" value="${escapeFormValue(name)}">`))}
-<a class="button" href="${urlPathOf(folder, true)}">${language.text('cancel')}</a>
+<a class="button" href="${memberUrlPath(folder, true)}">${language.text('cancel')}</a>
 ${there.length > 0 && html`<button type="submit" class="primary danger">${icon('trash')}${language.text('delete')}</button>`}
 </form>
 </main>`;
@@ -61,7 +61,7 @@ function memberLine({ language }: PageContext, folder: VirtualPath, { name, entr
   const shown = bdi(name);
   if (!entry) return html`<li><span class="name i">${shown}</span> <span class="hint">${language.text('missing')}</span></li>`;
   const about = entry.isFolder ? language.text('withContent') : entry.sizeBytes === undefined ? '' : language.size(entry.sizeBytes);
-  const url = urlPathOf(memberPath(folder, name), entry.isFolder);
+  const url = memberUrlPath(memberPath(folder, name), entry.isFolder);
   return html`<li><a class="name i ${entry.isFolder ? 'folder' : fileIconClasses(name)}" href="${url}">${shown}</a> <span class="hint">${about}</span></li>`;
 }
 
@@ -169,11 +169,11 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
     return messagePageReply(exchange, status, { results: failed });
   }
   if (asksForJson(exchange)) return jsonReply(done === 'uploaded' ? 201 : 200, { results: results.map(({ target }) => ({ target })) });
-  return { status: 303, headers: { location: urlPathOf(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
+  return { status: 303, headers: { location: memberUrlPath(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
 }
 
 /** The metadata of a form: the field `metadata`, as the header has it, and names and values in fields of their own; what is left empty is left out. */
-function metadataOf(fields: FormFields): string | undefined {
+function formMetadata(fields: FormFields): string | undefined {
   const values = fields.all('metadata-value');
   const items = fields.all('metadata-name').map((key, index) => ({ key: key.trim(), value: values[index]?.trim() ?? '' }));
   const lists = [fields.one('metadata')?.trim(), writeKeyValueList(items.filter(({ value }) => value !== ''))];
@@ -187,7 +187,7 @@ class UploadReceiver {
   readonly #results: MemberResult[] = [];
   readonly #keptBack: { name: string; path: VirtualPath; upload: FileUpload }[] = [];
   readonly #stored: VirtualPath[] = [];
-  /** What the replies of the back-end add to the form's. */
+  /** Headers from the back-end's replies. */
   #passed: ReplyHeaders = {};
   #receivedBytes = 0;
 
@@ -197,7 +197,7 @@ class UploadReceiver {
   }
 
   async receive(file: FormFile, fields: FormFields): Promise<void> {
-    const name = fileNameOf(file.fileName);
+    const name = bareFileName(file.fileName);
     const action = fields.one('action');
     // A browser sends an empty part for a file field in which nothing was chosen.
     if (file.field !== uploadAction || name === '' || (action !== undefined && action !== uploadAction)) {
@@ -209,7 +209,7 @@ class UploadReceiver {
     let upload: FileUpload | undefined;
     try {
       const path = targetPath(this.#folder, name);
-      upload = await this.#open(path, metadataOf(fields));
+      upload = await this.#open(path, formMetadata(fields));
       await this.#copy(file, upload);
       if (action === uploadAction) await this.#commit(name, path, upload);
       else this.#keptBack.push({ name, path, upload });
@@ -233,7 +233,7 @@ class UploadReceiver {
     if (this.#results.length === 0) throw new ServiceError('bad-request', `The form has no file in the field "${uploadAction}".`);
     const reply = replyTo(this.#exchange, this.#folder, 'uploaded', this.#results);
     const [path, ...others] = this.#stored;
-    const ofFile: ReplyHeaders = reply.status === 201 && path && others.length === 0 ? { 'server-path': serverPathOf(path) } : {};
+    const ofFile: ReplyHeaders = reply.status === 201 && path && others.length === 0 ? { 'server-path': serverPathValue(path) } : {};
     return { ...reply, headers: mergeHeaders(this.#passed, { ...reply.headers, ...ofFile }) };
   }
 
@@ -243,12 +243,12 @@ class UploadReceiver {
 
   #open(path: VirtualPath, formMetadata: string | undefined): Promise<FileUpload> {
     const backendUuid = this.#exchange.service.options.api_backend_uuid || undefined;
-    return clientOf(this.#exchange).files.openUpload(path, { metadata: uploadMetadata(this.#exchange, formMetadata), backendUuid });
+    return signedIn(this.#exchange).files.openUpload(path, { metadata: uploadMetadata(this.#exchange, formMetadata), backendUuid });
   }
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
     const limitBytes = this.#exchange.service.options.maximum_request_size;
-    // What fails here must not destroy the stream: the parser waits until the rest of the file is read, and the form would never end.
+    // A fault must not destroy the stream: the parser waits until the rest of the file is read, and the form would never end.
     for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
       checkRequestBytes(this.#receivedBytes, limitBytes);

@@ -7,7 +7,7 @@ import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { cookie, type Exchange } from '../request/exchange.ts';
-import { triggersOf } from '../rest/member-actions.ts';
+import { allowedTriggers } from '../rest/member-actions.ts';
 import { keptForYear, takeFlash, viewOf } from './page-cookies.ts';
 import { pageContextOf } from './page-replies.ts';
 import { html, icon } from './pages/html.ts';
@@ -119,7 +119,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     mayRead: files.may(path, 'readFile'),
     mayDelete: files.may(path, 'deleteMember'),
     mayRename: files.may(path, 'rename'),
-    triggers: triggersOf(exchange),
+    triggers: allowedTriggers(exchange),
   };
   return sendChunks(exchange, headers, listingPage(context, model));
 }

@@ -2,8 +2,8 @@ import type { ErrorCode, Problem } from '../../lib/errors.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import type { Client, Exchange, HttpService } from '../request/exchange.ts';
-import { reservedName, urlPathOf } from '../request/request-target.ts';
-import { appearanceOf } from './appearance.ts';
+import { memberUrlPath, reservedName } from '../request/request-target.ts';
+import { preparedAppearance } from './appearance.ts';
 import { languageOf, themeOf } from './page-cookies.ts';
 import { bdi, Html, html, nameHtml } from './pages/html.ts';
 import { layout, type PageModel } from './pages/layout.ts';
@@ -16,7 +16,7 @@ export function pageContextOf(exchange: Exchange): PageContext {
   return {
     language: languageOf(exchange),
     theme: themeOf(exchange),
-    appearance: appearanceOf(exchange.service.options.appearance),
+    appearance: preparedAppearance(exchange.service.options.appearance),
     url: pageUrl(exchange),
     account: exchange.client && pageAccount(exchange.client, exchange.service),
   };
@@ -27,7 +27,7 @@ const accountPages = ['password-update', 'recent'];
 
 /** URL of a page for GET, for forms that lead back to it. */
 function pageUrl({ target }: Exchange): string {
-  if (target.kind === 'member') return urlPathOf(target.path, target.isFolder) + target.query;
+  if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service' && accountPages.includes(target.name)) return `/home/${reservedName}/${target.name}`;
   const isPublicPage = target.kind === 'service' && (target.name === 'login' || target.name === 'openapi.html');
   return isPublicPage ? `/__svc__/${target.name}${target.query}` : '/home/';

@@ -6,8 +6,8 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, parentPath, parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
-import { urlPathOf } from '../request/request-target.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+import { memberUrlPath } from '../request/request-target.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
 import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
@@ -17,7 +17,7 @@ export async function showRecent(exchange: Exchange): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
   if (!context.account?.maySeeRecent) throw new ServiceError('never-allowed', 'Recent changes are not shown to this account.');
-  const { files, account } = clientOf(exchange);
+  const { files, account } = signedIn(exchange);
   const items: Html[] = [];
   for await (const change of cooperatively(await exchange.service.recentChanges(account.uuid)))
     items.push(...changeItem(language, files, change));
@@ -65,9 +65,9 @@ function changeItem(language: Language, files: AccountFiles, change: RecentChang
   const folder = parentPath(path);
   const folderName = folder === '/' ? html`${language.text('files')}` : bdi(folder);
   const item = html`<li>
-${isLinked ? html`<a class="${classes}" href="${urlPathOf(path, isFolder)}">${name}</a>` : html`<span class="${classes}">${name}</span>`}
+${isLinked ? html`<a class="${classes}" href="${memberUrlPath(path, isFolder)}">${name}</a>` : html`<span class="${classes}">${name}</span>`}
 <p class="hint">${description(language, files, change, path)} &middot; \
-${files.may(folder, 'listFolder') ? html`<a href="${urlPathOf(folder, true)}">${folderName}</a>` : folderName} &middot; \
+${files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${folderName}</a>` : folderName} &middot; \
 <span data-time="${Math.floor(atMs / 1000)}">${language.date(atMs)} UTC</span>\
 ${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}</p>
 </li>`;

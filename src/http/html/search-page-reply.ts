@@ -4,7 +4,7 @@ import { parentPath } from '../../lib/virtual-path.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { type Exchange, header } from '../request/exchange.ts';
-import { urlPathOf } from '../request/request-target.ts';
+import { memberUrlPath } from '../request/request-target.ts';
 import { pageContextOf } from './page-replies.ts';
 import { bdi, Html, html, icon, nameHtml } from './pages/html.ts';
 import { layout } from './pages/layout.ts';
@@ -59,7 +59,7 @@ function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modi
   const folder = parentPath(path);
   const place = folder === '/' ? language.text('files') : folder;
   const about = isFolder ? language.text('folder') : language.size(sizeBytes);
-  return html`<li><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${urlPathOf(path, isFolder)}">${bdi(name)}</a>
-<span class="hint"><a href="${urlPathOf(folder, true)}">${bdi(place)}</a> &middot; ${about} &middot; <span data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</span></span></li>
+  return html`<li><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${memberUrlPath(path, isFolder)}">${bdi(name)}</a>
+<span class="hint"><a href="${memberUrlPath(folder, true)}">${bdi(place)}</a> &middot; ${about} &middot; <span data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</span></span></li>
 `;
 }

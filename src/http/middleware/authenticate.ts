@@ -57,7 +57,7 @@ export const publicFailureDetail = 'public_failure';
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
 export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
-  const id = sessionIdOf(exchange);
+  const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
   // Most requests have a session of this process and need no promise.
   if (session && !(session instanceof Promise) && acceptSession(exchange, session)) return next();
@@ -65,15 +65,15 @@ export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
 };
 
 /** The session ID of `Authorization`, else of the cookie. */
-function sessionIdOf(exchange: Exchange): string | undefined {
+function presentedSessionId(exchange: Exchange): string | undefined {
   const authorization = header(exchange, 'authorization');
-  if (authorization === undefined) return cookieOf(exchange);
+  if (authorization === undefined) return presentedCookie(exchange);
   const { scheme, value } = schemeAndValue(authorization);
   return scheme === 'session' ? value : undefined;
 }
 
 /** The session cookie, which does not authenticate a page of another origin. */
-function cookieOf(exchange: Exchange): string | undefined {
+function presentedCookie(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }
 
@@ -88,7 +88,10 @@ async function findClient(exchange: Exchange, found: Promise<Session | undefined
   if (certificate) return acceptLogin(exchange, await ask(exchange, certificate));
   const anonymous = await exchange.service.chain.authenticateWithoutCredentials(exchange.peer, exchange.request);
   if (anonymous?.outcome === 'authenticated') return acceptLogin(exchange, anonymous.identity);
-  throw new ServiceError('unauthorized', cookieOf(exchange) !== undefined ? 'The session is not valid.' : 'Authentication is required.');
+  throw new ServiceError(
+    'unauthorized',
+    presentedCookie(exchange) !== undefined ? 'The session is not valid.' : 'Authentication is required.',
+  );
 }
 
 /** Uses a session whose account is still in force. */

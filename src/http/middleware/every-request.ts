@@ -7,7 +7,7 @@ import { isOwnOrigin } from '../request/own-origin.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from '../request/request-trace.ts';
 
-/** What each request passes first, as one layer of Hono's: its promises cost a small request less than those of several. */
+/** The first checks of each request, as one layer of Hono's: several layers with their promises cost a small request more. */
 export const receive: HttpMiddleware = ({ env: exchange }, next) => {
   nameReply(exchange.outgoing, exchange.request.id);
   // A reply that breaks concerns nobody else.

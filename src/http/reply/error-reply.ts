@@ -74,6 +74,6 @@ export function faultHeaders(fault: ServiceError): ReplyHeaders {
 }
 
 /** A thrown value as a fault; unknown ones become `internal`, with the cause for the log. */
-export function faultOf(error: unknown): ServiceError {
+export function toFault(error: unknown): ServiceError {
   return error instanceof ServiceError ? error : new ServiceError('internal', 'Internal error.', { cause: error });
 }

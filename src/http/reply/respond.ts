@@ -42,7 +42,7 @@ export async function respond(exchange: Exchange, reply: Reply): Promise<Respons
     await service.events.grouped();
     if (outgoing.headersSent || isClientGone(outgoing)) return RESPONSE_ALREADY_SENT;
     endUnreadBody(exchange);
-    const response = isHead || isHttp2(outgoing) ? undefined : responseOf(exchange, reply);
+    const response = isHead || isHttp2(outgoing) ? undefined : nativeResponse(exchange, reply);
     if (response) return response;
     sendReply(outgoing, isHead, exchange.baseHeaders, reply);
   } catch (error) {
@@ -77,7 +77,7 @@ export async function stream(exchange: Exchange, status: number, headers: ReplyH
 }
 
 /** @returns undefined where a header has several lines */
-function responseOf(exchange: Exchange, reply: Reply): Response | undefined {
+function nativeResponse(exchange: Exchange, reply: Reply): Response | undefined {
   const { status } = reply;
   const hasNoBody = status === 204 || status === 304;
   // As bytes: of a text the adapter would encode the bytes of a header such as `server-path` once more.

@@ -32,7 +32,7 @@ type Answered = KeptFile & { [preparedKey]?: Prepared };
 export async function sendKept(exchange: Exchange, download: KeptDownload, headersOf: () => ReplyHeaders): Promise<Response> {
   const { outgoing } = exchange;
   const { lines, head } = prepared(exchange, exchange.path, download.kept, headersOf);
-  // What is answered is in the journal.
+  // Events must be in the journal before the reply.
   await exchange.service.events.grouped();
   const { content } = download.kept;
   download.bytes = content.length;
@@ -95,11 +95,11 @@ export function sendFile(
   epilogue?: Buffer,
 ): Promise<Response> {
   return stream(exchange, status, headers, async () => {
-    download.totalBytes = parts.reduce((sum, { range }) => sum + lengthOf(range), 0);
+    download.totalBytes = parts.reduce((sum, { range }) => sum + rangeLength(range), 0);
     download.show();
     try {
       const only = parts.length === 1 ? parts[0] : undefined;
-      if (only && !only.preamble && lengthOf(only.range) <= smallFileBytes) {
+      if (only && !only.preamble && rangeLength(only.range) <= smallFileBytes) {
         const body = wholeBody(download, only.range);
         download.bytes = download.totalBytes;
         if (!(await endReply(exchange, body))) throw clientGone();
@@ -119,7 +119,7 @@ export function sendFile(
   });
 }
 
-function lengthOf(range: ByteRange): number {
+function rangeLength(range: ByteRange): number {
   return range.end - range.start + 1;
 }
 
@@ -188,7 +188,7 @@ function keptRange({ content }: KeptFile, range: ByteRange): Buffer {
 
 /** @returns bytes that are used up before the next are read */
 function readWhole(fd: number, range: ByteRange): Buffer {
-  const lengthBytes = lengthOf(range);
+  const lengthBytes = rangeLength(range);
   const buffer = lengthBytes <= tinyFileBytes ? tinyFile.subarray(0, lengthBytes) : Buffer.allocUnsafe(lengthBytes);
   if (readFully(fd, buffer, range.start) < lengthBytes) throw becameShorter();
   return buffer;

@@ -25,7 +25,7 @@ import type { HttpServiceOptions } from '../options.ts';
 import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
 import type { Incoming } from './incoming.ts';
-import { type RequestTarget, serverPathOf, targetOf } from './request-target.ts';
+import { type RequestTarget, readTarget, serverPathValue } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 
 /** One HTTP or HTTPS service, shared by its requests. Replaced as a whole at a reload. */
@@ -103,7 +103,7 @@ export class Exchange {
     this.rawTarget = incoming.url ?? '';
     this.host = (incoming.headers[':authority'] as string | undefined) ?? incoming.headers.host;
     this.isHead = this.method === 'HEAD';
-    this.target = targetOf(this.method, this.rawTarget);
+    this.target = readTarget(this.method, this.rawTarget);
     this.peer = clientPeer(incoming, service.proxies);
     this.request = requestTrace(incoming.headers);
     const { origin } = incoming.headers;
@@ -127,7 +127,7 @@ export class Exchange {
 
   /** The files of the client, once it is authenticated. */
   get files(): AccountFiles {
-    return clientOf(this).files;
+    return signedIn(this).files;
   }
 
   /** The readable side of the request. */
@@ -142,7 +142,7 @@ export class Exchange {
     if (target.kind !== 'member' && !isShared && !protocolHeaders) return service.baseHeaders;
     // A spread costs ten times as much, and so does its reader.
     const headers: ReplyHeaders = Object.assign({}, service.baseHeaders, protocolHeaders);
-    if (target.kind === 'member') headers['server-path'] = serverPathOf(target.path);
+    if (target.kind === 'member') headers['server-path'] = serverPathValue(target.path);
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
@@ -199,7 +199,7 @@ export function cookie(exchange: Pick<Exchange, 'incoming'>, name: string): stri
 }
 
 /** The client of a request that passed authentication. */
-export function clientOf(exchange: Exchange): Client {
+export function signedIn(exchange: Exchange): Client {
   if (!exchange.client) throw new Error('This request was not authenticated.');
   return exchange.client;
 }

@@ -130,6 +130,6 @@ function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
 }
 
 /** The file's own name: browsers and old clients send paths (`C:\dir\a.txt`, `../a.txt`), which are never followed. */
-export function fileNameOf(sent: string | undefined): string {
+export function bareFileName(sent: string | undefined): string {
   return (sent ?? '').split(/[\\/]/).at(-1)?.trim() ?? '';
 }

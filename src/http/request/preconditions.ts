@@ -4,7 +4,7 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { type ConditionHeaders, evaluateConditions, fileEntityTag, matchesStrongly } from '../../lib/headers/conditional-request.ts';
 import { type IfCondition, parseIfHeader } from '../../lib/headers/if-header.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { clientOf, type Exchange, header } from './exchange.ts';
+import { type Exchange, header, signedIn } from './exchange.ts';
 import { memberOfUrl } from './member-url.ts';
 
 /** Whether a request has a condition. */
@@ -35,7 +35,7 @@ export function conditionHeaders(exchange: Exchange): ConditionHeaders {
 }
 
 /** The validators of an entry: strong entity tag and modification time. */
-export function validatorsOf(entry: Entry): { etag: string; lastModifiedMs: number } {
+export function entryValidators(entry: Entry): { etag: string; lastModifiedMs: number } {
   return { etag: fileEntityTag(entry), lastModifiedMs: entry.modifiedMs };
 }
 
@@ -60,7 +60,7 @@ export async function preconditions(
   path: VirtualPath,
   asked: ConditionalRequest = { method: exchange.method, headers: { ...conditionHeaders(exchange), if: header(exchange, 'if') } },
 ): Promise<Preconditions> {
-  const { files } = clientOf(exchange);
+  const { files } = signedIn(exchange);
   if (tellingNames.some((name) => asked.headers[name] !== undefined)) files.requireVisible(path, failureId(asked.method, exchange));
   const holds = await ifConditions(exchange, path, asked.headers.if);
   return (current) => {
@@ -71,7 +71,7 @@ export async function preconditions(
 }
 
 function validatorsOrNone(entry: Entry | undefined): { etag: string; lastModifiedMs: number } | undefined {
-  return entry?.isFolder ? { etag: '', lastModifiedMs: entry.modifiedMs } : entry && validatorsOf(entry);
+  return entry?.isFolder ? { etag: '', lastModifiedMs: entry.modifiedMs } : entry && entryValidators(entry);
 }
 
 async function ifConditions(
@@ -83,34 +83,34 @@ async function ifConditions(
   const lists = await Promise.all(
     parseIfHeader(text).map(async ({ resource, conditions }) => {
       const path = resource === undefined ? own : memberOfUrl(exchange, resource).path;
-      return { path, conditions, tokens: await tokensOf(exchange, path) };
+      return { path, conditions, tokens: await lockTokens(exchange, path) };
     }),
   );
   return (current) =>
     lists.some(({ path, conditions, tokens }) => {
-      const entry = path !== own ? lookedUp(exchange, path) : clientOf(exchange).files.isVisible(path) ? current : undefined;
+      const entry = path !== own ? lookedUp(exchange, path) : signedIn(exchange).files.isVisible(path) ? current : undefined;
       return conditions.every((condition) => isMet(condition, entry, tokens) !== condition.negated);
     });
 }
 
 function isMet(condition: IfCondition, entry: Entry | undefined, tokens: ReadonlySet<string>): boolean {
   if (condition.kind === 'token') return tokens.has(condition.value);
-  return entry !== undefined && !entry.isFolder && matchesStrongly([condition.value], validatorsOf(entry).etag);
+  return entry !== undefined && !entry.isFolder && matchesStrongly([condition.value], entryValidators(entry).etag);
 }
 
 // A hidden member counts as absent: a condition must not reveal it.
 function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
   try {
-    return clientOf(exchange).files.inspect(path);
+    return signedIn(exchange).files.inspect(path);
   } catch (error) {
     if (isServiceError(error, 'forbidden', 'name-reserved', 'in-use')) return undefined;
     throw error;
   }
 }
 
-async function tokensOf(exchange: Exchange, path: VirtualPath): Promise<ReadonlySet<string>> {
+async function lockTokens(exchange: Exchange, path: VirtualPath): Promise<ReadonlySet<string>> {
   try {
-    const locks = await clientOf(exchange).files.locksAt(path).covering();
+    const locks = await signedIn(exchange).files.locksAt(path).covering();
     return new Set(locks.map((lock) => lock.token));
   } catch (error) {
     if (isServiceError(error, 'forbidden', 'name-reserved', 'in-use')) return new Set();

@@ -25,7 +25,7 @@ export type RequestTarget =
   | { kind: 'refused'; fault: unknown; query: '' };
 
 /** The target of a request; an invalid one is `refused`. Never throws. */
-export function targetOf(method: string, raw: string): RequestTarget {
+export function readTarget(method: string, raw: string): RequestTarget {
   try {
     const target = parseRequestTarget(raw);
     // PROPFIND of a folder without its final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders); the home
@@ -37,8 +37,8 @@ export function targetOf(method: string, raw: string): RequestTarget {
   }
 }
 
-/** The path by which `routes.ts` knows a target: files and folders, of whatever name, are apart from everything else. */
-export function routePathOf(target: RequestTarget): string {
+/** The path of a target in `routes.ts`: files and folders of any name are apart from everything else. */
+export function canonicalPath(target: RequestTarget): string {
   switch (target.kind) {
     case 'member':
       return (target.isFolder ? '/folder' : '/file') + target.path;
@@ -131,14 +131,14 @@ export function selectedPath(folder: VirtualPath, name: string): VirtualPath {
 }
 
 /** Writes a virtual path as the path of a URL below `/home`, `/` at the end for folders. */
-export function urlPathOf(path: VirtualPath, isFolder: boolean): string {
+export function memberUrlPath(path: VirtualPath, isFolder: boolean): string {
   const encoded = `/home${path === '/' ? '' : path.split('/').map(encodeURIComponent).join('/')}`;
   return isFolder ? `${encoded}/` : encoded;
 }
 
 /** The URL of a page of an account, written anew with the query; undefined for other targets. */
 export function pageUrlOf(target: RequestTarget): string | undefined {
-  if (target.kind === 'member') return urlPathOf(target.path, target.isFolder) + target.query;
+  if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service')
     return `/home/${reservedName}/${target.name.split('/').map(encodeURIComponent).join('/')}${target.query}`;
   return undefined;
@@ -148,7 +148,7 @@ export function pageUrlOf(target: RequestTarget): string | undefined {
  * The value of a `server-path` header (docs/spec/http.md#server-path): the path in UTF-8, a character for each byte. If it has control characters or a final
  * space, which headers cannot carry, these and `%` are percent-encoded.
  */
-export function serverPathOf(path: VirtualPath): string {
+export function serverPathValue(path: VirtualPath): string {
   if (/^[\x20-\x7e]*[\x21-\x7e]$/.test(path)) return path;
   const text = /\p{Cc}| $/u.test(path) ? path.replace(/[%\p{Cc}]| $/gu, encodeURIComponent) : path;
   return Buffer.from(text).toString('latin1');

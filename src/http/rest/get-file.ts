@@ -15,7 +15,7 @@ import { respond } from '../reply/respond.ts';
 import { type BodyPart, sendFile, sendKept } from '../reply/send-file.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { FolderRedirect, redirectFolder } from '../request/member-url.ts';
-import { conditionHeaders, isConditional, validatorsOf } from '../request/preconditions.ts';
+import { conditionHeaders, entryValidators, isConditional } from '../request/preconditions.ts';
 
 type FileHeaders = ReplyHeaders & { etag: string };
 
@@ -27,14 +27,14 @@ interface PreparedBody {
 
 /** Headers that describe a file. */
 function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
-  const { etag, lastModifiedMs } = validatorsOf(entry);
+  const { etag, lastModifiedMs } = entryValidators(entry);
   const mediaType = mediaTypeByName(entry.name);
   const { query } = exchange.target;
   const isInline = query !== '' && new URLSearchParams(query).has('inline') && inlineKind(mediaType) !== undefined;
   return {
     'content-type': isInline && inlineKind(mediaType) === 'text' ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isInline ? 'inline' : 'attachment', entry.name),
-    // An uploaded file must never run as a page of this origin, whatever its type or the browser's guess.
+    // An uploaded file must never run as a page of this origin, by any type or guess of the browser.
     'content-security-policy':
       "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'",
     'x-content-type-options': 'nosniff',
@@ -76,7 +76,7 @@ async function sendContent(exchange: Exchange): Promise<Response> {
     const early = conditional(exchange, entry, headers);
     if (early) return await respond(exchange, early);
     if (wantsReprDigest(header(exchange, 'want-repr-digest')))
-      headers['repr-digest'] = formatReprDigest(await sha256Of(exchange, download));
+      headers['repr-digest'] = formatReprDigest(await contentSha256(exchange, download));
     const { reply, parts, epilogue } = fullOrRanges(exchange, entry, headers);
     return await sendFile(exchange, reply, download, parts, epilogue);
   } catch (error) {
@@ -148,7 +148,7 @@ function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeByte
   return { reply, parts, epilogue };
 }
 
-async function sha256Of({ outgoing }: Exchange, download: FileDownload): Promise<Buffer> {
+async function contentSha256({ outgoing }: Exchange, download: FileDownload): Promise<Buffer> {
   const hash = createHash('sha256');
   if (download.kept) return hash.update(download.kept.content).digest();
   const buffer = Buffer.allocUnsafe(256 * 1024);

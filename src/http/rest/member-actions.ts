@@ -6,7 +6,7 @@ import { problemItem } from '../html/problem-message.ts';
 import type { CustomTrigger } from '../options.ts';
 import { errorsReply, statusOf } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
 import { reservedName, targetPath } from '../request/request-target.ts';
 
 /** Folder commands and actions of a form that take members to another folder (docs/spec/files.md#folder-commands). */
@@ -55,14 +55,14 @@ export async function transferMember(files: AccountFiles, path: VirtualPath, { k
 }
 
 /** The custom triggers that the client's group may run, in configured order (service option `triggers`). */
-export function triggersOf(exchange: Exchange): CustomTrigger[] {
-  const { groupUuid } = clientOf(exchange).account;
+export function allowedTriggers(exchange: Exchange): CustomTrigger[] {
+  const { groupUuid } = signedIn(exchange).account;
   return exchange.service.options.triggers.filter((trigger) => trigger.groups.length === 0 || trigger.groups.includes(groupUuid));
 }
 
 /** A trigger by its exact name, if the client may run it. */
 export function findTrigger(exchange: Exchange, name: string): CustomTrigger | undefined {
-  return triggersOf(exchange).find((trigger) => trigger.name === name);
+  return allowedTriggers(exchange).find((trigger) => trigger.name === name);
 }
 
 /** The outcome of one member of a folder that a form or a folder command names. */
@@ -127,7 +127,7 @@ export async function* runTrigger(
   trigger: CustomTrigger,
   names: readonly string[],
 ): AsyncGenerator<MemberResult> {
-  const { files } = clientOf(exchange);
+  const { files } = signedIn(exchange);
   const checks = eachMember(folder, names, async (path) => {
     if (!files.inspect(path, 'inspectFile')) throw new ServiceError('not-found', 'Path not found.');
     return [];

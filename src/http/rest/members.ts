@@ -39,8 +39,8 @@ async function* jsonChunks(listing: AsyncIterable<ListedEntry[]>): AsyncGenerato
 
 const linesType = 'application/x-ndjson';
 
-/** What a query asks a folder to be searched for (`?search=TEXT`); empty when it does not. */
-function searchOf({ target }: Exchange): string {
+/** The text of a search of a folder (`?search=TEXT`); empty without one. */
+function searchText({ target }: Exchange): string {
   return target.query === '' ? '' : (new URLSearchParams(target.query).get('search') ?? '').trim();
 }
 
@@ -63,7 +63,7 @@ async function* lines(search: Search): AsyncGenerator<string> {
 /** GET and HEAD of a folder, in the form that the client asks for. */
 export async function getFolder(exchange: Exchange): Promise<Response> {
   const format = folderFormat(exchange);
-  const search = searchOf(exchange);
+  const search = searchText(exchange);
   if (exchange.isHead) exchange.files.emitHead(exchange.path, true);
   else if (search !== '' && asksForLines(exchange)) return sendFoundLines(exchange, search);
   else if (search !== '' && format !== 'zip')

@@ -11,7 +11,7 @@ import { countedAttempt } from '../middleware/authenticate.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { type Client, clientOf, type Exchange } from '../request/exchange.ts';
+import { type Client, type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonBody, readSmallForm } from '../request/request-body.ts';
 
@@ -40,7 +40,7 @@ ${problems.length > 0 && html`<div class="notice error" role="alert">${problems.
 /** GET of the page on which people change their own password (docs/spec/http.md#password-change). */
 export function showPasswordPage(exchange: Exchange): Promise<Response> {
   if (!pageContextOf(exchange).account?.mayChangePassword) {
-    const { session } = clientOf(exchange);
+    const { session } = signedIn(exchange);
     throw session
       ? new ServiceError('never-allowed', 'The password of this account cannot be changed here.')
       : new ServiceError('unauthorized', 'A password is changed within a session.');
@@ -57,7 +57,7 @@ function problemsReply(problems: readonly string[]): Reply {
 
 /** POST of a password change (docs/spec/http.md#password-change): JSON, or the page's form. */
 export async function updatePassword(exchange: Exchange): Promise<Response> {
-  const client = clientOf(exchange);
+  const client = signedIn(exchange);
   if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');
   const type = mediaTypeOfRequest(exchange);
   if (type === 'application/x-www-form-urlencoded') return respond(exchange, await updatePasswordByForm(exchange, client));

@@ -10,7 +10,7 @@ import { mergeHeaders, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 import { redirectFolder } from '../request/member-url.ts';
-import { isConditional, preconditions, validatorsOf } from '../request/preconditions.ts';
+import { entryValidators, isConditional, preconditions } from '../request/preconditions.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
 import { checkDigest, checkReceivedLength, checkRequestBytes, receiveBody } from './upload-stream.ts';
@@ -107,7 +107,7 @@ export async function putFile(exchange: Exchange): Promise<Response> {
     await upload.abort(error);
     throw error;
   }
-  const headers = { etag: validatorsOf(result.entry).etag, 'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted' };
+  const headers = { etag: entryValidators(result.entry).etag, 'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted' };
   return respond(exchange, { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) });
 }
 

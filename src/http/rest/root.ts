@@ -3,7 +3,7 @@ import { knownMethods } from '../method-names.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
-/** Browsers remember the answer for so long, in seconds; a reload may take an origin away. */
+/** Time in seconds that browsers remember the answer; a reload may remove an origin. */
 const rememberedS = 600;
 
 /** Whether a browser asks whether a page of another origin may send a request (Fetch, CORS-preflight), and it may. */

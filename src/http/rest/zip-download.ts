@@ -61,7 +61,7 @@ async function gatherMembers(
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     if (entry.isLink) continue;
     if (entry.isFolder) await gatherFolder(files, path, nameInArchive, members, checkClient);
-    else if (files.may(path, 'readFile')) members.push(memberOf(nameInArchive, parentPath(path), entry));
+    else if (files.may(path, 'readFile')) members.push(zipMember(nameInArchive, parentPath(path), entry));
   }
   return members;
 }
@@ -88,14 +88,14 @@ async function gatherFolder(
     for (const entry of entries) {
       const ownName = changed.get(entry.name) ?? entry.name;
       const name = folder.name === '' ? ownName : `${folder.name}/${ownName}`;
-      members.push(memberOf(name, folder.path, entry));
+      members.push(zipMember(name, folder.path, entry));
       if (entry.isFolder) below.push({ path: memberPath(folder.path, entry.name), name });
     }
     waiting.push(...below.reverse());
   }
 }
 
-function memberOf(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: ListedEntry): ZipMember {
+function zipMember(nameInArchive: string, folder: VirtualPath, { name, isFolder, sizeBytes, modifiedMs }: ListedEntry): ZipMember {
   return { folder, name, entry: { name: isFolder ? `${nameInArchive}/` : nameInArchive, isFolder, sizeBytes, modifiedMs } };
 }
 

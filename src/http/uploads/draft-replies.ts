@@ -5,7 +5,7 @@ import { messageFor } from '../html/problem-message.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import { isHttp2 } from '../reply/outgoing.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
 import { completeField, interopVersion, limitField, uploadUrl } from './upload-request.ts';
 
 /** `ServerResponse` writes its own interim replies (100, 102, 103) with it; Node.js 20 has nothing for others. */
@@ -40,7 +40,7 @@ export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplet
 
 /** The value of `Upload-Limit` for an upload of this account; without a record for one that has not begun. */
 export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
-  const { fileWriteSizeBytes } = clientOf(exchange).account;
+  const { fileWriteSizeBytes } = signedIn(exchange).account;
   return limitField({
     'max-size': fileWriteSizeBytes,
     'max-append-size': exchange.service.options.maximum_request_size,

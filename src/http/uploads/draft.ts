@@ -25,8 +25,8 @@ import {
   integerField,
   interopVersion,
   postTarget,
+  requestedUploadId,
   uploadComplete,
-  uploadIdOf,
   uploadOrder,
   uploadUrl,
 } from './upload-request.ts';
@@ -100,18 +100,18 @@ async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<R
 const partialUpload = 'application/partial-upload';
 
 /** The upload that a request is about, for it alone: a request that had it is cut. @throws ServiceError `not-found`, also for foreign uploads */
-export function uploadOf(exchange: Exchange): Promise<ResumableUpload> {
-  return exchange.files.resumable(uploadIdOf(exchange), () => exchange.outgoing.destroy());
+export function requestedUpload(exchange: Exchange): Promise<ResumableUpload> {
+  return exchange.files.resumable(requestedUploadId(exchange), () => exchange.outgoing.destroy());
 }
 
 /** The record of an upload for a query, which cuts a request that brings content. @throws ServiceError `not-found`, also for foreign uploads */
-export function recordOf(exchange: Exchange): Promise<UploadRecord> {
-  return exchange.files.inspectResumable(uploadIdOf(exchange));
+export function requestedRecord(exchange: Exchange): Promise<UploadRecord> {
+  return exchange.files.inspectResumable(requestedUploadId(exchange));
 }
 
 /** HEAD and GET of an upload: how far it is (docs/spec/uploads.md#the-draft). */
 export async function showUpload(exchange: Exchange): Promise<Response> {
-  const record = await recordOf(exchange);
+  const record = await requestedRecord(exchange);
   const { outcome, lengthBytes } = record;
   if (outcome?.kind === 'failed') return respond(exchange, overReply(exchange, outcome));
   const headers = {
@@ -130,7 +130,7 @@ export async function cancelUpload(exchange: Exchange): Promise<Response> {
 
 /** Cancels the upload of the URL, or removes the record of one that is over. */
 export async function cancel(exchange: Exchange): Promise<void> {
-  const upload = await uploadOf(exchange);
+  const upload = await requestedUpload(exchange);
   if (upload.record.outcome) await upload.forget();
   else await upload.end(new ServiceError('not-found', 'Its client cancelled the upload.'), 'cancelled');
 }
@@ -144,7 +144,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
   if (offsetBytes === undefined || isComplete === undefined)
     throw new ServiceError('bad-request', 'A PATCH of an upload has Upload-Offset and Upload-Complete.');
   const digests = contentDigests(exchange);
-  const upload = await uploadOf(exchange);
+  const upload = await requestedUpload(exchange);
   const refused = await refusal(exchange, upload, offsetBytes, isComplete);
   if (refused) return respond(exchange, refused);
   if (digests.length === 0) announceProgress(exchange, upload);

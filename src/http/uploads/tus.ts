@@ -9,7 +9,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, type HttpHandler, type HttpMiddleware, header } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
-import { cancel, recordOf, uploadOf } from './draft.ts';
+import { cancel, requestedRecord, requestedUpload } from './draft.ts';
 import { withHeaders } from './draft-replies.ts';
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent } from './upload-content.ts';
 import { limitField, postTarget, uploadOrder, uploadUrl } from './upload-request.ts';
@@ -40,7 +40,7 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
   checkRequestSize(exchange);
   const hasContent = hasBody(exchange);
   if (hasContent) checkTusContentType(exchange);
-  const digests = checksumOf(exchange);
+  const digests = readChecksum(exchange);
   const { path, metadataValue } = postTarget(exchange);
   const metadata = header(exchange, 'upload-metadata');
   const notes: Record<string, string> = metadata === undefined ? {} : { 'upload-metadata': metadata };
@@ -162,7 +162,7 @@ export function defersLength(exchange: Exchange): boolean {
 }
 
 /** `Upload-Checksum`: the digest of the content of a request. @throws ServiceError `bad-request` if it is malformed, not supported or a trailer */
-export function checksumOf(exchange: Exchange): ExpectedDigest[] {
+export function readChecksum(exchange: Exchange): ExpectedDigest[] {
   if (/(^|,)\s*upload-checksum\s*(,|$)/i.test(header(exchange, 'trailer') ?? ''))
     throw new ServiceError('bad-request', 'Upload-Checksum is not supported as a trailer.');
   const text = header(exchange, 'upload-checksum');
@@ -186,9 +186,9 @@ export function tusState({ offsetBytes, outcome, expiresMs }: UploadRecord): Rec
 
 /** HEAD of tus: the state of the upload. */
 export const showTusUpload = tus(async (exchange: Exchange) => {
-  const record = await recordOf(exchange);
+  const record = await requestedRecord(exchange);
   const { lengthBytes, outcome, notes } = record;
-  if (outcome?.kind === 'failed') throw overOf(outcome);
+  if (outcome?.kind === 'failed') throw uploadOver(outcome);
   const headers = {
     ...tusState(record),
     ...(lengthBytes === undefined ? { 'upload-defer-length': '1' } : { 'upload-length': lengthBytes }),
@@ -211,8 +211,8 @@ export const appendTusUpload = tus(async (exchange: Exchange) => {
   const offsetBytes = bytesField(exchange, 'upload-offset');
   if (offsetBytes === undefined) throw new ServiceError('bad-request', 'The Upload-Offset header is missing.');
   const saidBytes = bytesField(exchange, 'upload-length');
-  const digests = checksumOf(exchange);
-  const upload = await uploadOf(exchange);
+  const digests = readChecksum(exchange);
+  const upload = await requestedUpload(exchange);
   const { outcome } = upload.record;
   try {
     checkPlace(exchange, upload, offsetBytes, saidBytes);
@@ -247,7 +247,7 @@ export function checkTusContentType(exchange: Exchange): void {
 // A wrong offset is the one conflict that clients can solve: they ask for the offset and go on.
 function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes: number, saidBytes: number | undefined): void {
   const { outcome, lengthBytes } = record;
-  if (outcome?.kind === 'failed') throw overOf(outcome);
+  if (outcome?.kind === 'failed') throw uploadOver(outcome);
   if (offsetBytes !== record.offsetBytes)
     throw new ServiceError('exists', `The upload is at byte ${record.offsetBytes}, not ${offsetBytes}.`);
   if (saidBytes !== undefined && (lengthBytes === undefined ? saidBytes < offsetBytes : saidBytes !== lengthBytes))
@@ -257,6 +257,6 @@ function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes
     throw new ServiceError('too-large', 'The request brings more than the upload was announced with.');
 }
 
-function overOf({ code, message }: { code: string; message: string }): UploadOver {
+function uploadOver({ code, message }: { code: string; message: string }): UploadOver {
   return new UploadOver(new ServiceError(code as ServiceError['code'], message));
 }

@@ -10,10 +10,10 @@ import {
   wantsReprDigest,
 } from '../../lib/headers/digest-fields.ts';
 import { mergeHeaders, type ReplyHeaders } from '../reply/reply.ts';
-import { clientOf, type Exchange } from '../request/exchange.ts';
-import { type Preconditions, validatorsOf } from '../request/preconditions.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+import { entryValidators, type Preconditions } from '../request/preconditions.ts';
 import { announcedLength } from '../request/request-body.ts';
-import { serverPathOf } from '../request/request-target.ts';
+import { serverPathValue } from '../request/request-target.ts';
 import { backendReplyHeaders } from '../rest/put-delete.ts';
 import { checkDigest, checkReceivedLength, receiveBody } from '../rest/upload-stream.ts';
 import { uploadLimit } from './draft-replies.ts';
@@ -41,7 +41,7 @@ export async function receiveContent(exchange: Exchange, upload: ResumableUpload
   const limitBytes = exchange.service.options.maximum_request_size;
   await upload.open(verifier === undefined);
   try {
-    checkReceivedLength(exchange, await receiveBody(exchange, upload, bothOf(verifier, observer), limitBytes));
+    checkReceivedLength(exchange, await receiveBody(exchange, upload, combined(verifier, observer), limitBytes));
     checkDigest(verifier);
   } catch (error) {
     await settle(exchange, upload, error, request);
@@ -54,7 +54,7 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
   if (request.digests.length > 0) await upload.rollBack();
   await upload.keep(false);
   if (isServiceError(error, 'client-gone'))
-    clientOf(exchange).files.events.emit(eventIds.clientWentAway, upload.record.path, { total_write: upload.record.offsetBytes });
+    signedIn(exchange).files.events.emit(eventIds.clientWentAway, upload.record.path, { total_write: upload.record.offsetBytes });
 }
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {
@@ -74,7 +74,7 @@ export function checkRequestSize(exchange: Exchange): void {
     });
 }
 
-function bothOf(first: DigestVerifier | undefined, second: DigestVerifier | undefined): DigestVerifier | undefined {
+function combined(first: DigestVerifier | undefined, second: DigestVerifier | undefined): DigestVerifier | undefined {
   if (!first || !second) return first ?? second;
   return {
     update(chunk) {
@@ -130,14 +130,14 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
   try {
     const sha256 = whole?.sha256();
     const own: ReplyHeaders = {
-      etag: validatorsOf(result.entry).etag,
+      etag: entryValidators(result.entry).etag,
       'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
       'repr-digest': sha256 && formatReprDigest(sha256),
-      'server-path': serverPathOf(path),
+      'server-path': serverPathValue(path),
     };
     const headers = mergeHeaders(own, await backendReplyHeaders(exchange, path, result));
     // The file is stored, even if the record of that fails: the cleaning of uploads finds out.
-    await upload.conclude({ kind: 'stored', headers: linesOf(headers) }).catch(() => {});
+    await upload.conclude({ kind: 'stored', headers: headerLines(headers) }).catch(() => {});
     return headers;
   } finally {
     upload.release();
@@ -150,7 +150,7 @@ async function readWhole(upload: ResumableUpload): Promise<WholeContent | undefi
   return whole;
 }
 
-function linesOf(headers: ReplyHeaders): [string, string][] {
+function headerLines(headers: ReplyHeaders): [string, string][] {
   return Object.entries(headers).flatMap(([name, value]) => {
     if (value === undefined) return [];
     return typeof value === 'object' ? value.map((one): [string, string] => [name, one]) : [[name, String(value)] as [string, string]];

@@ -126,7 +126,7 @@ export function uploadUrl(id: string): string {
 }
 
 /** The ID in the URL that a request is about. */
-export function uploadIdOf({ target }: Exchange): string {
+export function requestedUploadId({ target }: Exchange): string {
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
 }
 
@@ -143,7 +143,7 @@ const keptHeaders = [
 ] as const;
 
 /**
- * What a request to begin an upload asks for.
+ * Reads a request that begins an upload.
  *
  * @param notes what the protocol needs to know again
  * @param metadataValue upload metadata from elsewhere than its header

@@ -4,10 +4,10 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
-import { clientOf, type Exchange, header } from '../request/exchange.ts';
+import { type Exchange, header, signedIn } from '../request/exchange.ts';
 import { type MemberUrl, memberOfUrl, redirectFolder } from '../request/member-url.ts';
 import { preconditions } from '../request/preconditions.ts';
-import { urlPathOf } from '../request/request-target.ts';
+import { memberUrlPath } from '../request/request-target.ts';
 import { requestedModificationTime } from '../request/upload-metadata.ts';
 
 /** The headers of COPY and MOVE. */
@@ -81,7 +81,7 @@ export async function moveMember(exchange: Exchange): Promise<Response> {
     conditions(source);
     isFolder = source.isFolder;
   };
-  const { created } = await clientOf(exchange)
+  const { created } = await signedIn(exchange)
     .files.move(path, destination, { ...rules, verify })
     .catch((error: unknown) => Promise.reject(redirectFolder(path, error)));
   return respond(exchange, replyTo(destination, created, isFolder, false));
@@ -102,7 +102,7 @@ function replyTo(destination: VirtualPath, created: boolean, isFolder: boolean, 
   return {
     status: created ? 201 : 204,
     headers: {
-      location: created ? urlPathOf(destination, isFolder) : undefined,
+      location: created ? memberUrlPath(destination, isFolder) : undefined,
       'x-oc-mtime': keptTime ? 'accepted' : undefined,
     },
   };

@@ -98,7 +98,7 @@ export const properties: readonly Property[] = [
 const byName = new Map(properties.map((property) => [`${property.namespace}\n${property.name}`, property]));
 
 /** The property of a name, if there is one. */
-export function propertyOf(namespace: string, name: string): Property | undefined {
+export function findProperty(namespace: string, name: string): Property | undefined {
   return byName.get(`${namespace}\n${name}`);
 }
 

@@ -8,7 +8,7 @@ import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { preconditions } from '../request/preconditions.ts';
-import { urlPathOf } from '../request/request-target.ts';
+import { memberUrlPath } from '../request/request-target.ts';
 import { xmlContentType } from './dav-properties.ts';
 import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
 
@@ -33,12 +33,12 @@ interface LockDiscovery {
 }
 
 /** Reads all locks that a PROPFIND shows before it begins to write. */
-export async function lockDiscoveryOf(exchange: Exchange, path: VirtualPath, isFolder: boolean): Promise<LockDiscovery> {
+export async function discoverLocks(exchange: Exchange, path: VirtualPath, isFolder: boolean): Promise<LockDiscovery> {
   const nowMs = exchange.service.clock.nowMs();
   const locked = exchange.files.locksAt(path);
   const own = await locked.covering();
   const below = await locked.onMembers();
-  const href = urlPathOf(path, isFolder);
+  const href = memberUrlPath(path, isFolder);
   const write = (locks: readonly FileLock[], at: string) =>
     locks.length === 0 ? '' : writeXml(locks.map((lock) => activeLock(lock, at, nowMs)));
   const inherited = write(
@@ -47,7 +47,8 @@ export async function lockDiscoveryOf(exchange: Exchange, path: VirtualPath, isF
   );
   return {
     self: write(own, href),
-    ofMember: ({ name, isFolder: isSubFolder }) => inherited + write(below.get(name) ?? [], urlPathOf(memberPath(path, name), isSubFolder)),
+    ofMember: ({ name, isFolder: isSubFolder }) =>
+      inherited + write(below.get(name) ?? [], memberUrlPath(memberPath(path, name), isSubFolder)),
   };
 }
 
@@ -69,7 +70,7 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   const isTold = files.isVisible(path);
   const isFolder = isTold ? entry?.isFolder === true : exchange.target.kind === 'member' && exchange.target.isFolder;
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
-  const owner = ownerOf(info);
+  const owner = readOwner(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
     // A client that asks another node must not find an unannounced lock of its own.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
@@ -121,7 +122,7 @@ function requestedTimeoutS(text: string | undefined): number {
 }
 
 /** @throws ServiceError `bad-request` when it is no `lockinfo`, `unprocessable` for any lock but an exclusive write lock */
-function ownerOf(info: XmlElement): LockOwner | undefined {
+function readOwner(info: XmlElement): LockOwner | undefined {
   if (info.namespace !== davNamespace || info.name !== 'lockinfo')
     throw new ServiceError('bad-request', 'The LOCK body must be {DAV:}lockinfo.');
   const scope = davChild(info, 'lockscope');
@@ -136,7 +137,7 @@ function ownerOf(info: XmlElement): LockOwner | undefined {
 }
 
 function lockReply(exchange: Exchange, path: VirtualPath, lock: FileLock, isFolder: boolean, status: number): Reply {
-  const active = activeLock(lock, urlPathOf(path, isFolder), exchange.service.clock.nowMs());
+  const active = activeLock(lock, memberUrlPath(path, isFolder), exchange.service.clock.nowMs());
   const prop = element('D:prop', [element('D:lockdiscovery', [active])], { 'xmlns:D': davNamespace });
   return {
     status,

@@ -5,20 +5,20 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { type Exchange, header } from '../request/exchange.ts';
-import { urlPathOf } from '../request/request-target.ts';
+import { memberUrlPath } from '../request/request-target.ts';
 import {
+  findProperty,
   multistatusEnd,
   multistatusStart,
   type Property,
   type PropertySources,
   properties,
-  propertyOf,
   propstat,
   responseXml,
   writeProperty,
   xmlContentType,
 } from './dav-properties.ts';
-import { lockDiscoveryOf } from './locks.ts';
+import { discoverLocks } from './locks.ts';
 import { isClassTwo } from './webdav-class.ts';
 import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
 
@@ -38,7 +38,7 @@ export async function refuseProperties(exchange: Exchange): Promise<Response> {
   if (root?.namespace !== davNamespace || root.name !== 'propertyupdate')
     throw new ServiceError('bad-request', 'The PROPPATCH body must be {DAV:}propertyupdate.');
   const changes = root.children.filter((child) => child.namespace === davNamespace && ['set', 'remove'].includes(child.name));
-  const names = namesOf(changes.flatMap((child) => davChild(child, 'prop')?.children ?? []));
+  const names = propertyNames(changes.flatMap((child) => davChild(child, 'prop')?.children ?? []));
   if (names.length === 0) throw new ServiceError('bad-request', 'The PROPPATCH body names no property.');
   const entry = files.inspect(path);
   if (!entry) throw new ServiceError('not-found', 'Path not found.');
@@ -47,7 +47,7 @@ export async function refuseProperties(exchange: Exchange): Promise<Response> {
   return respond(exchange, {
     status: 207,
     headers: { 'content-type': xmlContentType, 'cache-control': 'no-store' },
-    body: multistatusStart + responseXml(urlPathOf(path, entry.isFolder), denied) + multistatusEnd,
+    body: multistatusStart + responseXml(memberUrlPath(path, entry.isFolder), denied) + multistatusEnd,
   });
 }
 
@@ -78,12 +78,12 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
   const [kind] = kinds;
   if (!kind || kinds.length > 1) throw malformed('There must be one of allprop, propname and prop.');
   if (kind.name === 'propname') return { kind: 'propname' };
-  if (kind.name === 'prop') return { kind: 'prop', names: namesOf(kind.children) };
-  return { kind: 'allprop', include: namesOf(davChild(root, 'include')?.children) };
+  if (kind.name === 'prop') return { kind: 'prop', names: propertyNames(kind.children) };
+  return { kind: 'allprop', include: propertyNames(davChild(root, 'include')?.children) };
 }
 
 /** The names of the elements in a `prop` or `include`, each once. @throws ServiceError `bad-request` above the limits */
-export function namesOf(elements: readonly XmlElement[] = []): PropertyName[] {
+export function propertyNames(elements: readonly XmlElement[] = []): PropertyName[] {
   // By namespace first, as joining a namespace of a megabyte with each name would take long.
   const seen = new Map<string, Set<string>>();
   const names: PropertyName[] = [];
@@ -136,17 +136,17 @@ export async function propfind(exchange: Exchange): Promise<Response> {
   const entry = files.inspect(path);
   const namesFolder = target.kind === 'member' && target.isFolder;
   if (!entry || (namesFolder && !entry.isFolder)) throw new ServiceError('not-found', 'Path not found.');
-  const space = asksForSpace(request) && entry.isFolder ? await spaceOf(files, path) : undefined;
-  const locks = isClassTwo(exchange) ? await lockDiscoveryOf(exchange, path, entry.isFolder) : undefined;
-  const write = writerOf(request);
+  const space = asksForSpace(request) && entry.isFolder ? await folderSpace(files, path) : undefined;
+  const locks = isClassTwo(exchange) ? await discoverLocks(exchange, path, entry.isFolder) : undefined;
+  const write = propertyWriter(request);
   // The home folder has no name of its own.
   const self = path === '/' ? { ...entry, name: 'home' } : entry;
-  const href = urlPathOf(path, entry.isFolder);
+  const href = memberUrlPath(path, entry.isFolder);
   const selfXml = depth.includesSelf ? responseXml(href, write(self, { space, lockDiscovery: locks && (() => locks.self) })) : '';
   const memberSources = { space, lockDiscovery: locks?.ofMember };
   const headers = {
     'content-type': xmlContentType,
-    'content-location': entry.isFolder && !namesFolder ? urlPathOf(path, true) : undefined,
+    'content-location': entry.isFolder && !namesFolder ? memberUrlPath(path, true) : undefined,
     'cache-control': 'no-store',
   };
   const batches = entry.isFolder && depth.includesMembers ? files.openListing(path) : undefined;
@@ -159,7 +159,7 @@ export async function propfind(exchange: Exchange): Promise<Response> {
 }
 
 // A virtual folder without its real one is listed, but has no disk.
-async function spaceOf(files: AccountFiles, path: VirtualPath): Promise<PropertySources['space']> {
+async function folderSpace(files: AccountFiles, path: VirtualPath): Promise<PropertySources['space']> {
   try {
     return await files.space(path);
   } catch (error) {
@@ -193,10 +193,10 @@ function hrefOfMember(folder: string, member: Entry): string {
   return member.isFolder ? `${folder}${name}/` : folder + name;
 }
 
-function writerOf(request: PropfindRequest): Writer {
+function propertyWriter(request: PropfindRequest): Writer {
   switch (request.kind) {
     case 'allprop': {
-      const included = request.include.flatMap(({ namespace, name }) => propertyOf(namespace, name) ?? []);
+      const included = request.include.flatMap(({ namespace, name }) => findProperty(namespace, name) ?? []);
       const wanted = [...new Set([...properties.filter((property) => !property.isRare), ...included])];
       return (entry, sources) => byNamespace(wanted, (property) => property.value(entry, sources));
     }
@@ -227,9 +227,9 @@ function byNamespace(wanted: readonly Property[], textOf: (property: Property) =
 
 // Unknown properties, and known ones that an entry lacks, have a propstat of their own (RFC 4918 §9.1.1).
 function namedWriter(names: { namespace: string; name: string }[]): Writer {
-  const wanted = names.flatMap(({ namespace, name }) => propertyOf(namespace, name) ?? []);
+  const wanted = names.flatMap(({ namespace, name }) => findProperty(namespace, name) ?? []);
   const unknown = names
-    .filter(({ namespace, name }) => !propertyOf(namespace, name))
+    .filter(({ namespace, name }) => !findProperty(namespace, name))
     .map((name) => writeProperty(name, ''))
     .join('');
   return (entry, sources) => {

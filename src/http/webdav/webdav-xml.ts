@@ -171,32 +171,32 @@ export function parseXml(text: string): XmlElement {
   } catch (error) {
     throw malformed((error as Error).message);
   }
-  const roots = nodes.filter((node) => nameOf(node) !== undefined);
+  const roots = nodes.filter((node) => elementName(node) !== undefined);
   const [root] = roots;
   if (!root || roots.length > 1) throw malformed('There must be one root element.');
-  return elementOf(root, xmlScope);
+  return buildElement(root, xmlScope);
 }
 
-function nameOf(node: Node): string | undefined {
+function elementName(node: Node): string | undefined {
   return Object.keys(node).find((key) => key !== ':@' && !key.startsWith('#') && !key.startsWith('?'));
 }
 
-function elementOf(node: Node, outer: Scope): XmlElement {
-  const qualified = nameOf(node) as string;
+function buildElement(node: Node, outer: Scope): XmlElement {
+  const qualified = elementName(node) as string;
   const attributes = Object.entries(node[':@'] ?? {}).map(([name, value]): [string, string] => [name, attributeValue(String(value))]);
-  const scope = scopeOf(attributes, outer);
+  const scope = extendScope(attributes, outer);
   for (const [attribute] of attributes) if (!attribute.startsWith('xmlns')) resolve(attribute, scope, true);
   const children: XmlElement[] = [];
   let text = '';
   for (const child of node[qualified] as Node[]) {
-    if (nameOf(child) !== undefined) children.push(elementOf(child, scope));
+    if (elementName(child) !== undefined) children.push(buildElement(child, scope));
     else if (typeof child['#text'] === 'string') text += unescaped(child['#text']);
     else if (Array.isArray(child['#cdata'])) text += (child['#cdata'] as Node[]).map((part) => part['#text'] ?? '').join('');
   }
   return { ...resolve(qualified, scope, false), children, text };
 }
 
-function scopeOf(attributes: readonly [string, string][], outer: Scope): Scope {
+function extendScope(attributes: readonly [string, string][], outer: Scope): Scope {
   const declared = new Map<string, string>();
   for (const [name, value] of attributes) {
     if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
@@ -210,7 +210,7 @@ function scopeOf(attributes: readonly [string, string][], outer: Scope): Scope {
   return declared.size === 0 ? outer : { declared, outer };
 }
 
-function namespaceOf(prefix: string, scope: Scope): string | undefined {
+function findNamespace(prefix: string, scope: Scope): string | undefined {
   for (let place: Scope | undefined = scope; place; place = place.outer) {
     const namespace = place.declared.get(prefix);
     if (namespace !== undefined) return namespace;
@@ -222,8 +222,8 @@ function resolve(qualified: string, scope: Scope, isAttribute: boolean): { names
   const parts = qualified.split(':');
   const [prefix, name] = parts.length === 1 ? ['', qualified] : (parts as [string, string]);
   if (parts.length > 2 || !/^[\p{L}_][\p{L}\p{N}\p{M}._\u00b7-]*$/u.test(name)) throw malformed(`"${shown(qualified)}" is not a name.`);
-  if (prefix === '') return { namespace: isAttribute ? '' : (namespaceOf('', scope) ?? ''), name };
-  const namespace = namespaceOf(prefix, scope);
+  if (prefix === '') return { namespace: isAttribute ? '' : (findNamespace('', scope) ?? ''), name };
+  const namespace = findNamespace(prefix, scope);
   if (namespace === undefined) throw malformed(`The namespace prefix "${shown(prefix)}" is not declared.`);
   return { namespace, name };
 }

@@ -6,7 +6,7 @@ import type { Language } from './locales/language.ts';
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
-/** What every page knows of its reader and of the service. */
+/** Facts of the reader and of the service for every page. */
 export interface PageContext {
   language: Language;
   theme: Theme;
@@ -17,7 +17,7 @@ export interface PageContext {
   account: PageAccount | undefined;
 }
 
-/** What makes a service look like its owner's. */
+/** The appearance of a service. */
 export interface Appearance {
   title: string;
   footer: string;

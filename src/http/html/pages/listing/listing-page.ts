@@ -1,5 +1,5 @@
 import { memberPath, pathSegments, type VirtualPath } from '../../../../lib/virtual-path.ts';
-import { urlPathOf } from '../../../request/request-target.ts';
+import { memberUrlPath } from '../../../request/request-target.ts';
 import { bdi, Html, html, icon, nameHtml } from '../html.ts';
 import { layout } from '../layout.ts';
 import type { PageContext } from '../page.ts';
@@ -72,7 +72,7 @@ async function* withFirst<T>(first: IteratorResult<T>, others: AsyncIterable<T>)
 function pageBody(context: PageContext, model: ListingModel, isShort: boolean, rows: Html): Html {
   const { language } = context;
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
-  return html`<main id="main" data-may="${rightsOf(model)}" data-view="${model.view}">
+  return html`<main id="main" data-may="${rightNames(model)}" data-view="${model.view}">
 ${folderHead(context, model)}
 ${tools(context, model, html`${searchForm(context, '')}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
@@ -93,7 +93,7 @@ export function folderHead(context: PageContext, { path, flash }: Pick<FolderMod
 }
 
 /** The rights that the script offers actions for; the service checks every request. */
-function rightsOf(model: ListingModel): string {
+function rightNames(model: ListingModel): string {
   const rights = {
     look: model.mayLook,
     read: model.mayRead,
@@ -112,10 +112,10 @@ function breadcrumb({ language }: PageContext, path: VirtualPath) {
   const segments = pathSegments(path);
   let folder = '/' as VirtualPath;
   const current = (depth: number) => depth === segments.length && html` aria-current="page"`;
-  const links = [html`<li><a href="${urlPathOf(folder, true)}"${current(0)}>${language.text('files')}</a></li>`];
+  const links = [html`<li><a href="${memberUrlPath(folder, true)}"${current(0)}>${language.text('files')}</a></li>`];
   for (const [index, name] of segments.entries()) {
     folder = memberPath(folder, name);
-    links.push(html`<li><a href="${urlPathOf(folder, true)}"${current(index + 1)}>${bdi(name)}</a></li>`);
+    links.push(html`<li><a href="${memberUrlPath(folder, true)}"${current(index + 1)}>${bdi(name)}</a></li>`);
   }
   return links;
 }

@@ -63,7 +63,7 @@ export async function* listingRows(
 /** The rows of one page for the script, a line of JSON for each: name, icon classes, size in bytes, modification in Unix time. */
 export async function* listingLines({ entries, page }: Pick<ListingModel, 'entries' | 'page'>): AsyncGenerator<string> {
   for await (const batch of inRange(entries, rangeOfPage(page))) {
-    yield batch.map((entry) => `${JSON.stringify([entry.name, lookOf(entry), entry.sizeBytes, secondsOf(entry)])}\n`).join('');
+    yield batch.map((entry) => `${JSON.stringify([entry.name, iconClasses(entry), entry.sizeBytes, modifiedSeconds(entry)])}\n`).join('');
   }
 }
 
@@ -76,11 +76,11 @@ async function* inRange(batches: AsyncIterable<ListedEntry[]>, { from, to }: Sho
   }
 }
 
-function lookOf({ isFolder, name }: ListedEntry): string {
+function iconClasses({ isFolder, name }: ListedEntry): string {
   return isFolder ? 'folder' : fileIconClasses(name);
 }
 
-function secondsOf({ modifiedMs }: ListedEntry): number {
+function modifiedSeconds({ modifiedMs }: ListedEntry): number {
   return Math.floor(modifiedMs / 1000);
 }
 
@@ -106,7 +106,7 @@ function row(language: Language, entry: ListedEntry, before: string, after: stri
   }
   return `<tr data-size=${entry.sizeBytes}>\
 <td><input type=checkbox name=selected-members value=${value} aria-label="${before}${label}${after}">\
-<td><a class="i ${lookOf(entry)}" href="./${href}${entry.isFolder ? '/' : ''}">${text}</a>\
+<td><a class="i ${iconClasses(entry)}" href="./${href}${entry.isFolder ? '/' : ''}">${text}</a>\
 <td>${entry.isFolder ? folder : language.size(entry.sizeBytes)}\
-<td data-time=${secondsOf(entry)}>${language.date(entry.modifiedMs)}\n`;
+<td data-time=${modifiedSeconds(entry)}>${language.date(entry.modifiedMs)}\n`;
 }
