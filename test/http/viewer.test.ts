@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clockText } from '../../src/web/files/player/clock.ts';
-import { bounded, type Frame, moveBy, swipeOf, whole, zoomBy } from '../../src/web/files/viewer/zoom.ts';
+import { bounded, type Frame, moveBy, swipeDirection, whole, zoomBy } from '../../src/web/files/viewer/zoom.ts';
 
 const frame: Frame = { width: 1000, height: 600, pictureWidth: 800, pictureHeight: 600, most: 8 };
 
@@ -32,7 +32,7 @@ test('a swipe goes far enough, and sideways', () => {
     [0, 200],
   ] as const;
   assert.deepEqual(
-    paths.map(([x, y]) => swipeOf({ x, y })),
+    paths.map(([x, y]) => swipeDirection({ x, y })),
     [1, -1, 0, 0, 0],
   );
 });

@@ -1,6 +1,6 @@
 import { ask, cancelButton, type DialogButton } from '../shared/dialogs.ts';
 import type { Child } from '../shared/dom.ts';
-import { reasonOf } from './request.ts';
+import { errorText } from './request.ts';
 import { clear } from './shown.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function confirm(
   act: () => Promise<unknown>,
 ): Promise<boolean> {
   const check = async () => {
-    const reason = await act().catch((error: unknown) => clear(reasonOf(error)));
+    const reason = await act().catch((error: unknown) => clear(errorText(error)));
     return typeof reason === 'string' ? reason : undefined;
   };
   return (await ask({ title, content, buttons: [cancelButton(), { value: 'ok', ...button }], check })) === 'ok';

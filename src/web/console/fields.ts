@@ -1,6 +1,6 @@
 import { type Child, make, makeButton } from '../shared/dom.ts';
 import { text } from './language.ts';
-import { hashOf, type SectionName } from './route.ts';
+import { hashFor, type SectionName } from './route.ts';
 
 let made = 0;
 
@@ -25,7 +25,7 @@ export function tick(label: Child, input: HTMLInputElement): HTMLElement {
 /** A form for what a section lists. @param query fills in its fields, by their names; a search leads to the section with the new query */
 export function filterForm(section: SectionName, query: URLSearchParams, fields: readonly HTMLElement[]): HTMLFormElement {
   const search = (wanted: URLSearchParams) => {
-    const hash = hashOf(section, '', wanted);
+    const hash = hashFor(section, '', wanted);
     if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
     else location.hash = hash;
   };

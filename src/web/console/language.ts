@@ -16,7 +16,7 @@ export function text(name: TextName, values?: TextValues): string {
 }
 
 /** A text of a name that came from the service, such as a state; the name itself where there is no text for it. */
-export function wordOf(prefix: string, name: string): string {
+export function translate(prefix: string, name: string): string {
   const key = `${prefix}_${name.replaceAll('-', '_')}`;
   return Object.hasOwn(texts, key) ? text(key as TextName) : name;
 }

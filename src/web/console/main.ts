@@ -4,9 +4,9 @@ import { startMenu, startThemes } from '../shared/menu.ts';
 import { loadPart } from '../shared/parts.ts';
 import { text } from './language.ts';
 import { showOverview } from './overview/overview.ts';
-import { hashOf, routeOf, type SectionName, sectionNames } from './route.ts';
+import { hashFor, parseRoute, type SectionName, sectionNames } from './route.ts';
 import { isAbort, problem, type Stage, tell } from './section.ts';
-import { findSession, showLogin, signOut, tokenOf } from './session.ts';
+import { findSession, loginToken, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
 /** Shapes on a grid of 24, as the other icons. */
@@ -39,7 +39,7 @@ function showNavigation(administrator: SignedIn | undefined): void {
   }
   navigation.replaceChildren(
     ...(administrator ? sectionNames : []).map((name) =>
-      make('a', { href: hashOf(name), attributes: { 'data-section': name } }, drawnIcon(shapes[name]), make('span', text(name))),
+      make('a', { href: hashFor(name), attributes: { 'data-section': name } }, drawnIcon(shapes[name]), make('span', text(name))),
     ),
   );
   byId('me').replaceChildren(
@@ -113,7 +113,7 @@ startLanguages();
 startMenu();
 byId('sign-out').addEventListener('click', () => void tell(signOut().then(start)));
 document.addEventListener('signedout', () => void start());
-addEventListener('hashchange', () => void (tokenOf(location.hash) === undefined ? show(true) : start()));
+addEventListener('hashchange', () => void (loginToken(location.hash) === undefined ? show(true) : start()));
 void start();
 
 let starting: Promise<void> | undefined;
@@ -130,7 +130,7 @@ async function begin(): Promise<void> {
   shown.abort();
   const main = byId('main');
   try {
-    const administrator = tokenOf(location.hash) === undefined ? await findSession() : undefined;
+    const administrator = loginToken(location.hash) === undefined ? await findSession() : undefined;
     showNavigation(administrator);
     if (administrator) await show(false);
     else await showLogin(main, () => void start());
@@ -144,7 +144,7 @@ async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;
   shown.abort();
   shown = new AbortController();
-  const route = routeOf(location.hash);
+  const route = parseRoute(location.hash);
   markSection(route.section);
   const main = byId('main');
   if (isMove) {

@@ -5,7 +5,7 @@ import { field, tick } from './fields.ts';
 import { findHandlers, handlerChoice } from './handler-names.ts';
 import { text } from './language.ts';
 import { ask } from './request.ts';
-import { hashOf } from './route.ts';
+import { hashFor } from './route.ts';
 import { tell } from './section.ts';
 import { mayChange } from './session.ts';
 
@@ -15,7 +15,7 @@ export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record
 /** Requests by the ID of their replay: after a dry run the request can be sent. */
 const asked = new Map<string, ReplayRequest>();
 
-export function requestOf(id: string): ReplayRequest | undefined {
+export function requestedReplay(id: string): ReplayRequest | undefined {
   return asked.get(id);
 }
 
@@ -29,7 +29,7 @@ export function replayButton(label: string, requestNow: () => ReplayRequest, cla
 export async function startReplay(request: ReplayRequest): Promise<void> {
   const { id } = await ask<{ id: string }>('POST', '/api/replays', { body: request });
   asked.set(id, request);
-  location.hash = hashOf('deliveries', `replays/${id}`);
+  location.hash = hashFor('deliveries', `replays/${id}`);
 }
 
 async function askHow(title: string, request: ReplayRequest): Promise<void> {

@@ -35,7 +35,7 @@ export async function send(
   if (reply.ok) return reply;
   // At a login 401 means a wrong password.
   if (reply.status === 401 && !path.startsWith('/api/login')) document.dispatchEvent(new Event('signedout'));
-  throw new Refused(reply.status, await messageOf(reply));
+  throw new Refused(reply.status, await errorMessage(reply));
 }
 
 /** Requests a value from the console's API. @throws as `send` */
@@ -57,11 +57,11 @@ export async function* lines<T>(path: string, signal: AbortSignal): AsyncGenerat
   for await (const line of readLines(reply)) yield JSON.parse(line) as T;
 }
 
-export function reasonOf(error: unknown): string {
+export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function messageOf(reply: Response): Promise<string> {
+async function errorMessage(reply: Response): Promise<string> {
   try {
     const { errors } = (await reply.json()) as { errors?: { message?: string }[] };
     const message = errors?.map((error) => error.message).find((candidate) => candidate);

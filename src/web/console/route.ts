@@ -11,7 +11,7 @@ export interface Route {
 }
 
 /** Reads the fragment of a URL; an unknown section becomes the first one. */
-export function routeOf(hash: string): Route {
+export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   const [name, ...rest] = path.split('/');
   const section = sectionNames.find((candidate) => candidate === name) ?? 'overview';
@@ -19,7 +19,7 @@ export function routeOf(hash: string): Route {
 }
 
 /** The fragment of a URL that shows something. @param id with `/` between its parts */
-export function hashOf(section: SectionName, id = '', query: URLSearchParams | Record<string, string> = {}): string {
+export function hashFor(section: SectionName, id = '', query: URLSearchParams | Record<string, string> = {}): string {
   const path = [section, ...id.split('/').filter((part) => part !== '')].map(encodeURIComponent).join('/');
   const search = new URLSearchParams(query).toString();
   return `#${path}${search && `?${search}`}`;

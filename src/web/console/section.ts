@@ -1,9 +1,9 @@
 import type { IconName } from '../../lib/icon-shapes.ts';
 import { type Child, make, makeButton } from '../shared/dom.ts';
 import { notice } from '../shared/notices.ts';
-import { text, wordOf } from './language.ts';
-import { reasonOf } from './request.ts';
-import { hashOf, type Route, type SectionName } from './route.ts';
+import { text, translate } from './language.ts';
+import { errorText } from './request.ts';
+import { hashFor, type Route, type SectionName } from './route.ts';
 import { clear } from './shown.ts';
 
 const kinds: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
@@ -22,12 +22,12 @@ const kinds: Readonly<Record<string, 'good' | 'bad' | 'warn'>> = {
 };
 
 export function stateBadge(state: string): HTMLElement {
-  return badge(wordOf('state', state), kinds[state]);
+  return badge(translate('state', state), kinds[state]);
 }
 
 /** The outcome of a delivery, and how it came about when not in the background. */
 export function outcomeBadge(outcome: string): HTMLElement {
-  return badge(wordOf('outcome', outcome), kinds[outcome]);
+  return badge(translate('outcome', outcome), kinds[outcome]);
 }
 
 /** Where a section shows itself. */
@@ -47,7 +47,7 @@ export function heading(title: string, ...beside: Child[]): HTMLElement {
 }
 
 export function wayTo(section: SectionName): HTMLElement {
-  const link = make('a', { href: hashOf(section) }, text(section));
+  const link = make('a', { href: hashFor(section) }, text(section));
   return make('nav.way', { ariaLabel: text('way') }, link);
 }
 
@@ -62,7 +62,7 @@ export function nothing(words: string): HTMLElement {
 
 /** An error message, in place of the content that failed. */
 export function problem(error: unknown): HTMLElement {
-  return make('p.notice.error', { role: 'alert' }, clear(reasonOf(error)));
+  return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
 /** A line that is shown while other nodes cannot be reached. */
@@ -117,7 +117,7 @@ export async function tell(action: Promise<unknown>): Promise<boolean> {
     await action;
     return true;
   } catch (error) {
-    if (!isAbort(error)) notice(text('failed', { reason: clear(reasonOf(error)) }), 'error');
+    if (!isAbort(error)) notice(text('failed', { reason: clear(errorText(error)) }), 'error');
     return false;
   }
 }

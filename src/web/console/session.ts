@@ -1,11 +1,11 @@
 import type { SignedIn } from '../../config/report-shapes.ts';
 import { make } from '../shared/dom.ts';
 import { text } from './language.ts';
-import { ask, Refused, reasonOf } from './request.ts';
+import { ask, errorText, Refused } from './request.ts';
 import { clear } from './shown.ts';
 
 /** The token of a one-time login link, from the fragment, which no server and no proxy sees. */
-export function tokenOf(hash: string): string | undefined {
+export function loginToken(hash: string): string | undefined {
   return /^#token=(.+)$/.exec(hash)?.[1];
 }
 
@@ -13,7 +13,7 @@ export function tokenOf(hash: string): string | undefined {
 export async function showLogin(main: HTMLElement, onSuccess: () => void): Promise<void> {
   main.className = '';
   document.title = `${text('signIn')} – svc console`;
-  const token = tokenOf(location.hash);
+  const token = loginToken(location.hash);
   let message: string | undefined;
   if (token !== undefined) {
     // A link that stays in the history would fail the next time.
@@ -34,7 +34,7 @@ function linkProblem(error: unknown): string {
 }
 
 function problemText(error: unknown): string {
-  if (!(error instanceof Refused)) return reasonOf(error);
+  if (!(error instanceof Refused)) return errorText(error);
   if (error.status === 401) return text('signInFailed');
   return error.status === 429 ? text('tooManyAttempts') : clear(error.message);
 }

@@ -54,7 +54,7 @@ export function datum(text: string | number | undefined | null, className = ''):
 }
 
 /** A time of the API in the reader's time zone. */
-export function timeOf(iso: string | undefined | null): HTMLElement {
+export function timeElement(iso: string | undefined | null): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
   return make('time', { dateTime: time.toISOString(), title: whole.format(time) }, moment.format(time));
@@ -65,6 +65,6 @@ export function numberText(value: number, digits = 0): string {
 }
 
 /** Done of total; the total may be unknown yet. */
-export function countOf(done: number, total: number | null): string {
+export function countText(done: number, total: number | null): string {
   return total === null ? numberText(done) : text('running', { done, total });
 }

@@ -16,15 +16,15 @@ export function wholeTime(timeMs: number): string {
   return new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'medium' }).format(timeMs);
 }
 
-function dayOf(timeMs: number): number {
+function dayNumber(timeMs: number): number {
   const at = new Date(timeMs);
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;
 }
 
 /** A time in the reader's words: minutes, then days ago, then the date. @returns the shown text, and the rest for screen readers */
-function wordsOf(timeMs: number, nowMs: number): [shown: string, rest: string] {
+function timeWords(timeMs: number, nowMs: number): [shown: string, rest: string] {
   const ageMs = nowMs - timeMs;
-  const days = dayOf(nowMs) - dayOf(timeMs);
+  const days = dayNumber(nowMs) - dayNumber(timeMs);
   // A clock that runs ahead makes files of the future: they get their date.
   if (ageMs < -minuteMs || days >= recentDays) return [date.format(timeMs), time.format(timeMs)];
   const rest = `${date.format(timeMs)}, ${time.format(timeMs)}`;
@@ -36,17 +36,17 @@ function wordsOf(timeMs: number, nowMs: number): [shown: string, rest: string] {
 
 /** Writes the time of an element (`data-time`, in seconds) as the reader says it. */
 export function showDate(place: HTMLElement): void {
-  const [shown, rest] = wordsOf(timeOf(place), Date.now());
+  const [shown, rest] = timeWords(elementTime(place), Date.now());
   const words = shown.charAt(0).toLocaleUpperCase(formatTag) + shown.slice(1);
   place.replaceChildren(make('time', words), make('span.hidden', ` (${rest})`));
 }
 
 /** Whether the words for the time of an element change as it grows older. */
 export function growsOlder(place: HTMLElement): boolean {
-  return Date.now() - timeOf(place) < (recentDays + 1) * dayMs;
+  return Date.now() - elementTime(place) < (recentDays + 1) * dayMs;
 }
 
 /** The time of an element, in milliseconds of Unix time. */
-export function timeOf(place: HTMLElement): number {
+export function elementTime(place: HTMLElement): number {
   return Number(place.dataset.time) * 1000;
 }

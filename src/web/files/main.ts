@@ -7,7 +7,7 @@ import { startDelete, startMemberForm, startNewFolder } from './actions/members.
 import { startCopy, startDrag, startMove } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
-import { growsOlder, showDate, timeOf, wholeTime } from './dates.ts';
+import { elementTime, growsOlder, showDate, wholeTime } from './dates.ts';
 import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
@@ -22,10 +22,10 @@ import {
   finishRows,
   isThere,
   isWritten,
-  kindOf,
-  nameOf,
+  previewKind,
   type Row,
   rowAt,
+  rowName,
   rowsAreWhole,
   shownRows,
   startRows,
@@ -37,7 +37,7 @@ import { forgetThumbnailsAtSignOut, startThumbnails } from './thumbnails/thumbna
 import { startUploads } from './uploads/uploads.ts';
 
 async function open(row: Row): Promise<void> {
-  if (kindOf(row) === 'audio') {
+  if (previewKind(row) === 'audio') {
     const part = await loadPart(() => import('./player/player.ts'));
     return part?.playFrom(row);
   }
@@ -58,8 +58,8 @@ function startOpening(): void {
 }
 
 function openNamed(name: string): boolean {
-  const row = shownRows().find((candidate) => nameOf(candidate) === name);
-  const isShown = row !== undefined && canPreview(row) && kindOf(row) !== 'audio';
+  const row = shownRows().find((candidate) => rowName(candidate) === name);
+  const isShown = row !== undefined && canPreview(row) && previewKind(row) !== 'audio';
   if (isShown) void open(row);
   return isShown;
 }
@@ -147,7 +147,7 @@ function startRowDates(): void {
   byId('list').addEventListener('pointerover', ({ target }) => {
     const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
     const cell = shown?.closest('td');
-    if (shown && cell) shown.title = wholeTime(timeOf(cell));
+    if (shown && cell) shown.title = wholeTime(elementTime(cell));
   });
 }
 

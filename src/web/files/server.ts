@@ -95,7 +95,7 @@ export async function obstacle(url = folderUrl()): Promise<string | undefined> {
 }
 
 /** The reason of a refused request, for people. */
-export async function reasonOf(reply: Response): Promise<string> {
+export async function replyReason(reply: Response): Promise<string> {
   const items = await errorItems(reply);
   return reasonFor(reply.status, items.find((item) => item.message !== null)?.message);
 }
@@ -122,7 +122,7 @@ export interface ListedMember {
 export async function listMembers(url: string): Promise<ListedMember[] | string> {
   try {
     const reply = await send('GET', url);
-    if (!reply.ok) return await reasonOf(reply);
+    if (!reply.ok) return await replyReason(reply);
     return ((await reply.json()) as { content: ListedMember[] }).content;
   } catch {
     return text('noConnection');

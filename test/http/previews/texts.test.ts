@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Json, readJson } from '../../../src/web/files/previews/text/json.ts';
-import { Colours, languageOf } from '../../../src/web/files/previews/text/languages.ts';
+import { Colours, findLanguage } from '../../../src/web/files/previews/text/languages.ts';
 import { readSeparatedValues } from '../../../src/web/files/previews/text/separated-values.ts';
 
 const never = new AbortController().signal;
@@ -173,7 +173,7 @@ test('work that nobody waits for any more ends', async () => {
 
 test('programs have colours by what their words are, and what a line begins goes on in the next', () => {
   const coloured = (name: string, ...lines: string[]) => {
-    const language = languageOf(name);
+    const language = findLanguage(name);
     assert.ok(language, name);
     const colours = new Colours(language);
     return lines.flatMap((line) =>
@@ -202,8 +202,8 @@ test('programs have colours by what their words are, and what a line begins goes
   ]);
   assert.deepEqual(coloured('a.php', '$a = null; # x'), ['property $a', 'number null', 'comment # x']);
   assert.deepEqual(coloured('Dockerfile', 'FROM x'), ['keyword FROM']);
-  assert.equal(languageOf('a.txt'), undefined);
-  assert.equal(languageOf('constructor'), undefined);
+  assert.equal(findLanguage('a.txt'), undefined);
+  assert.equal(findLanguage('constructor'), undefined);
 });
 
 test('of every line of every language all is left, whatever stands in it', () => {
@@ -258,7 +258,7 @@ test('of every line of every language all is left, whatever stands in it', () =>
   );
   fc.assert(
     fc.property(fc.constantFrom(...names), fc.array(fc.array(part, { maxLength: 12 }), { maxLength: 5 }), (name, lines) => {
-      const colours = new Colours(languageOf(`x.${name}`) as NonNullable<ReturnType<typeof languageOf>>);
+      const colours = new Colours(findLanguage(`x.${name}`) as NonNullable<ReturnType<typeof findLanguage>>);
       for (const line of lines)
         assert.equal(
           colours

@@ -4,11 +4,11 @@ import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
 import { choice, field } from '../fields.ts';
-import { text, wordOf } from '../language.ts';
+import { text, translate } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, problem, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { clear, datum, timeOf, tree } from '../shown.ts';
+import { clear, datum, timeElement, tree } from '../shown.ts';
 import { type Column, Table } from '../table.ts';
 
 /** A session, ban, lock or unfinished upload, as the API shows it. */
@@ -24,7 +24,7 @@ interface Collection {
 const column = (name: 'account' | 'address' | 'owner' | 'path'): Column<Item> => ({ title: text(name), cell: (item) => datum(item[name]) });
 const time = (name: 'created' | 'expires'): Column<Item> => ({
   title: text(name),
-  cell: (item) => timeOf(String(item[name] ?? '')),
+  cell: (item) => timeElement(String(item[name] ?? '')),
   className: 'narrow',
 });
 const progress: Column<Item> = {
@@ -171,7 +171,7 @@ function authTestPanel(): HTMLElement {
 }
 
 function authBadge(outcome: string): HTMLElement {
-  return badge(wordOf('auth', outcome), outcome === 'authenticated' ? 'good' : outcome === 'rejected' ? 'bad' : 'warn');
+  return badge(translate('auth', outcome), outcome === 'authenticated' ? 'good' : outcome === 'rejected' ? 'bad' : 'warn');
 }
 
 function methodView({ method, type, outcome, reason, url, status, status_reason, account, warnings }: MethodReport): HTMLElement {

@@ -3,7 +3,7 @@ import type { Changes, ReloadOfAll, RunningConfiguration } from '../../../consol
 import { make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
-import { text, wordOf } from '../language.ts';
+import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
 import { actionButton, badge, heading, nothing, panel, problem, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -82,7 +82,7 @@ function findingsView({ file, findings }: Findings): readonly HTMLElement[] {
       'article.result',
       make(
         'p',
-        badge(wordOf('severity', severity), kinds[severity]),
+        badge(translate('severity', severity), kinds[severity]),
         ' ',
         datum(path, 'code'),
         ' ',

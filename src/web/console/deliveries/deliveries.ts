@@ -7,10 +7,10 @@ import { text } from '../language.ts';
 import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
-import { hashOf } from '../route.ts';
+import { hashFor } from '../route.ts';
 import { badge, heading, IncompleteLine, nothing, panel, type Stage, stateBadge, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { countOf, datum, numberText, timeOf } from '../shown.ts';
+import { countText, datum, numberText, timeElement } from '../shown.ts';
 import { Table } from '../table.ts';
 import { deliveryTable } from './delivery-table.ts';
 
@@ -90,13 +90,14 @@ async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<voi
     text('replays'),
     text('noReplays'),
     [
-      { title: text('time'), cell: ({ created }) => timeOf(created), className: 'narrow' },
+      { title: text('time'), cell: ({ created }) => timeElement(created), className: 'narrow' },
       { title: text('state'), cell: ({ state }) => stateBadge(state), className: 'narrow' },
       {
         title: text('kind'),
-        cell: ({ id, dry_run }) => make('a.row-link', { href: hashOf('deliveries', `replays/${id}`) }, text(dry_run ? 'dryRun' : 'replay')),
+        cell: ({ id, dry_run }) =>
+          make('a.row-link', { href: hashFor('deliveries', `replays/${id}`) }, text(dry_run ? 'dryRun' : 'replay')),
       },
-      { title: text('progress'), cell: ({ done, total }) => countOf(done, total), className: 'number' },
+      { title: text('progress'), cell: ({ done, total }) => countText(done, total), className: 'number' },
       { title: text('outcome_delivered'), cell: ({ delivered }) => numberText(delivered), className: 'number' },
       { title: text('outcome_failed'), cell: ({ failed }) => (failed > 0 ? badge(numberText(failed), 'bad') : '0'), className: 'number' },
       { title: text('administrator'), cell: ({ administrator }) => datum(administrator) },

@@ -2,12 +2,12 @@ import type { AttemptView, OpenedDelivery } from '../../../console/api/schemas/d
 import { make } from '../../shared/dom.ts';
 import { durationText, formatTag } from '../../shared/locale.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
-import { text, wordOf } from '../language.ts';
+import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
-import { hashOf } from '../route.ts';
+import { hashFor } from '../route.ts';
 import { badge, facts, heading, nothing, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
-import { bodySource, datum, timeOf } from '../shown.ts';
+import { bodySource, datum, timeElement } from '../shown.ts';
 
 /** The request as recorded; missing parts come from the current configuration. */
 type Sending = OpenedDelivery['request'];
@@ -21,7 +21,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     findHandlers(signal),
   ]);
   const links = delivery.events.map((event) =>
-    make('li', badge(event.id), ' ', make('a', { href: hashOf('events', event.uuid, { at: delivery.time }) }, datum(event.uuid, 'code'))),
+    make('li', badge(event.id), ' ', make('a', { href: hashFor('events', event.uuid, { at: delivery.time }) }, datum(event.uuid, 'code'))),
   );
   const isToldByAttempt = delivery.details === delivery.attempts.at(-1)?.error;
   main.append(
@@ -34,8 +34,8 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
       text('summary'),
       facts(
         [text('outcome'), outcomeBadge(delivery.outcome)],
-        [text('time'), timeOf(delivery.time)],
-        [text('source'), wordOf('source', delivery.source)],
+        [text('time'), timeElement(delivery.time)],
+        [text('source'), translate('source', delivery.source)],
         [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
       ),
     ),
@@ -50,16 +50,16 @@ function attemptPanel(attempt: AttemptView, index: number, { attempts, request }
   return panel(
     text('attempt', { number: index + 1, total: attempts.length }),
     facts(
-      [text('time'), timeOf(attempt.time)],
+      [text('time'), timeElement(attempt.time)],
       [text('request'), make('span', badge(request.method), ' ', datum(attempt.url, 'code'))],
-      [text('reply'), statusOf(attempt, isGood)],
+      [text('reply'), statusView(attempt, isGood)],
       [text('duration'), millisecondsText(attempt.duration_ms)],
       [text('reason'), isGood ? undefined : datum(attempt.error)],
     ),
   );
 }
 
-function statusOf({ status, reason }: AttemptView, isGood: boolean): HTMLElement {
+function statusView({ status, reason }: AttemptView, isGood: boolean): HTMLElement {
   if (status === undefined) return badge(text('noReply'), 'bad');
   return make('span', badge(String(status), isGood ? 'good' : 'bad'), ' ', datum(reason ?? ''));
 }

@@ -1,10 +1,10 @@
 import type { DeliveryView } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
 import { handlerName } from '../handler-names.ts';
-import { text, wordOf } from '../language.ts';
-import { hashOf } from '../route.ts';
+import { text, translate } from '../language.ts';
+import { hashFor } from '../route.ts';
 import { badge, outcomeBadge } from '../section.ts';
-import { datum, numberText, timeOf } from '../shown.ts';
+import { datum, numberText, timeElement } from '../shown.ts';
 import { type Column, Table } from '../table.ts';
 
 /** A table of deliveries; each leads to its page. @param before columns that stand first */
@@ -14,16 +14,16 @@ export function deliveryTable(caption: string, before: readonly Column<DeliveryV
     text('noDeliveries'),
     [
       ...before,
-      { title: text('time'), cell: ({ time }) => timeOf(time), className: 'narrow' },
+      { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow' },
       { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow' },
       {
         title: text('handler'),
-        cell: ({ id, handler }) => make('a.row-link', { href: hashOf('deliveries', id) }, datum(handlerName(handler))),
+        cell: ({ id, handler }) => make('a.row-link', { href: hashFor('deliveries', id) }, datum(handlerName(handler))),
       },
       { title: text('events'), cell: ({ events }) => eventIds(events) },
       { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number' },
       { title: text('reply'), cell: lastReply },
-      { title: text('source'), cell: ({ source }) => wordOf('source', source) },
+      { title: text('source'), cell: ({ source }) => translate('source', source) },
     ],
     ({ id }) => id,
   );

@@ -2,12 +2,12 @@ import type { ReplayView } from '../../../console/api/schemas/replays.ts';
 import type { ReplayResult } from '../../../webhooks/records/delivery-record-schema.ts';
 import { make } from '../../shared/dom.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
-import { text, wordOf } from '../language.ts';
-import { requestOf, startReplay } from '../replay-button.ts';
+import { text, translate } from '../language.ts';
+import { requestedReplay, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
 import { actionButton, badge, facts, heading, isAbort, nothing, panel, type Stage, stateBadge, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { bodySource, countOf, datum, numberText } from '../shown.ts';
+import { bodySource, countText, datum, numberText } from '../shown.ts';
 import { renew } from '../table.ts';
 
 /** Interval of polling a running replay, in milliseconds. */
@@ -23,7 +23,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const id = route.id.replace(/^replays\//, '');
   const path = `/api/replays/${encodeURIComponent(id)}`;
   const [first] = await Promise.all([ask<ReplayView>('GET', path, { signal }), findHandlers(signal)]);
-  const request = requestOf(id);
+  const request = requestedReplay(id);
   const isDryRun = first.dry_run;
   const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
   const sendNow = actionButton(text('sendNow'), 'recent', () => startReplay({ ...request, dry_run: false }), 'primary');
@@ -38,7 +38,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const show = (replay: ReplayView) => {
     cancel.hidden = isOver(replay);
     sendNow.hidden = !isOver(replay);
-    renew(status, [progressOf(replay, isDryRun)]);
+    renew(status, [progressView(replay, isDryRun)]);
   };
   show(first);
   const end = await follow(path, first, signal, show);
@@ -70,7 +70,7 @@ function isOver({ state }: ReplayView): boolean {
   return state !== 'waiting' && state !== 'running';
 }
 
-function progressOf(replay: ReplayView, isDryRun: boolean): HTMLElement {
+function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
   const { state, done, total, delivered, failed, details } = replay;
   const bar = make('progress', { max: Math.max(total ?? 0, 1), ariaLabel: text('progress') });
   if (isOver(replay)) bar.value = bar.max;
@@ -80,7 +80,7 @@ function progressOf(replay: ReplayView, isDryRun: boolean): HTMLElement {
     bar,
     facts(
       [text('state'), stateBadge(state)],
-      [text('progress'), countOf(done, total)],
+      [text('progress'), countText(done, total)],
       [text('outcome_delivered'), isDryRun ? undefined : numberText(delivered)],
       [text('outcome_failed'), isDryRun ? undefined : failed > 0 ? badge(numberText(failed), 'bad') : '0'],
       [text('reason'), details === '' ? undefined : datum(details)],
@@ -99,11 +99,11 @@ async function showResults(place: HTMLElement, path: string, { results_left_out 
 }
 
 function resultItem(result: ReplayResult): HTMLElement {
-  if ('skipped' in result) return article([badge(wordOf('outcome', 'skipped'), 'bad')], hint([result.skipped, result.reason]));
-  const about = [' ', datum(handlerName(result.handler)), ' ', idsOf(result.events)];
+  if ('skipped' in result) return article([badge(translate('outcome', 'skipped'), 'bad')], hint([result.skipped, result.reason]));
+  const about = [' ', datum(handlerName(result.handler)), ' ', idBadges(result.events)];
   if ('outcome' in result) {
     const { outcome, status, details } = result;
-    return article([badge(wordOf('outcome', outcome), outcome === 'delivered' ? 'good' : 'bad'), ...about], hint([status, details]));
+    return article([badge(translate('outcome', outcome), outcome === 'delivered' ? 'good' : 'bad'), ...about], hint([status, details]));
   }
   const { request, differences } = result;
   return article(
@@ -127,7 +127,7 @@ function comparison(differences: string[] | null): HTMLElement {
   return differences.length === 0 ? badge(text('sameAsThen'), 'good') : badge(text('wouldDiffer'), 'warn');
 }
 
-function idsOf(events: readonly { id: string }[]): HTMLElement {
+function idBadges(events: readonly { id: string }[]): HTMLElement {
   const rest = events.length - maxIds;
   return make(
     'span.badges',

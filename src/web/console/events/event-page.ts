@@ -5,9 +5,9 @@ import { findHandlers } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
-import { hashOf } from '../route.ts';
+import { hashFor } from '../route.ts';
 import { badge, facts, heading, panel, type Stage, wayTo } from '../section.ts';
-import { bodySource, datum, timeOf, tree } from '../shown.ts';
+import { bodySource, datum, timeElement, tree } from '../shown.ts';
 import { eventTable, eventTime } from './event-table.ts';
 
 /** Shows everything about one event: itself, what was sent of it, and what else its request did. */
@@ -29,7 +29,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
     panel(
       text('summary'),
       facts(
-        [text('time'), timeOf(eventTime(event))],
+        [text('time'), timeElement(eventTime(event))],
         [text('event'), badge(event.id)],
         [text('account'), datum(event.account.name)],
         [text('address'), datum(event.account.peer?.address)],
@@ -37,7 +37,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
         [text('server'), datum(event.server.name || event.server.uuid)],
         [
           text('requestId'),
-          typeof requestId === 'string' && make('a', { href: hashOf('events', '', { request_id: requestId }) }, datum(requestId, 'code')),
+          typeof requestId === 'string' && make('a', { href: hashFor('events', '', { request_id: requestId }) }, datum(requestId, 'code')),
         ],
         ['UUID', datum(event.uuid, 'code')],
       ),

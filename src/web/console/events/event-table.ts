@@ -1,9 +1,9 @@
 import type { EventView } from '../../../console/api/schemas/events.ts';
 import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
-import { hashOf } from '../route.ts';
+import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
-import { datum, timeOf } from '../shown.ts';
+import { datum, timeElement } from '../shown.ts';
 import { Table } from '../table.ts';
 
 /** An event, and the place of the journal that a search begins at to find it and what is older. */
@@ -20,7 +20,7 @@ export function eventTime({ timestamp }: EventView): string {
 
 /** The page of one event. */
 export function eventHash(event: EventView): string {
-  return hashOf('events', event.uuid, { at: eventTime(event) });
+  return hashFor('events', event.uuid, { at: eventTime(event) });
 }
 
 /** A table of events; each leads to its page. */
@@ -29,7 +29,7 @@ export function eventTable(caption: string, empty: string): EventTable {
     caption,
     empty,
     [
-      { title: text('time'), cell: (event) => timeOf(eventTime(event)), className: 'narrow' },
+      { title: text('time'), cell: (event) => timeElement(eventTime(event)), className: 'narrow' },
       { title: text('event'), cell: ({ id }) => badge(id), className: 'narrow' },
       { title: text('message'), cell: (event) => make('a.row-link', { href: eventHash(event) }, datum(event.message)) },
       { title: text('account'), cell: ({ account }) => datum(account.name) },

@@ -7,7 +7,7 @@ import { listen } from '../live.ts';
 import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
-import { hashOf } from '../route.ts';
+import { hashFor } from '../route.ts';
 import { badge, heading, panel, type Stage } from '../section.ts';
 import { type EventTable, eventTable, eventTime, type ListedEvent } from './event-table.ts';
 
@@ -118,13 +118,13 @@ function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal
 
   const showGap = ({ skipped }: Gap, newer: ListedEvent | undefined) => {
     const older = openGap ? openGap.older : table.ends.first;
-    const count = openGap ? sumOf(openGap.skipped, skipped) : skipped;
+    const count = openGap ? addCounts(openGap.skipped, skipped) : skipped;
     const link = openGap?.link ?? make('a');
     const span = {
       ...(older && { since: eventTime(older) }),
       ...(newer && { until: new Date(Date.parse(eventTime(newer)) + 1).toISOString() }),
     };
-    link.href = hashOf('events', '', { ...Object.fromEntries(query), ...span });
+    link.href = hashFor('events', '', { ...Object.fromEntries(query), ...span });
     link.textContent = count === undefined ? text('gapUnknown') : text('gap', { count });
     if (!openGap) table.prependNote(link);
     openGap = { skipped: count, older, link };
@@ -135,7 +135,7 @@ function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal
   return { badge: state, button, start };
 }
 
-function sumOf(first: number | undefined, second: number | undefined): number | undefined {
+function addCounts(first: number | undefined, second: number | undefined): number | undefined {
   return first === undefined || second === undefined ? undefined : first + second;
 }
 

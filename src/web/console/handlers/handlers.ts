@@ -7,10 +7,10 @@ import { text } from '../language.ts';
 import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
 import { ask } from '../request.ts';
-import { hashOf } from '../route.ts';
+import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, IncompleteLine, nothing, type Stage, stateBadge } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { clear, datum, numberText, timeOf } from '../shown.ts';
+import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { renew } from '../table.ts';
 
 /** Shows the event handlers: how they are, and what can be done with them. */
@@ -52,7 +52,7 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
     make(
       'div.row',
       ...(mayChange() ? actions(handler, refresh) : []),
-      make('a.button.quiet', { href: hashOf('deliveries', '', { handler: uuid }) }, text('deliveries')),
+      make('a.button.quiet', { href: hashFor('deliveries', '', { handler: uuid }) }, text('deliveries')),
     ),
   );
 }
@@ -97,7 +97,7 @@ function suspension({ uuid }: HandlerView, { url, until }: { url: string; until:
     'p.suspension',
     badge(text('suspended'), 'warn'),
     datum(url, 'code'),
-    make('span.hint', `${text('until')} `, timeOf(until)),
+    make('span.hint', `${text('until')} `, timeElement(until)),
     mayChange() && lift,
   );
 }

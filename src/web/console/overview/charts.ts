@@ -2,7 +2,7 @@ import type { Sample } from '../../../console/api/schemas/overview.ts';
 import { make } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
-import { numberText, timeOf } from '../shown.ts';
+import { numberText, timeElement } from '../shown.ts';
 
 interface Series {
   title: string;
@@ -38,7 +38,7 @@ function makeChart({ title, series, format }: ChartModel) {
       const { value } = series[index] as Series;
       figure.textContent = sample ? format(value(sample)) : '–';
     }
-    time.replaceChildren(pointed === undefined ? text('lastHour') : timeOf(sample?.time));
+    time.replaceChildren(pointed === undefined ? text('lastHour') : timeElement(sample?.time));
   };
 
   const pointAt = (column: number) => {

@@ -10,12 +10,12 @@ import type {
 } from '../../../console/api/schemas/overview.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
-import { text, wordOf } from '../language.ts';
+import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask } from '../request.ts';
-import { hashOf } from '../route.ts';
+import { hashFor } from '../route.ts';
 import { badge, facts, heading, IncompleteLine, panel, type Stage, stateBadge } from '../section.ts';
-import { clear, datum, numberText, timeOf } from '../shown.ts';
+import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, renew, Table } from '../table.ts';
 import { makeCharts } from './charts.ts';
 
@@ -53,7 +53,7 @@ function serverFacts({ server, journal, nodes }: Overview): HTMLElement {
   return facts(
     [text('server'), datum(server.name)],
     [text('version'), server.version],
-    [text('running_since'), timeOf(server.started)],
+    [text('running_since'), timeElement(server.started)],
     [text('journal'), free === undefined ? size : text('journalAndFree', { size, free: sizeText(free) })],
     [text('nodes'), nodes.length > 1 && numberText(nodes.length)],
   );
@@ -114,7 +114,7 @@ function methodColumns(): Column<MethodView>[] {
 
 function handlerColumns(): Column<HandlerView>[] {
   return [
-    { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashOf('handlers') }, datum(name || uuid)) },
+    { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashFor('handlers') }, datum(name || uuid)) },
     { title: text('state'), cell: ({ state }) => stateBadge(state) },
     { title: text('waitingEvents'), cell: ({ waiting_events }) => numberText(waiting_events), className: 'number' },
     { title: text('oldest'), cell: ({ oldest_waiting_seconds }) => ageText(oldest_waiting_seconds), className: 'number' },
@@ -134,14 +134,14 @@ function transferColumns(): Column<TransferView>[] {
   return [
     { title: text('path'), cell: ({ path }) => datum(path) },
     { title: text('account'), cell: ({ account }) => datum(account) },
-    { title: text('direction'), cell: ({ direction }) => wordOf('direction', direction) },
-    { title: text('progress'), cell: progressOf },
+    { title: text('direction'), cell: ({ direction }) => translate('direction', direction) },
+    { title: text('progress'), cell: progressView },
     { title: text('speed'), cell: (item) => text('perSecond', { value: sizeText(item.bytes_per_second) }), className: 'number' },
     { title: text('node'), cell: ({ node }) => datum(node) },
   ];
 }
 
-function progressOf({ bytes, total_bytes, path }: TransferView): HTMLElement {
+function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
   if (!total_bytes) return make('span', sizeText(bytes));
   return make(
     'span.progress',
@@ -152,11 +152,11 @@ function progressOf({ bytes, total_bytes, path }: TransferView): HTMLElement {
 
 function errorColumns(): Column<Overview['errors'][number]>[] {
   return [
-    { title: text('time'), cell: ({ time }) => timeOf(time), className: 'narrow' },
+    { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow' },
     { title: text('event'), cell: ({ id }) => badge(id, 'bad'), className: 'narrow' },
     {
       title: text('message'),
-      cell: ({ uuid, time, message }) => make('a', { href: hashOf('events', uuid, { at: time }) }, datum(message)),
+      cell: ({ uuid, time, message }) => make('a', { href: hashFor('events', uuid, { at: time }) }, datum(message)),
     },
     { title: text('node'), cell: ({ node }) => datum(node) },
   ];
@@ -167,6 +167,6 @@ function nodeColumns(): Column<NodeView>[] {
     { title: text('node'), cell: ({ node }) => datum(node) },
     { title: text('state'), cell: ({ phase }) => stateBadge(phase) },
     { title: text('version'), cell: ({ version }) => datum(version) },
-    { title: text('seen'), cell: ({ seen }) => timeOf(seen) },
+    { title: text('seen'), cell: ({ seen }) => timeElement(seen) },
   ];
 }

@@ -5,9 +5,9 @@ import { readLines } from '../../shared/lines.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
-import { allRows, type Member, nameOf, refreshRows } from '../rows/rows.ts';
+import { allRows, type Member, refreshRows, rowName } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
-import { memberUrl, reasonFor, reasonOf, scriptHeaders, send } from '../server.ts';
+import { memberUrl, reasonFor, replyReason, scriptHeaders, send } from '../server.ts';
 
 export interface Outcome {
   names: readonly string[];
@@ -54,7 +54,7 @@ async function runCommand(command: Command, names: readonly string[], course: Co
   onProgress(0);
   window.addEventListener('beforeunload', keepPage);
   try {
-    for (const target of requestsOf(names)) {
+    for (const target of splitRequests(names)) {
       const body = JSON.stringify({ commands: [{ ...command, target }] });
       const headers = {
         'content-type': 'application/json',
@@ -63,7 +63,7 @@ async function runCommand(command: Command, names: readonly string[], course: Co
       };
       const reply = await send('POST', folder, { headers, body, ...(signal && { signal }) });
       if (!reply.ok) {
-        outcome.problems.push(await reasonOf(reply));
+        outcome.problems.push(await replyReason(reply));
         break;
       }
       for await (const line of readLines(reply)) {
@@ -152,7 +152,7 @@ export async function showOutcome(
   if (isStopped && doneText !== 'copied') {
     // The reply lacks the member that was in progress: the folder itself tells.
     await refreshRows();
-    const there = new Set(allRows().map(nameOf));
+    const there = new Set(allRows().map(rowName));
     outcome.done = names.filter((name) => !there.has(name));
   }
   const count = outcome.done.length;
@@ -174,13 +174,13 @@ export async function renameMember(folder: string, { name, isFolder }: Member, n
   try {
     const reply = await send('MOVE', urlOf(name), { headers });
     if (reply.ok) return undefined;
-    return reply.status === 412 ? text('nameTaken') : await reasonOf(reply);
+    return reply.status === 412 ? text('nameTaken') : await replyReason(reply);
   } catch {
     return text('noConnection');
   }
 }
 
-function* requestsOf(names: readonly string[]): Generator<string[]> {
+function* splitRequests(names: readonly string[]): Generator<string[]> {
   let part: string[] = [];
   let characters = 0;
   for (const name of names) {

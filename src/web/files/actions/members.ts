@@ -2,14 +2,14 @@ import { ask, cancelButton, type DialogModel, nameList } from '../../shared/dial
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
-import { nameOf, type Row, refreshRows } from '../rows/rows.ts';
-import { memberUrl, obstacle, reasonOf, send } from '../server.ts';
+import { type Row, refreshRows, rowName } from '../rows/rows.ts';
+import { memberUrl, obstacle, replyReason, send } from '../server.ts';
 import { askAndRun, showOutcome } from './commands.ts';
 
 /** Asks, then deletes members. @returns whether any is deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   if (rows.length === 0) return false;
-  const names = rows.map(nameOf);
+  const names = rows.map(rowName);
   const content = [nameList(names), make('p.hint', text('deleteWarning'))];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
   const outcome = await askAndRun(text('deleteQuestion', { count: names.length }), content, button, names, () => ({ command: 'delete' }));
@@ -48,7 +48,7 @@ async function createFolder(): Promise<void> {
     try {
       const reply = await send('PUT', memberUrl(wanted.trim(), true));
       if (reply.ok) return undefined;
-      return reply.status === 409 ? text('nameTaken') : await reasonOf(reply);
+      return reply.status === 409 ? text('nameTaken') : await replyReason(reply);
     } catch {
       return text('noConnection');
     }

@@ -4,7 +4,7 @@ import { formatTag } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
-import { isFolder, linkOf, memberOf, nameOf, type Row, rowAt } from '../rows/rows.ts';
+import { isFolder, type Row, rowAt, rowLink, rowMember, rowName } from '../rows/rows.ts';
 import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
 import { listMembers } from '../server.ts';
 import { askAndRun, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
@@ -23,13 +23,13 @@ export function startDrag(): void {
     if (row && event.dataTransfer) beginDrag(row, event.dataTransfer);
   });
   byId('main').addEventListener('dragover', (event) => {
-    show(targetOf(event));
+    show(dropTarget(event));
     if (!target || !event.dataTransfer) return;
     event.preventDefault();
     event.dataTransfer.dropEffect = 'move';
   });
   byId('main').addEventListener('drop', (event) => {
-    const link = linkIn(targetOf(event));
+    const link = linkIn(dropTarget(event));
     if (!link) return;
     event.preventDefault();
     void moveTo(link.pathname);
@@ -44,14 +44,14 @@ function beginDrag(row: Row, transfer: DataTransfer): void {
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
-  const badge = make('div.badge', count === 1 ? displayName(nameOf(row)) : text('selected', { count }));
+  const badge = make('div.badge', count === 1 ? displayName(rowName(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
   // The browser has painted it by then.
   setTimeout(() => badge.remove());
 }
 
-function targetOf({ target: place }: DragEvent): HTMLElement | undefined {
+function dropTarget({ target: place }: DragEvent): HTMLElement | undefined {
   if (dragged.length === 0 || !(place instanceof Element)) return undefined;
   const row = place.closest<Row>('#list tbody tr');
   if (row) return isFolder(row) && !dragged.includes(row) ? row : undefined;
@@ -59,7 +59,7 @@ function targetOf({ target: place }: DragEvent): HTMLElement | undefined {
 }
 
 function linkIn(place: HTMLElement | undefined): HTMLAnchorElement | undefined {
-  if (place instanceof HTMLTableRowElement) return linkOf(place);
+  if (place instanceof HTMLTableRowElement) return rowLink(place);
   return place instanceof HTMLAnchorElement ? place : undefined;
 }
 
@@ -79,7 +79,7 @@ function endDrag(): void {
 /** @param to URL path of the folder */
 async function moveTo(to: string): Promise<void> {
   const from = folderUrl();
-  const members = dragged.map(memberOf);
+  const members = dragged.map(rowMember);
   endDrag();
   const main = byId('main');
   main.ariaBusy = 'true';
@@ -126,7 +126,7 @@ async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<v
   if (rows.length === 0) return void notice(text('copyFilesOnly'), 'error');
   const { title, here } = words[kind];
   const from = folderUrl();
-  const members = rows.map(memberOf);
+  const members = rows.map(rowMember);
   const names = members.map(({ name }) => name);
   const browser: Browser = {
     chosen: from,
@@ -159,11 +159,11 @@ async function browse(browser: Browser, url: string): Promise<void> {
   if (folders.inert) return;
   problem.hidden = typeof content !== 'string';
   if (typeof content === 'string') {
-    problem.textContent = `${titleOf(url)}: ${content}`;
+    problem.textContent = `${folderLabel(url)}: ${content}`;
     return;
   }
   browser.chosen = url;
-  place.textContent = titleOf(url);
+  place.textContent = folderLabel(url);
   const items = content
     .filter((member) => member.is_directory)
     .map(({ name }) => name)
@@ -172,13 +172,13 @@ async function browse(browser: Browser, url: string): Promise<void> {
     .map((name) => makeButton(displayName(name), 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
   const parent = url === '/home/' ? undefined : url.replace(/[^/]+\/$/, '');
   if (parent !== undefined)
-    items.unshift(makeButton(text('folderUp', { name: titleOf(parent) }), 'up', () => void browse(browser, parent), 'quiet'));
+    items.unshift(makeButton(text('folderUp', { name: folderLabel(parent) }), 'up', () => void browse(browser, parent), 'quiet'));
   folders.replaceChildren(...items.map((item) => make('li', item)));
   if (items.length === 0) folders.append(make('li.hint', text('noFolders')));
   folders.querySelector('button')?.focus();
 }
 
-function titleOf(url: string): string {
+function folderLabel(url: string): string {
   const path = decodeURIComponent(url.slice('/home'.length));
   return path === '/' ? text('files') : nameInText(path);
 }

@@ -3,7 +3,7 @@ import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
-import { focusedRow, memberOf, type Row, refreshRows } from '../rows/rows.ts';
+import { focusedRow, type Row, refreshRows, rowMember } from '../rows/rows.ts';
 import { addAction, clearSelection, selectedRows } from '../rows/selection.ts';
 import { renameMember } from './commands.ts';
 import { askName } from './members.ts';
@@ -50,7 +50,7 @@ async function hasMove(): Promise<boolean> {
 }
 
 async function rename(row: Row): Promise<void> {
-  const member = memberOf(row);
+  const member = rowMember(row);
   const oldName = member.name;
   const folder = folderUrl();
   const dot = oldName.lastIndexOf('.');

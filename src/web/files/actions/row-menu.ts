@@ -3,7 +3,7 @@ import { byId, icon, make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
-import { canPreview, isFolder, linkOf, nameOf, type Row, rowAt, whenRowIsWritten } from '../rows/rows.ts';
+import { canPreview, isFolder, type Row, rowAt, rowLink, rowName, whenRowIsWritten } from '../rows/rows.ts';
 import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
 import { deleteRows } from './members.ts';
 
@@ -29,7 +29,7 @@ let openedAt = 0;
 /** Opens the menu of a row beside its button. */
 export function openRowMenu(row: Row): void {
   const button = row.querySelector<HTMLElement>('.more button');
-  open(row, button && document.activeElement === button ? button : linkOf(row), (button ?? row).getBoundingClientRect());
+  open(row, button && document.activeElement === button ? button : rowLink(row), (button ?? row).getBoundingClientRect());
 }
 
 function open(row: Row, from: HTMLElement, beside: DOMRect): void {
@@ -37,7 +37,10 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
   const rows = selected.includes(row) ? selected : [row];
   opener = from;
   row.querySelector('.more button')?.setAttribute('aria-expanded', 'true');
-  menu.setAttribute('aria-label', rows.length === 1 ? text('actionsFor', { name: nameOf(row) }) : text('selected', { count: rows.length }));
+  menu.setAttribute(
+    'aria-label',
+    rows.length === 1 ? text('actionsFor', { name: rowName(row) }) : text('selected', { count: rows.length }),
+  );
   menu.replaceChildren(...itemsFor(row, rows).map(element));
   if (!menu.isConnected) byId('main').append(menu);
   menu.showPopover();
@@ -61,9 +64,9 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   const isOne = rows.length === 1;
   const canOpen = isFolder(row) || (may('read') && canPreview(row));
   const opening = isFolder(row) ? ({ label: text('keyOpen'), icon: 'files' } as const) : ({ label: text('preview'), icon: 'eye' } as const);
-  if (isOne && canOpen) list.push({ ...opening, run: () => linkOf(row).click() });
+  if (isOne && canOpen) list.push({ ...opening, run: () => rowLink(row).click() });
   if (isOne && isFolder(row))
-    list.push({ label: text('openInTab'), icon: 'plus', run: () => void window.open(linkOf(row).href, '_blank', 'noopener') });
+    list.push({ label: text('openInTab'), icon: 'plus', run: () => void window.open(rowLink(row).href, '_blank', 'noopener') });
   if (may('read')) list.push({ label: text('download'), icon: 'download', run: () => download(rows) });
   for (const { label, icon: iconName, run } of actionsFor(rows.length)) list.push({ label, icon: iconName, run: () => run(rows) });
   if (isOne) {
@@ -77,7 +80,7 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
 function download(rows: readonly Row[]): void {
   const [row, ...others] = rows;
   if (row && others.length === 0 && !isFolder(row)) {
-    make('a', { href: linkOf(row).href, download: '' }).click();
+    make('a', { href: rowLink(row).href, download: '' }).click();
     return;
   }
   selectOnly(rows);
@@ -137,7 +140,7 @@ const template = make(
 
 function addButton(row: Row): void {
   const cell = template.cloneNode(true) as HTMLTableCellElement;
-  cell.firstElementChild?.setAttribute('aria-label', text('actionsFor', { name: nameOf(row) }));
+  cell.firstElementChild?.setAttribute('aria-label', text('actionsFor', { name: rowName(row) }));
   row.append(cell);
 }
 
@@ -158,8 +161,8 @@ export function startRowMenu(): void {
     const row = rowAt(event.target);
     if (!row || event.shiftKey) return;
     event.preventDefault();
-    linkOf(row).focus({ preventScroll: true });
-    open(row, linkOf(row), new DOMRect(event.clientX, event.clientY));
+    rowLink(row).focus({ preventScroll: true });
+    open(row, rowLink(row), new DOMRect(event.clientX, event.clientY));
   });
 }
 

@@ -136,7 +136,7 @@ const withControl: Readonly<Record<string, KeyAction>> = { a: () => selectAll(),
 const singleKeys: Readonly<Record<string, KeyAction>> = { '/': focusFilter, '?': () => void showHelp() };
 
 /** The action of a key outside of fields; undefined leaves it to the browser. */
-function actionOf(event: KeyboardEvent): KeyAction | undefined {
+function keyAction(event: KeyboardEvent): KeyAction | undefined {
   const { key, shiftKey } = event;
   if (event.altKey) return undefined;
   if (event.ctrlKey || event.metaKey) return shiftKey ? undefined : withControl[key.toLowerCase()];
@@ -162,7 +162,7 @@ function onKey(event: KeyboardEvent): void {
   // From the filter the arrows lead into the list.
   const isTyping = target.matches('input:not([type="checkbox"]), textarea, select') && !(isArrow && target.matches('.filter'));
   if (event.defaultPrevented || isTyping || document.querySelector('dialog[open]')) return;
-  const action = actionOf(event);
+  const action = keyAction(event);
   if (!action) return;
   event.preventDefault();
   action(event);

@@ -3,10 +3,10 @@ import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { filterText, setFilter } from '../rows/filter.ts';
-import { focusedRow, focusRow, nameOf, rowsAreWhole, shownRows } from '../rows/rows.ts';
+import { focusedRow, focusRow, rowName, rowsAreWhole, shownRows } from '../rows/rows.ts';
 import { selectedRows, selectOnly } from '../rows/selection.ts';
 import { fetchPage, type PageReply, reasonFor } from '../server.ts';
-import { folderUrl, pageOf, setShownPage, shownPage } from './folder.ts';
+import { folderUrl, pageUrl, setShownPage, shownPage } from './folder.ts';
 import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
 
 /** How a folder was left: so Back finds it again. */
@@ -55,15 +55,15 @@ export async function showFolder(page: URL): Promise<void> {
   if (reply.page && isLike(reply.page)) {
     left.set(shownEntry, howItIs());
     const before = filterText();
-    const isSame = pageOf(reply.url).pathname === folderUrl();
-    if (pageOf(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
+    const isSame = pageUrl(reply.url).pathname === folderUrl();
+    if (pageUrl(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
     // Of the page that is shown the browser knows the sizes; of the new one it would have to find them out at once.
     scrollTo(0, 0);
     takeOver(reply);
     if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
     return openAskedLayer();
   }
-  if (isRefusal(reply)) notice(text('error', { reason: refusalOf(reply) }), 'error');
+  if (isRefusal(reply)) notice(text('error', { reason: refusalText(reply) }), 'error');
   else location.assign(page);
 }
 
@@ -119,14 +119,14 @@ function isRefusal({ status }: PageReply): boolean {
   return status === 0 || status >= 400;
 }
 
-function refusalOf({ status }: PageReply): string {
+function refusalText({ status }: PageReply): string {
   if (status === 0) return text('noConnection');
   return status === 404 ? text('gone') : reasonFor(status, undefined);
 }
 
 function howItIs(): Left {
   const row = focusedRow();
-  return { scrollY, filter: filterText(), selected: new Set(selectedRows().map(nameOf)), focused: row && nameOf(row) };
+  return { scrollY, filter: filterText(), selected: new Set(selectedRows().map(rowName)), focused: row && rowName(row) };
 }
 
 /** Puts a page's parts in the place of this one's. */
@@ -135,7 +135,7 @@ function takeOver({ url, page }: PageReply): void {
   if (!page || !fresh) return;
   changes++;
   shownEntry = entryIndex();
-  setShownPage(pageOf(url));
+  setShownPage(pageUrl(url));
   document.title = page.title;
   // Notices stay, and the metadata filled in for uploads.
   for (const id of ['notices', 'metadata']) {
@@ -169,9 +169,9 @@ function focusHeading(): void {
 function restore(before: Left): void {
   if (document.getElementById('list')) {
     setFilter(before.filter);
-    selectOnly(shownRows().filter((row) => before.selected.has(nameOf(row))));
+    selectOnly(shownRows().filter((row) => before.selected.has(rowName(row))));
   }
-  const row = before.focused === undefined ? undefined : shownRows().find((candidate) => nameOf(candidate) === before.focused);
+  const row = before.focused === undefined ? undefined : shownRows().find((candidate) => rowName(candidate) === before.focused);
   if (row) focusRow(row);
   // Results of a search come later.
   if (document.querySelector('.found')) byId('main').style.minHeight = `${before.scrollY + innerHeight}px`;

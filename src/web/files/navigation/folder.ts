@@ -3,10 +3,10 @@ import { byId } from '../../shared/dom.ts';
 /** Parameter of a folder's URL that names the file shown above it (`?preview=NAME`). */
 export const layerParameter = 'preview';
 
-let shown = pageOf(location.href);
+let shown = pageUrl(location.href);
 
 /** The page of a URL, without the file that is shown above it. */
-export function pageOf(href: string): URL {
+export function pageUrl(href: string): URL {
   const url = new URL(href, location.href);
   url.searchParams.delete(layerParameter);
   url.hash = '';

@@ -1,4 +1,4 @@
-import { layerParameter, pageOf } from './folder.ts';
+import { layerParameter, pageUrl } from './folder.ts';
 
 interface State {
   /** Place among the entries of this window. */
@@ -87,7 +87,7 @@ addEventListener('popstate', async () => {
   closeLayer();
   if (history.state === null) history.replaceState({ index: index + 1 }, '');
   index = (history.state as State).index;
-  await travel?.(pageOf(location.href));
+  await travel?.(pageUrl(location.href));
   openAskedLayer();
 });
 

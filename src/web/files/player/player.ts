@@ -4,7 +4,7 @@ import { notice } from '../../shared/notices.ts';
 import { addStyle } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { previewText } from '../previews/preview-text.ts';
-import { focusRow, kindOf, nameOf, type Row, shownRows } from '../rows/rows.ts';
+import { focusRow, previewKind, type Row, rowName, shownRows } from '../rows/rows.ts';
 import { memberUrl, obstacle } from '../server.ts';
 import { clockText } from './clock.ts';
 import style from './player.css';
@@ -21,10 +21,10 @@ let player: Player | undefined;
 
 /** Plays a file, and after it those that follow in its folder. */
 export function playFrom(first: Row): void {
-  const rows = shownRows().filter((row) => kindOf(row) === 'audio');
+  const rows = shownRows().filter((row) => previewKind(row) === 'audio');
   player ??= new Player();
   player.start(
-    rows.map((row) => ({ name: nameOf(row), url: memberUrl(nameOf(row)) })),
+    rows.map((row) => ({ name: rowName(row), url: memberUrl(rowName(row)) })),
     rows.indexOf(first),
   );
 }
@@ -138,7 +138,7 @@ class Player {
     this.#bar.remove();
     delete document.documentElement.dataset.player;
     const name = this.#tracks[this.#index]?.name;
-    const row = shownRows().find((candidate) => nameOf(candidate) === name);
+    const row = shownRows().find((candidate) => rowName(candidate) === name);
     if (row) focusRow(row);
   }
 }

@@ -1,5 +1,5 @@
 import { text } from '../language.ts';
-import { reasonFor, reasonOf, send } from '../server.ts';
+import { reasonFor, replyReason, send } from '../server.ts';
 import { previewText } from './preview-text.ts';
 
 /** Why a file cannot be read, for people. */
@@ -57,7 +57,7 @@ export class RemoteFile {
       return;
     }
     const reply = await answered(send('GET', this.url, { headers: { range: `bytes=${start}-${start + length - 1}` } }));
-    if (!reply.ok) throw new Refusal(await reasonOf(reply));
+    if (!reply.ok) throw new Refusal(await replyReason(reply));
     const reader = reply.body?.getReader();
     const stop = () => void reader?.cancel();
     this.#signal.addEventListener('abort', stop);

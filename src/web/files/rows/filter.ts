@@ -1,7 +1,7 @@
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { inFrames } from '../frames.ts';
 import { text } from '../language.ts';
-import { allRows, areRowsComing, nameOf, type Row, showOnly, whenRowsChange } from './rows.ts';
+import { allRows, areRowsComing, type Row, rowName, showOnly, whenRowsChange } from './rows.ts';
 import { selectedRows, selectOnly } from './selection.ts';
 
 const field = make('input.filter', {
@@ -58,7 +58,7 @@ const comparable = new WeakMap<Row, string>();
 
 /** The name of a row's member as names are compared. */
 export function comparableName(row: Row): string {
-  const name = comparable.get(row) ?? normalised(nameOf(row));
+  const name = comparable.get(row) ?? normalised(rowName(row));
   comparable.set(row, name);
   return name;
 }

@@ -5,7 +5,7 @@ import { notice } from '../../shared/notices.ts';
 import { inFrames } from '../frames.ts';
 import { text } from '../language.ts';
 import { shownPage } from '../navigation/folder.ts';
-import { fetchPage, reasonOf, send } from '../server.ts';
+import { fetchPage, replyReason, send } from '../server.ts';
 import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 
 const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
@@ -16,13 +16,13 @@ export function kindOfFile(name: string, looks: readonly string[]) {
   return kinds.find((kind) => looks.includes(kind));
 }
 
-export function kindOf(row: Row) {
-  const { name, look } = memberOf(row);
+export function previewKind(row: Row) {
+  const { name, look } = rowMember(row);
   return kindOfFile(name, look.split(' '));
 }
 
 export function canPreview(row: Row): boolean {
-  return kindOf(row) !== undefined;
+  return previewKind(row) !== undefined;
 }
 
 /** A row as the service sends it in a line. */
@@ -40,7 +40,7 @@ async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undef
     const add = (line: string) => {
       const [name, look, sizeBytes, modified] = JSON.parse(line) as Line;
       const before = sent[rows.length];
-      const isSame = before !== undefined && memberOf(before).name === name;
+      const isSame = before !== undefined && rowMember(before).name === name;
       rows.push(isSame ? before : makeRow({ name, isFolder: look === 'folder', sizeBytes, modified, look }));
     };
     inFrames(lines, add, () => resolve(rows));
@@ -54,7 +54,7 @@ async function fetchLines(page: URL): Promise<string[] | undefined> {
   try {
     const reply = await send('GET', url.href, { headers: { accept: 'application/x-ndjson' } });
     if (reply.ok) return (await reply.text()).split('\n').slice(0, -1);
-    problem = await reasonOf(reply);
+    problem = await replyReason(reply);
   } catch {
     problem = text('noConnection');
   }
@@ -78,7 +78,7 @@ export interface Member {
 
 const members = new WeakMap<Row, Member>();
 
-export function memberOf(row: Row): Member {
+export function rowMember(row: Row): Member {
   const known = members.get(row);
   if (known) return known;
   const member = writtenMember(row);
@@ -114,7 +114,7 @@ template.append(make('td', make('input', { type: 'checkbox', name: 'selected-mem
 type Cell = HTMLTableCellElement;
 
 function writeCells(row: Row): void {
-  const { name, isFolder, sizeBytes, modified, look } = memberOf(row);
+  const { name, isFolder, sizeBytes, modified, look } = rowMember(row);
   row.append(template.cloneNode(true));
   const [boxCell, nameCell, sizeCell, timeCell] = [...row.cells] as [Cell, Cell, Cell, Cell];
   const box = boxCell.firstChild as HTMLInputElement;
@@ -157,11 +157,11 @@ export function isThere(row: Row | undefined): row is Row {
   return row !== undefined && rows.includes(row);
 }
 
-export function checkboxOf(row: Row): HTMLInputElement {
+export function rowCheckbox(row: Row): HTMLInputElement {
   return withCells(row).querySelector('input') as HTMLInputElement;
 }
 
-export function linkOf(row: Row): HTMLAnchorElement {
+export function rowLink(row: Row): HTMLAnchorElement {
   return withCells(row).querySelector('a') as HTMLAnchorElement;
 }
 
@@ -180,17 +180,17 @@ export function focusedRow(): Row | undefined {
 
 export function focusRow(row: Row): void {
   bringIntoDocument(row);
-  linkOf(row).focus({ preventScroll: true });
+  rowLink(row).focus({ preventScroll: true });
   row.scrollIntoView({ block: 'nearest' });
 }
 
 /** The member's real name. */
-export function nameOf(row: Row): string {
-  return memberOf(row).name;
+export function rowName(row: Row): string {
+  return rowMember(row).name;
 }
 
 export function isFolder(row: Row): boolean {
-  return memberOf(row).isFolder;
+  return rowMember(row).isFolder;
 }
 
 /** Something that depends on the rows. @param wanted name of the row that is to be seen */
@@ -227,7 +227,7 @@ export function startRows(): void {
   finishers = [finish];
   markers = [];
   const list = document.getElementById('list');
-  rows = rowsOf(list);
+  rows = listRows(list);
   if (list) startWindow(list, prepare);
 }
 
@@ -287,15 +287,15 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   const list = fresh?.getElementById('list');
   const count = fresh?.getElementById('count');
   if (!list || !count) return;
-  const sent = rowsOf(list).map((row) => document.adoptNode(row));
+  const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
   // Another folder may be shown by now.
   if (!table.isConnected) return;
   const focused = focusedRow();
-  const focusedName = focusOn ?? (focused && nameOf(focused));
+  const focusedName = focusOn ?? (focused && rowName(focused));
   byId('count').replaceWith(document.adoptNode(count));
   takeRows(later ?? sent, focusOn);
-  const row = focusedName === undefined ? undefined : shownRows().find((candidate) => nameOf(candidate) === focusedName);
+  const row = focusedName === undefined ? undefined : shownRows().find((candidate) => rowName(candidate) === focusedName);
   if (row) focusRow(row);
   else if (focusedName !== undefined && document.activeElement === document.body) byId('members').focus();
 }
@@ -319,7 +319,7 @@ function comingAfter(sent: readonly Row[], count: HTMLElement): number {
   return Math.max(0, Number(count.dataset.rows ?? 0) - sent.length);
 }
 
-function rowsOf(list: HTMLElement | null): Row[] {
+function listRows(list: HTMLElement | null): Row[] {
   return [...(list?.querySelectorAll<Row>('tbody tr') ?? [])];
 }
 

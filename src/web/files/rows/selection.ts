@@ -5,14 +5,14 @@ import { placedRows } from './row-window.ts';
 import {
   allRows,
   areRowsComing,
-  checkboxOf,
   focusedRow,
   focusRow,
   isThere,
-  linkOf,
-  nameOf,
   type Row,
   rowAt,
+  rowCheckbox,
+  rowLink,
+  rowName,
   shownRows,
   whenRowIsPlaced,
   whenRowsChange,
@@ -35,7 +35,7 @@ export function startRowClicks(): void {
     const isBox = target.closest('td') === row.cells[0];
     // The end of marking a text is no press.
     if (!isBox && getSelection()?.isCollapsed === false) return;
-    const meant = isBox ? checkboxOf(row) : linkOf(row);
+    const meant = isBox ? rowCheckbox(row) : rowLink(row);
     const { ctrlKey, metaKey, shiftKey, altKey } = event;
     meant.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey, altKey }));
   });
@@ -66,7 +66,7 @@ function setSelected(rows: Iterable<Row>): void {
 
 /** Shows in a row whether it is selected. */
 function tick(row: Row): void {
-  checkboxOf(row).checked = selected.has(row);
+  rowCheckbox(row).checked = selected.has(row);
   row.classList.toggle('selected', selected.has(row));
 }
 
@@ -171,7 +171,7 @@ export function selectUpTo(row: Row): void {
 
 export function deselect(names: readonly string[]): void {
   const gone = new Set(names);
-  setSelected(selectedRows().filter((row) => !gone.has(nameOf(row))));
+  setSelected(selectedRows().filter((row) => !gone.has(rowName(row))));
   updateSelection();
 }
 
@@ -215,20 +215,20 @@ export function startSelection(): void {
   const form = byId('members');
   form.addEventListener('formdata', ({ formData }) => {
     formData.delete('selected-members');
-    for (const row of selectedRows()) formData.append('selected-members', nameOf(row));
+    for (const row of selectedRows()) formData.append('selected-members', rowName(row));
   });
   // A browser that loads a page anew may keep its boxes as they were.
-  selected = new Set(allRows().filter((row) => checkboxOf(row).checked));
+  selected = new Set(allRows().filter((row) => rowCheckbox(row).checked));
   whenRowIsPlaced(tick);
   whenRowsChange(keepNames);
 }
 
 /** Selects what has the names of what was selected; and what has come now, if all were meant. */
 function keepNames(): void {
-  const names = new Set([...selected].map(nameOf));
-  const before = areAllMeant ? new Set(known.map(nameOf)) : undefined;
+  const names = new Set([...selected].map(rowName));
+  const before = areAllMeant ? new Set(known.map(rowName)) : undefined;
   const isMeant = (name: string) => names.has(name) || before?.has(name) === false;
-  if (names.size > 0 || before) setSelected(allRows().filter((row) => isMeant(nameOf(row))));
+  if (names.size > 0 || before) setSelected(allRows().filter((row) => isMeant(rowName(row))));
   areAllMeant = false;
   known = allRows();
   updateSelection();

@@ -11,7 +11,7 @@ import { showDate } from '../dates.ts';
 import { text } from '../language.ts';
 import { shownPage } from '../navigation/folder.ts';
 import { leadToPreview } from '../navigation/links.ts';
-import { type ListedMember, reasonOf, send } from '../server.ts';
+import { type ListedMember, replyReason, send } from '../server.ts';
 
 /** Something that was found; the last line says that there may be more. */
 type FoundLine = (ListedMember & { path: string; truncated?: never }) | { truncated: true };
@@ -29,7 +29,7 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
   list.ariaBusy = 'true';
   try {
     const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal });
-    if (!reply.ok) problem = await reasonOf(reply);
+    if (!reply.ok) problem = await replyReason(reply);
     else {
       for await (const line of readLines(reply)) {
         const found = JSON.parse(line) as FoundLine;
@@ -56,7 +56,7 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
 
 function item({ path, name, is_directory: isFolder, size, modified }: ListedMember & { path: string }): HTMLElement {
   const parent = path.slice(0, path.length - name.length);
-  const link = make('a', { className: `i ${isFolder ? 'folder' : fileIconClasses(name)}`, href: urlOf(isFolder ? `${path}/` : path) });
+  const link = make('a', { className: `i ${isFolder ? 'folder' : fileIconClasses(name)}`, href: homeUrl(isFolder ? `${path}/` : path) });
   link.append(make('bdi', escapeInvisible(name)));
   leadToPreview(link);
   const place = make('bdi', parent === '/' ? text('files') : escapeInvisible(parent.slice(0, -1)));
@@ -64,11 +64,11 @@ function item({ path, name, is_directory: isFolder, size, modified }: ListedMemb
   time.dataset.time = String(Math.floor(modified));
   showDate(time);
   const about = isFolder ? foundText('folder') : sizeText(size);
-  const hint = make('span.hint', make('a', { href: urlOf(parent) }, place), ` \u00b7 ${about} \u00b7 `, time);
+  const hint = make('span.hint', make('a', { href: homeUrl(parent) }, place), ` \u00b7 ${about} \u00b7 `, time);
   return make('li', link, ' ', hint);
 }
 
 /** URL path of a path below the account's own. */
-function urlOf(path: string): string {
+function homeUrl(path: string): string {
   return `/home${path.split('/').map(encodeURIComponent).join('/')}`;
 }

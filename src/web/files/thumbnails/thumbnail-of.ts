@@ -1,5 +1,5 @@
 import { make } from '../../shared/dom.ts';
-import { kindOf, linkOf, type Row } from '../rows/rows.ts';
+import { previewKind, type Row, rowLink } from '../rows/rows.ts';
 import { scriptHeaders } from '../server.ts';
 import { headBytes, type PictureHead, pictureHead } from './picture-head.ts';
 import { keepThumbnail, keptThumbnail } from './thumbnail-cache.ts';
@@ -105,11 +105,11 @@ const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
 /** A row's picture made small, or a frame of its film; undefined when it has none. @throws when it is none that the browser reads */
-export async function thumbnailOf(row: Row): Promise<HTMLCanvasElement | undefined> {
-  const name = `${linkOf(row).pathname}?thumbnail=${row.dataset.size}-${row.querySelector<HTMLElement>('[data-time]')?.dataset.time}`;
+export async function makeThumbnail(row: Row): Promise<HTMLCanvasElement | undefined> {
+  const name = `${rowLink(row).pathname}?thumbnail=${row.dataset.size}-${row.querySelector<HTMLElement>('[data-time]')?.dataset.time}`;
   const kept = await keptThumbnail(name);
   if (kept) return kept;
-  const canvas = kindOf(row) === 'video' ? await drawPoster(linkOf(row).pathname) : await drawPicture(row);
+  const canvas = previewKind(row) === 'video' ? await drawPoster(rowLink(row).pathname) : await drawPicture(row);
   if (canvas) keepThumbnail(name, canvas);
   return canvas;
 }
@@ -128,6 +128,6 @@ async function drawPicture(row: Row): Promise<HTMLCanvasElement | undefined> {
 
 /** Not by `send`: nobody is asked for a password because of a thumbnail. */
 async function fetchPart(row: Row, range?: string): Promise<Blob | undefined> {
-  const reply = await fetch(`${linkOf(row).pathname}?inline`, { headers: { ...scriptHeaders, ...(range !== undefined && { range }) } });
+  const reply = await fetch(`${rowLink(row).pathname}?inline`, { headers: { ...scriptHeaders, ...(range !== undefined && { range }) } });
   return reply.ok ? reply.blob() : undefined;
 }

@@ -1,5 +1,5 @@
 import { byId } from '../../shared/dom.ts';
-import { allRows, isWritten, kindOf, linkOf, type Row, whenRowIsWritten } from '../rows/rows.ts';
+import { allRows, isWritten, previewKind, type Row, rowLink, whenRowIsWritten } from '../rows/rows.ts';
 import { forgetThumbnails } from './thumbnail-cache.ts';
 
 /** Pictures and films that are fetched at the same time. */
@@ -36,11 +36,11 @@ function next(): void {
 
 async function show(row: Row): Promise<void> {
   try {
-    const { thumbnailOf } = await import('./thumbnail-of.ts');
-    const thumbnail = await thumbnailOf(row);
+    const { makeThumbnail } = await import('./thumbnail-of.ts');
+    const thumbnail = await makeThumbnail(row);
     if (!thumbnail) return;
     thumbnail.className = 'thumbnail';
-    linkOf(row).prepend(thumbnail);
+    rowLink(row).prepend(thumbnail);
   } catch {
     // A file that is no picture or film keeps its icon.
   }
@@ -52,7 +52,7 @@ export function startThumbnails(): void {
   waiting.clear();
   const list = byId('list');
   const watch = (row: Row) => {
-    const isShown = list.classList.contains('grid') && ['image', 'video'].includes(kindOf(row) ?? '');
+    const isShown = list.classList.contains('grid') && ['image', 'video'].includes(previewKind(row) ?? '');
     if (isShown && !known.has(row)) observer.observe(row);
   };
   whenRowIsWritten(watch);

@@ -1,5 +1,5 @@
 import { text } from '../language.ts';
-import { reasonOf, send } from '../server.ts';
+import { replyReason, send } from '../server.ts';
 
 const known = new Map<string, Promise<string | undefined>>();
 
@@ -33,7 +33,7 @@ async function create(home: string, folder: string, url: string): Promise<string
   try {
     const reply = await send('PUT', url);
     // 409: it exists. If a file has the name, the uploads into it say so.
-    return reply.ok || reply.status === 409 ? undefined : await reasonOf(reply);
+    return reply.ok || reply.status === 409 ? undefined : await replyReason(reply);
   } catch {
     return text('noConnection');
   }

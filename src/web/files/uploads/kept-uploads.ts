@@ -57,13 +57,13 @@ function keysAt(home: string): string {
   return `${prefix}${JSON.stringify([currentUserName(), home])}`;
 }
 
-function fileOf({ home, folder, file }: Upload) {
+function fileIdentity({ home, folder, file }: Upload) {
   return { home, folder, fileName: file.name, size: file.size, lastModified: file.lastModified };
 }
 
 export function keepUpload(upload: Upload): void {
   const { name, location } = upload;
-  const kept = { ...fileOf(upload), name, location, atMs: Date.now() };
+  const kept = { ...fileIdentity(upload), name, location, atMs: Date.now() };
   try {
     localStorage.setItem(keyOf(kept), JSON.stringify(kept));
   } catch {
@@ -73,7 +73,7 @@ export function keepUpload(upload: Upload): void {
 
 /** The unfinished upload of the same file to the same place. */
 export function keptUpload(upload: Upload): KeptUpload | undefined {
-  return read(keyOf(fileOf(upload)));
+  return read(keyOf(fileIdentity(upload)));
 }
 
 /** Unfinished uploads of this account from the folder that is shown. Those of old are forgotten. */
@@ -108,7 +108,7 @@ export function forgetUpload(kept: KeptUpload): void {
 /** Forgets where an upload would go on: it is over, or begins anew. */
 export function letGo(upload: Upload): void {
   if (upload.location === undefined) return;
-  forgetUpload({ ...fileOf(upload), name: upload.name, location: upload.location });
+  forgetUpload({ ...fileIdentity(upload), name: upload.name, location: upload.location });
   release(upload.location);
   upload.location = undefined;
 }

@@ -3,7 +3,7 @@ import { icon, iconButton, make, makeButton } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { type ScriptTextName, text } from '../language.ts';
 import type { UploadQueue } from './queue.ts';
-import { isOver, isResumable, pathOf, Speed, type Upload } from './upload.ts';
+import { isOver, isResumable, Speed, type Upload, uploadPath } from './upload.ts';
 
 /** Uploads that are shown; of a folder with thousands of files nobody reads more. */
 const maxShown = 100;
@@ -128,7 +128,7 @@ export function uploadPanel(queue: () => UploadQueue) {
   };
 
   const addLine = (upload: Upload): Line => {
-    const path = pathOf(upload);
+    const path = uploadPath(upload);
     const progress = make('progress', { max: 1, ariaLabel: path });
     const state = make('span.hint');
     const halt = makeButton('', undefined, () => (upload.state === 'paused' ? queue().resume(upload) : queue().pause(upload)), 'quiet');

@@ -1,6 +1,6 @@
 import { metadataHeader } from '../metadata.ts';
 import { reasonFor, scriptHeaders } from '../server.ts';
-import { pathOf, type Upload } from './upload.ts';
+import { type Upload, uploadPath } from './upload.ts';
 
 /** Pauses before a lost connection is tried again, in seconds; the last one again and again. */
 const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
@@ -32,8 +32,8 @@ const stallMs = 60_000;
 const commonHeaders = { accept: 'application/json', ...scriptHeaders };
 
 /** URL path under which an upload is stored. */
-export function urlOf(upload: Upload): string {
-  return upload.home + pathOf(upload).split('/').map(encodeURIComponent).join('/');
+export function uploadUrl(upload: Upload): string {
+  return upload.home + uploadPath(upload).split('/').map(encodeURIComponent).join('/');
 }
 
 /**
@@ -51,7 +51,7 @@ export function fileHeaders(upload: Upload): Record<string, string> {
 }
 
 /** Why a request with a file was refused. */
-export function refusalOf(status: number, body: string): Sent {
+export function readRefusal(status: number, body: string): Sent {
   if (status === 412) return 'conflict';
   if (status === 401) return 'signed-out';
   return { reason: reasonFor(status, messageIn(body)) };

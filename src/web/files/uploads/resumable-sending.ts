@@ -1,6 +1,6 @@
 import { text } from '../language.ts';
 import { claim, discardUpload, keepUpload, letGo } from './kept-uploads.ts';
-import { ask, fileHeaders, pauseAfter, refusalOf, type Sent, sendContent, urlOf } from './requests.ts';
+import { ask, fileHeaders, pauseAfter, readRefusal, type Sent, sendContent, uploadUrl } from './requests.ts';
 import { isReadable, isResumable, type Upload } from './upload.ts';
 
 /**
@@ -17,19 +17,19 @@ export function sendFile(upload: Upload, onChange: () => void): Promise<Sent> {
 
 async function put(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
   upload.sentBytes = 0;
-  const request = await sendContent('PUT', urlOf(upload), fileHeaders(upload), upload.file, signal, (bytes) => {
+  const request = await sendContent('PUT', uploadUrl(upload), fileHeaders(upload), upload.file, signal, (bytes) => {
     upload.sentBytes = bytes;
     onChange();
   });
   if (!request) return signal.aborted ? 'stopped' : diagnose(upload);
   const { status } = request;
-  return status === 201 || status === 200 || status === 204 ? 'done' : refusalOf(status, request.responseText);
+  return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
 }
 
 // A refusal that comes while the body is still on its way can be lost with the connection: ask again, without a body.
 async function diagnose(upload: Upload): Promise<Sent> {
   if (!(await isReadable(upload.file))) return { reason: text('fileChanged') };
-  const reply = await ask('HEAD', urlOf(upload));
+  const reply = await ask('HEAD', uploadUrl(upload));
   if (reply?.status === 401) return 'signed-out';
   if (reply?.ok && upload.onConflict !== 'overwrite') return 'conflict';
   return { reason: text('noConnection') };
@@ -98,11 +98,11 @@ export class ResumableSending {
   async #begin(): Promise<Step> {
     const upload = this.#upload;
     const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(upload.file.size) };
-    const reply = await ask('PUT', urlOf(upload), headers);
+    const reply = await ask('PUT', uploadUrl(upload), headers);
     if (!reply) return 'lost';
     const body = await reply.text().catch(() => '');
     const location = reply.headers.get('location');
-    if (reply.status !== 201 || location === null) return passing.includes(reply.status) ? 'lost' : refusalOf(reply.status, body);
+    if (reply.status !== 201 || location === null) return passing.includes(reply.status) ? 'lost' : readRefusal(reply.status, body);
     this.#noteLimit(reply);
     upload.location = location;
     keepUpload(upload);
@@ -117,7 +117,7 @@ export class ResumableSending {
     if (reply.status === 404) return 'gone';
     if (!reply.ok) {
       if (reply.status === 410) letGo(this.#upload);
-      return refusalOf(reply.status, await reply.text().catch(() => ''));
+      return readRefusal(reply.status, await reply.text().catch(() => ''));
     }
     this.#noteLimit(reply);
     return reply.headers.get('upload-complete') === '?1' ? 'done' : Number(reply.headers.get('upload-offset'));
@@ -153,7 +153,7 @@ export class ResumableSending {
     if (passing.includes(status)) return 'lost';
     if (status === 404) return 'gone';
     if (isOver) letGo(this.#upload);
-    return refusalOf(status, request.responseText);
+    return readRefusal(status, request.responseText);
   }
 
   async #reconnect(failures: number): Promise<void> {

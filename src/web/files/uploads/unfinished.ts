@@ -7,7 +7,7 @@ import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './kept-uploads.ts';
 import { ask } from './requests.ts';
-import { newUpload, pathOf, type Upload } from './upload.ts';
+import { newUpload, type Upload, uploadPath } from './upload.ts';
 
 /**
  * Offers to continue the unfinished uploads to the folder, each once its file is chosen again and as soon as no other tab has it.
@@ -36,7 +36,7 @@ export function offerUnfinished(add: (uploads: Upload[]) => void): (location: st
     const isOver = reply?.headers.get('upload-complete') === '?1';
     if (isOver || reply?.status === 404 || reply?.status === 410) forgetUpload(kept);
     if (isOver || !reply?.ok || taken.has(location) || kept.home !== folderUrl()) return;
-    const path = pathOf(kept);
+    const path = uploadPath(kept);
     const done = text('running', { done: sizeText(Number(reply.headers.get('upload-offset'))), total: sizeText(kept.size) });
     const field = make('input', { type: 'file', hidden: true, ariaLabel: `${text('resume')}: ${path}` });
     field.addEventListener('change', () => {

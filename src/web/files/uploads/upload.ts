@@ -106,7 +106,7 @@ export function isOver({ state }: Upload): boolean {
 }
 
 /** Where an upload will be, below the folder of the page. */
-export function pathOf({ folder, name }: Pick<Upload, 'folder' | 'name'>): string {
+export function uploadPath({ folder, name }: Pick<Upload, 'folder' | 'name'>): string {
   return folder === '' ? name : `${folder}/${name}`;
 }
 

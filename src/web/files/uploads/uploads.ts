@@ -80,7 +80,7 @@ export function startUploads(): () => void {
   const queue: UploadQueue = new UploadQueue(
     () => panel.update(),
     (ended) => {
-      const message = resultOf(ended);
+      const message = resultMessage(ended);
       if (message !== undefined) panel.say(message);
       if (ended.some(({ home }) => home === folderUrl())) void refreshRows();
     },
@@ -109,7 +109,7 @@ export function startUploads(): () => void {
   };
 }
 
-function resultOf(uploads: readonly Upload[]): string | undefined {
+function resultMessage(uploads: readonly Upload[]): string | undefined {
   const failed = uploads.filter((upload) => upload.state === 'failed').length;
   const done = uploads.filter((upload) => upload.state === 'done').length;
   if (failed > 0) return text('someFailed', { count: failed });

@@ -33,37 +33,37 @@ export function isDrawable(drawing: Document): boolean {
     return false;
   if ([...drawing.childNodes].some(({ nodeType }) => nodeType === Node.PROCESSING_INSTRUCTION_NODE)) return false;
   const styles = [...drawing.querySelectorAll('style')].map(({ textContent }) => textContent ?? '').join('\n');
-  if (styles.includes('@import') || !arePicturesSmall(`${styles}${elements.map(attributesOf).join('\n')}`)) return false;
+  if (styles.includes('@import') || !arePicturesSmall(`${styles}${elements.map(attributeText).join('\n')}`)) return false;
 
   const gradients = new Set([...drawing.querySelectorAll('linearGradient, radialGradient')].map(({ id }) => id));
   const copies = (text: string) =>
     naming.test(text.replace(/url\(\s*["']?#([^)"']*)["']?\s*\)/g, (all, id) => (gradients.has(id) ? '' : all)));
   const styled = !copies(styles) ? () => false : classRules.test(styles) ? (element: Element) => element.hasAttribute('class') : () => true;
-  const copying = elements.filter((element) => element.localName === 'use' || styled(element) || copies(attributesOf(element)));
+  const copying = elements.filter((element) => element.localName === 'use' || styled(element) || copies(attributeText(element)));
   const copied = drawing.querySelector('use') ? `${containers}, :not(svg)[id]` : containers;
   const sources = [...drawing.querySelectorAll(copied)];
   if (copying.some((element) => element.parentElement?.closest(copied))) return false;
-  const hasFilters = /filter\s*:|blur\(|shadow\(/i.test(styles + elements.map(attributesOf).join());
-  const largest = Math.max(hasFilters ? filterCost : 0, ...sources.map(costOf));
-  const marks = drawing.querySelector('marker') ? elements.reduce((sum, element) => sum + pointsOf(element), 0) : 0;
+  const hasFilters = /filter\s*:|blur\(|shadow\(/i.test(styles + elements.map(attributeText).join());
+  const largest = Math.max(hasFilters ? filterCost : 0, ...sources.map(drawingCost));
+  const marks = drawing.querySelector('marker') ? elements.reduce((sum, element) => sum + countPoints(element), 0) : 0;
   const inherits = (element: Element) =>
     styled(element) || [...element.attributes].some(({ name, value }) => !/^(?:filter|mask|clip-path)$/.test(name) && copies(value));
-  const copiesMade = copying.reduce((sum, element) => sum + (inherits(element) ? costOf(element) : 1), marks);
-  return costOf(drawing) + copiesMade * largest <= maxElements;
+  const copiesMade = copying.reduce((sum, element) => sum + (inherits(element) ? drawingCost(element) : 1), marks);
+  return drawingCost(drawing) + copiesMade * largest <= maxElements;
 }
 
-function attributesOf(element: Element): string {
+function attributeText(element: Element): string {
   return [...element.attributes].map(({ value }) => value).join('\n');
 }
 
 /** Elements below; HTML is laid out, which costs more. */
-function costOf(parent: ParentNode): number {
+function drawingCost(parent: ParentNode): number {
   const count = (selector: string) => parent.querySelectorAll(selector).length;
   return 1 + count('*') + filterCost * count('filter *') + 5 * count('foreignObject *');
 }
 
 /** Points of a line, at most: each may have a mark. */
-function pointsOf(element: Element): number {
+function countPoints(element: Element): number {
   return ((element.getAttribute('d') ?? element.getAttribute('points') ?? '').match(/[a-z ,]/gi) ?? []).length;
 }
 

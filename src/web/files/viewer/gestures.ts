@@ -1,4 +1,4 @@
-import { type Point, swipeOf } from './zoom.ts';
+import { type Point, swipeDirection } from './zoom.ts';
 
 /** Height of the controls at the foot of a film, in CSS pixels, with the line to go back and forth: what a finger does there is theirs. */
 const controlsHeight = 80;
@@ -22,17 +22,17 @@ export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortCont
     const box = stage.getBoundingClientRect();
     return { x: x - box.x - box.width / 2, y: y - box.y - box.height / 2 };
   };
-  const pointOf = (event: MouseEvent): Point => ({ x: event.clientX, y: event.clientY });
+  const eventPoint = (event: MouseEvent): Point => ({ x: event.clientX, y: event.clientY });
   on('pointerdown', (event) => {
     if (event.button !== 0 || !(event.target instanceof HTMLImageElement || event.target === stage)) return;
-    down.set(event.pointerId, pointOf(event));
+    down.set(event.pointerId, eventPoint(event));
     stage.setPointerCapture(event.pointerId);
     path = down.size === 1 && event.pointerType !== 'mouse' ? { x: 0, y: 0 } : undefined;
   });
   on('pointermove', (event) => {
     const before = down.get(event.pointerId);
     if (!before) return;
-    const now = pointOf(event);
+    const now = eventPoint(event);
     const by = { x: now.x - before.x, y: now.y - before.y };
     const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
     down.set(event.pointerId, now);
@@ -50,12 +50,12 @@ export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortCont
   };
   on('pointerup', up);
   on('pointercancel', up);
-  on('dblclick', (event) => gestures.toggle(fromMiddle(pointOf(event))));
+  on('dblclick', (event) => gestures.toggle(fromMiddle(eventPoint(event))));
   on('wheel', (event) => {
     event.preventDefault();
     // Browsers tell lines or pixels; a pinch on a touchpad comes in small steps, with Ctrl.
     const steps = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1) * (event.ctrlKey ? 5 : 1);
-    gestures.zoom(1.0015 ** -Math.max(-400, Math.min(400, steps)), fromMiddle(pointOf(event)));
+    gestures.zoom(1.0015 ** -Math.max(-400, Math.min(400, steps)), fromMiddle(eventPoint(event)));
   });
   return watch;
 }
@@ -80,7 +80,8 @@ export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by:
     start = isFirst && !isOfControls(event) ? event : undefined;
   };
   const up = (event: PointerEvent) => {
-    const by = start?.pointerId === event.pointerId ? swipeOf({ x: event.clientX - start.clientX, y: event.clientY - start.clientY }) : 0;
+    const by =
+      start?.pointerId === event.pointerId ? swipeDirection({ x: event.clientX - start.clientX, y: event.clientY - start.clientY }) : 0;
     start = undefined;
     if (by !== 0) go(by);
   };

@@ -1,7 +1,7 @@
 import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { previewText } from '../previews/preview-text.ts';
-import { kindOf, linkOf, nameOf, type Row } from '../rows/rows.ts';
+import { previewKind, type Row, rowLink, rowName } from '../rows/rows.ts';
 import { reasonFor, scriptHeaders, send } from '../server.ts';
 import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
 import { isDrawable } from './drawing-cost.ts';
@@ -55,7 +55,7 @@ const near = new Map<Row, Promise<Picture>>();
 export function fetchAhead(shown: Row, beside: readonly Row[]): void {
   for (const row of near.keys()) if (row !== shown && !beside.includes(row)) near.delete(row);
   for (const row of beside) {
-    if (kindOf(row) !== 'image' || near.has(row) || Number(row.dataset.size) > maxAheadBytes) continue;
+    if (previewKind(row) !== 'image' || near.has(row) || Number(row.dataset.size) > maxAheadBytes) continue;
     near.set(
       row,
       begin(row, (url, headers) => fetch(url, { headers: { ...scriptHeaders, ...headers } })),
@@ -68,7 +68,7 @@ export function forgetPictures(): void {
 }
 
 /** Loads a picture; what stood in the way when it was fetched ahead may be over. */
-export async function pictureOf(row: Row): Promise<Picture> {
+export async function loadPicture(row: Row): Promise<Picture> {
   const known = await near.get(row);
   if (known instanceof HTMLImageElement) return known;
   const picture = begin(row, (url, headers) => send('GET', url, { headers }));
@@ -77,8 +77,8 @@ export async function pictureOf(row: Row): Promise<Picture> {
 }
 
 async function begin(row: Row, ask: Asker): Promise<Picture> {
-  const src = `${linkOf(row).pathname}?inline`;
-  return (await pictureProblem(src, ask)) ?? make('img', { src, alt: nameOf(row), draggable: false });
+  const src = `${rowLink(row).pathname}?inline`;
+  return (await pictureProblem(src, ask)) ?? make('img', { src, alt: rowName(row), draggable: false });
 }
 
 /** Sends a request, for the beginning of a picture. */

@@ -8,8 +8,8 @@ import { type Layer, openLayer } from '../navigation/history.ts';
 import { previewText } from '../previews/preview-text.ts';
 import previewStyle from '../previews/previews.css';
 import { Refusal, RemoteFile } from '../previews/remote-file.ts';
-import { canPreview, focusRow, kindOf, linkOf, nameOf, type Row, shownRows } from '../rows/rows.ts';
-import { obstacle, reasonOf, send } from '../server.ts';
+import { canPreview, focusRow, previewKind, type Row, rowLink, rowName, shownRows } from '../rows/rows.ts';
+import { obstacle, replyReason, send } from '../server.ts';
 import { watchSwipes } from './gestures.ts';
 import { showPicture } from './picture.ts';
 import { fetchAhead, forgetPictures } from './picture-file.ts';
@@ -33,7 +33,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
     const part = await load().catch(() => {
       throw new Refusal(text('partMissing'));
     });
-    const file = await RemoteFile.open(nameOf(row), linkOf(row).pathname, part.firstBytes, work.signal);
+    const file = await RemoteFile.open(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
     return { nodes: [await part.show(file, work.signal)], clean: () => work.abort() };
   } catch (error) {
     if (error instanceof Refusal) return alert(error.message);
@@ -64,7 +64,7 @@ async function pdf(row: Row, src: string, label: string): Promise<Shown> {
   if (Number(row.dataset.size) > pdfLimit) return alert(previewText('tooLargeToPreview'));
   try {
     const reply = await send('GET', src);
-    if (!reply.ok) return alert(reply.status === 404 ? text('gone') : await reasonOf(reply));
+    if (!reply.ok) return alert(reply.status === 404 ? text('gone') : await replyReason(reply));
     const url = URL.createObjectURL(new Blob([await reply.arrayBuffer()], { type: 'application/pdf' }));
     return { nodes: [make('iframe', { src: url, title: label })], clean: () => URL.revokeObjectURL(url) };
   } catch {
@@ -81,13 +81,15 @@ export function showFile(row: Row): void {
 
 /** Whether a row's file is a picture or a film; these have a sequence of their own. */
 function isSeen(row: Row): boolean {
-  const kind = kindOf(row);
+  const kind = previewKind(row);
   return kind === 'image' || kind === 'video';
 }
 
 /** The files that are shown one after the other, in the order of the page. */
 function sequenceOf(row: Row): Row[] {
-  return shownRows().filter((candidate) => canPreview(candidate) && kindOf(candidate) !== 'audio' && isSeen(candidate) === isSeen(row));
+  return shownRows().filter(
+    (candidate) => canPreview(candidate) && previewKind(candidate) !== 'audio' && isSeen(candidate) === isSeen(row),
+  );
 }
 
 class Viewer {
@@ -127,7 +129,7 @@ class Viewer {
     this.#dialog.append(header, this.#stage);
     this.#dialog.classList.toggle('seen', isSeen(row));
     this.#dialog.addEventListener('keydown', (event) => this.#onKey(event));
-    this.#layer = openLayer(nameOf(row), () => this.#dialog.close());
+    this.#layer = openLayer(rowName(row), () => this.#dialog.close());
     this.#dialog.addEventListener('cancel', (event) => {
       event.preventDefault();
       this.#layer.leave();
@@ -158,20 +160,20 @@ class Viewer {
     this.#shown.clean?.();
     forgetPictures();
     this.#dialog.remove();
-    const name = nameOf(this.#row);
-    const row = shownRows().find((candidate) => nameOf(candidate) === name);
+    const name = rowName(this.#row);
+    const row = shownRows().find((candidate) => rowName(candidate) === name);
     if (row) focusRow(row);
   }
 
   async #show(): Promise<void> {
     const row = this.#row;
-    const name = nameOf(row);
+    const name = rowName(row);
     const total = this.#rows.length;
     this.#shown.clean?.();
     this.#shown = { nodes: [] };
     this.#title.replaceChildren(make('bdi', displayName(name)));
     this.#place.textContent = total > 1 ? text('running', { done: this.#rows.indexOf(row) + 1, total }) : '';
-    this.#download.href = linkOf(row).href;
+    this.#download.href = rowLink(row).href;
     for (const button of this.#steps) button.hidden = total < 2;
     this.#tools.replaceChildren();
     this.#stage.ariaLabel = previewText('previewOf', { name: nameInText(name) });
@@ -187,10 +189,10 @@ class Viewer {
   }
 
   #contentOf(row: Row): Promise<Shown> {
-    const src = `${linkOf(row).pathname}?inline`;
-    const label = previewText('previewOf', { name: nameOf(row) });
+    const src = `${rowLink(row).pathname}?inline`;
+    const label = previewText('previewOf', { name: rowName(row) });
     const go = (by: number) => this.#go(by);
-    switch (kindOf(row)) {
+    switch (previewKind(row)) {
       case 'image':
         return showPicture(row, this.#stage, go);
       case 'text':
@@ -215,7 +217,7 @@ class Viewer {
 
   #change(row: Row): void {
     this.#row = row;
-    this.#layer.moveTo(nameOf(row));
+    this.#layer.moveTo(rowName(row));
     void this.#show();
   }
 

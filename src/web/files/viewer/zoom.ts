@@ -44,7 +44,7 @@ export function moveBy(zoom: Zoom, by: Point, frame: Frame): Zoom {
 }
 
 /** Which way a finger swiped: 1 to the next file, -1 to the one before; 0 when it was no swipe. */
-export function swipeOf({ x, y }: Point): -1 | 0 | 1 {
+export function swipeDirection({ x, y }: Point): -1 | 0 | 1 {
   if (Math.abs(x) < 48 || Math.abs(x) < 2 * Math.abs(y)) return 0;
   return x < 0 ? 1 : -1;
 }

@@ -40,7 +40,7 @@ const end64Bytes = 56;
 /** Finds the central directory from the end of the file (APPNOTE 4.3.14 to 4.3.16). @throws ZipFault when there is none */
 export async function findDirectory(file: ArchiveFile): Promise<ZipDirectory> {
   const tailStart = Math.max(0, file.sizeBytes - tailBytes);
-  const tail = viewOf(await file.read(tailStart, file.sizeBytes - tailStart));
+  const tail = dataView(await file.read(tailStart, file.sizeBytes - tailStart));
   const at = endIn(tail);
   if (at === undefined) throw new ZipFault('no-archive');
   const isLarge = at >= locatorBytes && tail.getUint32(at - locatorBytes, true) === 0x07064b50;
@@ -63,7 +63,7 @@ async function directory64(file: ArchiveFile, tail: DataView, locator: number, t
   const places = [safe(tail.getBigUint64(locator + 8, true)), tailStart + locator - end64Bytes];
   for (const at of places) {
     if (at < 0 || at + end64Bytes > tailStart + locator) continue;
-    const record = viewOf(await file.read(at, end64Bytes));
+    const record = dataView(await file.read(at, end64Bytes));
     if (record.getUint32(0, true) !== 0x06064b50) continue;
     const [count, length, offset] = [32, 40, 48].map((field) => safe(record.getBigUint64(field, true))) as [number, number, number];
     return directoryBefore(at, count, length, offset);
@@ -77,7 +77,7 @@ function directoryBefore(end: number, count: number, length: number, offset: num
   return { count, start, end, before: start - offset };
 }
 
-function viewOf(bytes: Uint8Array): DataView {
+function dataView(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

@@ -47,7 +47,7 @@ interface Part {
 const tabSize = 4;
 const indentUnit = 2;
 
-function classOf(style: string | null): string | undefined {
+function tokenClass(style: string | null): string | undefined {
   // Several tokens in one: the first that has a colour counts.
   return style
     ?.split(/[ .]/)
@@ -71,7 +71,7 @@ export class Colours {
     const parts: Part[] = [];
     const stream = new StringStream(line, tabSize, indentUnit);
     while (!stream.eol()) {
-      const colour = classOf(this.#token(stream));
+      const colour = tokenClass(this.#token(stream));
       const last = parts.at(-1);
       if (last && last.colour === colour) last.text += stream.current();
       else parts.push({ text: stream.current(), colour });
@@ -191,6 +191,6 @@ const byNames = [
 const languages = new Map(byNames.flatMap(([language, names]) => names.split(' ').map((name) => [name, language as Language] as const)));
 
 /** The language of a file by its name; undefined for one that has no colours. */
-export function languageOf(fileName: string): Language | undefined {
+export function findLanguage(fileName: string): Language | undefined {
   return languages.get(fileName.slice(fileName.lastIndexOf('.') + 1).toLowerCase());
 }

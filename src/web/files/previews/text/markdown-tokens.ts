@@ -69,14 +69,14 @@ export function withoutTags(html: string): string {
     if (start < 0) return text + html.slice(at);
     text += html.slice(at, start);
     const name = silent.exec(html.slice(start, start + 10))?.[1]?.toLowerCase();
-    const end = html.indexOf('>', name === undefined ? start : endOf(html, name, start));
+    const end = html.indexOf('>', name === undefined ? start : findEnd(html, name, start));
     if (end < 0) return text;
     at = end + 1;
   }
 }
 
 /** Where the end of a silent element stands; the text's end when it has none. */
-function endOf(html: string, name: string, start: number): number {
+function findEnd(html: string, name: string, start: number): number {
   const ending = endings[name] as RegExp;
   ending.lastIndex = start + name.length + 1;
   return ending.exec(html)?.index ?? html.length;

@@ -4,7 +4,7 @@ import { pause } from '../pause.ts';
 import { previewText } from '../preview-text.ts';
 import type { RemoteFile } from '../remote-file.ts';
 import { type Json, readJson } from './json.ts';
-import { Colours, type Language, languageOf } from './languages.ts';
+import { Colours, findLanguage, type Language } from './languages.ts';
 import { scrollable, showMarkdown } from './markdown.ts';
 import type { DocumentPlace } from './markdown-tokens.ts';
 import { readSeparatedValues } from './separated-values.ts';
@@ -28,7 +28,7 @@ function shown(name: string | undefined, value: Json): Node[] {
   if (value.kind === 'string') return [...label, make('span.c-string', JSON.stringify(cut(value.text)))];
   if (value.kind === 'other') return [...label, make('span.c-number', cut(value.text))];
   const [open, end] = value.kind === 'object' ? ['{', '}'] : ['[', ']'];
-  const count = sizeOf(value);
+  const count = memberCount(value);
   if (count === 0) return [...label, new Text(open + end)];
   const summary = make('summary', ...label, `${open} `, make('span.hint', previewText('values', { count })), ` ${end}`);
   const details = make('details', summary);
@@ -42,13 +42,13 @@ async function unfold(details: HTMLElement, value: Folded): Promise<void> {
   let count = 0;
   const next = () => {
     const from = count;
-    count = Math.min(count + batch, sizeOf(value));
+    count = Math.min(count + batch, memberCount(value));
     return entries(value, from, count).map(([name, entry]) => make('li', ...shown(name, entry)));
   };
-  details.append(await growingList({ next, isAtEnd: () => count >= sizeOf(value) }));
+  details.append(await growingList({ next, isAtEnd: () => count >= memberCount(value) }));
 }
 
-function sizeOf(value: Folded): number {
+function memberCount(value: Folded): number {
   return value.kind === 'object' ? value.members.length : value.values.length;
 }
 
@@ -192,7 +192,7 @@ interface TextContent {
 /** Shows a text: Markdown laid out, separated values as a table, JSON folded, programs in colours; of long ones the beginning. */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
-  const form = formOf(content);
+  const form = textForm(content);
   const bytes = await content.start(Math.min(content.sizeBytes, form === 'json' ? maxJsonBytes : firstBytes));
   const source = decodeText(bytes);
   if (source === undefined) return make('p.trouble', previewText('noText'));
@@ -205,7 +205,7 @@ export async function showText(content: TextContent, signal: AbortSignal): Promi
 
 type Form = 'markdown' | 'table' | 'json';
 
-function formOf({ name, sizeBytes }: TextContent): Form | undefined {
+function textForm({ name, sizeBytes }: TextContent): Form | undefined {
   const extension = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
   if (['md', 'markdown'].includes(extension)) return sizeBytes <= maxMarkdownBytes ? 'markdown' : undefined;
   if (['csv', 'tsv'].includes(extension)) return 'table';
@@ -237,7 +237,7 @@ async function format(
 function program(source: string, name: string, signal: AbortSignal): HTMLElement {
   const element = make('pre');
   // It ends when another file is shown.
-  fillCode(element, source, languageOf(name), signal).catch(() => {});
+  fillCode(element, source, findLanguage(name), signal).catch(() => {});
   return element;
 }
 
