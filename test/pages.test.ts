@@ -1,0 +1,8 @@
+import { test } from 'node:test';
+import { hasProgram } from './support/requires.ts';
+import { runTour } from './support/run-tour.ts';
+
+test('recipes: each group may do what its page shows', { timeout: 90_000 }, async (t) => {
+  for (const program of ['sftp', 'ssh-keygen']) if (!hasProgram(t, program)) return;
+  await runTour(t, 'docs/operate/recipes.md');
+});
