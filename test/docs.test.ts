@@ -87,7 +87,8 @@ test('every snippet of the documentation is run, or of a kind that is checked', 
     sh: (text) => {
       if (text.startsWith('#!')) assert.ok(examples.has(text), 'it is an example as it stands');
       const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-      for (const [, name = ''] of text.matchAll(/npm (?:run )?(start|test|[a-z]+)\b/g)) assert.ok(['ci', 'install', 'pack'].includes(name) || scripts[name], name);
+      for (const [, name = ''] of text.matchAll(/npm (?:run )?(start|test|[a-z]+)\b/g))
+        assert.ok(['ci', 'install', 'pack'].includes(name) || scripts[name], name);
       for (const words of callsOf(text)) assert.deepEqual(unknownOptions(words), [], `svc ${words.join(' ')}`);
     },
   };
