@@ -40,7 +40,7 @@ if (beyond >= 0) {
   process.exitCode = 1;
 }
 
-/** Renamed into place: whoever runs the executable meanwhile finds the old one or the new one. */
+/** Renamed into place: a command that starts meanwhile finds the old executable or the new one. */
 function place(path, text) {
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, text);

@@ -1,4 +1,4 @@
-// What the build and the tests share: how a bundle is made of the sources.
+// Makes bundles of the sources, for the build and the tests.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { transform } from 'esbuild';
@@ -130,8 +130,8 @@ export const bundleOptions = {
 };
 
 /**
- * How the executable is made: what esbuild writes is what runs. Names stay as they are in the sources, for whoever reads it and for
- * stack traces; the licences of all packages are written at its end.
+ * Options of the executable: esbuild's output runs unchanged. Names stay as in the sources, for readers and stack traces; the licences of all
+ * packages are written at its end.
  *
  * @type {import('esbuild').BuildOptions}
  */

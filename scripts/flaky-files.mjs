@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A file that needed its second try in so many runs in a row fails continuous integration. */
+/** A file that needed its second try in this many runs in a row fails continuous integration. */
 export const tooManyRuns = 2;
 
 /**

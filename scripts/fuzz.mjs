@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 
-/** With so many for each, there are more than a million in all. */
+/** Cases of each target: more than a million in all. */
 const cases = process.argv[2] ?? '30000';
 
 const child = spawn(process.execPath, ['scripts/test.mjs', 'fuzz/'], {

@@ -1,4 +1,4 @@
-// What is on this machine.
+// Finds programs on this machine.
 import { statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 

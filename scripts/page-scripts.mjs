@@ -62,7 +62,7 @@ export async function pageScripts(main, plugins) {
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
 }
 
-/** What `choose` gives for an import of a file, the browser loads by itself. */
+/** The browser itself loads the imports that `choose` returns. */
 function onImport(name, choose) {
   return {
     name,

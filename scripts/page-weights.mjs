@@ -1,9 +1,9 @@
-// What the pages weigh, for the documentation (docs.mjs): by what is built, so that nobody has to believe it.
+// Measures the weights of the built pages for the documentation (docs.mjs).
 import { gzipSync } from 'fflate';
 import { scriptStarts, style } from './bundle-options.mjs';
 import { pageScripts } from './page-scripts.mjs';
 
-/** What the parts of the script are there for, in the order of the table; those of no name are shared by several. */
+/** The purposes of the script's parts, in the order of the table; parts without a name are shared by several. */
 const purposes = {
   'page.js': 'the script of every page, with English texts',
   language: 'the texts of German, French or Spanish',

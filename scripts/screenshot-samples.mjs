@@ -1,4 +1,4 @@
-// What the files of the documentation's pictures hold: landscapes that are drawn, texts, a film, an archive. Nothing is anybody's property.
+// The files of the documentation's pictures: drawn landscapes, texts, a film, an archive, all without rights of others.
 import { strToU8, zipSync } from 'fflate';
 import { recordFilm } from './films.mjs';
 

@@ -51,7 +51,7 @@ const previews = {
   'Photos/Drive.webm': 'video',
 };
 
-/** When the pictures are taken, for whoever looks at them: "yesterday" stays so. */
+/** The time that pictures show, so that "yesterday" stays so. */
 const now = Date.UTC(2026, 2, 16, 10, 24);
 
 function makeMembers(home) {

@@ -1,4 +1,4 @@
-// What the processes do in which scripts/test.mjs runs test files. SVC_TESTS is the folder of the run, which has queue.json.
+// Runs test files in the processes of scripts/test.mjs. SVC_TESTS is the folder of the run, which has queue.json.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
@@ -43,7 +43,7 @@ async function run({ path, bundle }) {
   appendFileSync(join(folder, 'times.ndjson'), `${JSON.stringify(took)}\n`);
 }
 
-/** What a test leaves open does not keep its process until the time limit of all: it is named, and the process fails. */
+/** A resource that a test leaves open is named and fails the process, instead of keeping it until the time limit of all. */
 function endInTime() {
   const graceMs = Number(process.env.SVC_TEST_GRACE_MS ?? 20_000);
   const giveUp = () => {

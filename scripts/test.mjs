@@ -45,7 +45,7 @@ const maxRetried = 3;
 /** Test processes at once: much of what they do is to wait. */
 const concurrency = Number(process.env.SVC_TEST_CONCURRENCY ?? 6);
 
-/** At most so many test files run in one process, one after the other. */
+/** Test files that run in one process, one after the other. */
 const maxTogether = 10;
 
 /** Folders of tests are in memory where there is so much room. */
@@ -189,7 +189,7 @@ const args = [
 if (options.name) args.push(`--test-name-pattern=${options.name}`);
 /** The short files in the order in which they begin. */
 let queue = [];
-/** What runs a file alone, by the file. */
+/** Scripts that run one file alone, by the file. */
 const ownProcess = new Map();
 const testQueue = new URL('./test-queue.mjs', import.meta.url).href;
 const bundled = (path) => join(outdir, relative('test', path).replace(/\.ts$/, '.mjs'));
@@ -202,7 +202,7 @@ const failedPaths = new Set(readFileSync(failures, 'utf8').split('\n'));
 const failed = tests.filter((path) => failedPaths.has(resolve(path)) || endedWith(path));
 if (options.times && existsSync(timesFile)) printTimes(performance.now() - started);
 const flaky = [];
-// What fails for want of time beside others has another try, and is named; what fails alone has failed.
+// A file that fails beside others, perhaps for lack of time, runs again alone, and is named; a file that fails alone has failed.
 if (status !== 0 && failed.length > 0 && failed.length <= maxRetried && failed.length < tests.length) {
   console.log(`\nonce more, alone, as they failed beside others: ${failed.join(', ')}`);
   status = await run(failed.map(ownProcessOf), 1);
@@ -301,8 +301,8 @@ async function run(files, atOnce) {
 }
 
 /**
- * Where short tests have their folders: in memory, where there is room for them, as to wait for one disk that six processes sync to took a
- * third of their time. What is about disks asks for one, and long tests have all on it (`runAlone`). Gone when this process ends.
+ * The folder of short tests: in memory where there is room, as waiting for a disk that six processes sync took a third of their time. Tests
+ * of disks ask for one, and long tests have all on it (`runAlone`). Removed when this process ends.
  */
 function foldersInMemory() {
   const memory = '/dev/shm';

@@ -1,6 +1,6 @@
 // Whether a request costs more CPU than it did: for continuous integration, so that no change makes svc slower unseen. Short rounds of a few
 // workloads, in turns with the build of the commit that baseline.json names, so the machine and what else runs on it count little. A clone
-// without that commit fetches it. What costs too much is measured once more before it fails.
+// without that commit fetches it. A workload that costs too much is measured once more before it fails.
 //   node scripts/bench/guard.mjs [--against COMMIT] [--smoke] [--write]
 //   --against takes another commit than the baseline's, to find which one it was; --smoke builds nothing, and compares the build with itself;
 //   --write makes HEAD the baseline

@@ -62,7 +62,7 @@ function bundle() {
   return bundled;
 }
 
-/** What a binary has beside Node.js: the script, and the licences as an asset. */
+/** The additions of a binary to Node.js: the script, and the licences as an asset. */
 function blobOf({ script, licences, isCompiled }) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-binary-'));
   try {

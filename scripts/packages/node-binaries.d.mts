@@ -1,2 +1,2 @@
-/** What is known of the platforms that a binary is made for, by name. */
+/** The platforms that a binary is made for, by name. */
 export const platforms: Record<string, { executable: string; integrity: string }>;

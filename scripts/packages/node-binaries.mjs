@@ -8,7 +8,7 @@ import { sha512 } from '../bundled-packages.mjs';
 /** A release with long-term support; one for all platforms, as a blob is made by the version that reads it. */
 export const nodeVersion = '24.21.0';
 
-/** What each platform's package holds, and where in it the executable stands. */
+/** The package of each platform, and the path of the executable in it. */
 export const platforms = {
   'linux-x64': {
     executable: 'bin/node',

@@ -4,10 +4,10 @@
 export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate'] as const;
 export type CredentialType = (typeof credentialTypes)[number];
 
-/** What a client proves who it is with, in the order in which the methods are offered; a password may come by two. */
+/** The credentials of SSH clients, in the order in which their methods are offered; a password may come by two methods. */
 export const credentialKinds = ['ssh-key', 'password'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];
 
-/** What accounts have to present to SSH services: any one kind, one certain kind, or a password and a key. */
+/** The credentials that SSH services require of accounts: any one kind, one certain kind, or a password and a key. */
 export const requiredCredentials = ['any', 'password', 'ssh-key', 'both'] as const;
 export type RequiredCredentials = (typeof requiredCredentials)[number];

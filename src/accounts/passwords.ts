@@ -6,7 +6,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
 import { longestCredentialCharacters } from './user-names.ts';
 
-/** What a new password must be (`server.password_policy`). */
+/** Requirements of new passwords (`server.password_policy`). */
 export interface PasswordPolicy {
   minimum_length: number;
   character_requirements: readonly string[];

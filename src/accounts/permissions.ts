@@ -6,11 +6,11 @@ import { longestCredentialCharacters, userForPath, userVariable } from './user-n
 /** A name is put in for `${USER}`, with `\` before what would mean something (permissions.ts). */
 const longestName = '\\x'.repeat(longestCredentialCharacters);
 
-/** What stands for itself in a regular expression, whatever is in it; a counted repetition; anything else, one by one. */
+/** Parts of a regular expression that are one step, counted repetitions, and all other characters one by one. */
 const token =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|\(\?[A-Za-z-]*\)|\{(\d+)(,(\d*))?\}|[\s\S]/gu;
 
-/** A class such as `\p{L}` is one step, but takes as long to make as so many others. */
+/** A class such as `\p{L}` is one step, but takes as long to compile as this many others. */
 const unicodeClassCost = 20;
 
 /**

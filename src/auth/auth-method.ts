@@ -2,7 +2,7 @@ import type { AccountConfiguration } from '../accounts/account.ts';
 import type { eventIds } from '../events/event-ids.ts';
 import type { Credentials, Identity, Proof } from './credentials.ts';
 
-/** What a refusal may show to the client when the service has `public_error` (docs/spec/authentication.md#refusal-by-the-endpoint). */
+/** The part of a refusal that clients see when the service has `public_error` (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface PublicFailure {
   message?: string;
   public_response?: unknown;

@@ -119,7 +119,7 @@ export class CalloutMethod implements AuthMethod {
     return { outcome: 'rejected', kind: 'invalid', reason: `The endpoint gave an invalid reply: ${result.message}.` };
   }
 
-  /** Asks the URLs in turn until one replies; a reply, whatever its status, is final. */
+  /** Asks the URLs in turn until one replies; a reply with any status is final. */
   async #ask(credentials: Credentials): Promise<RemoteResult> {
     const { url: urls } = this.#options;
     const body = credentialsRequestBody(credentials, this.#dependencies.serverUuid);

@@ -4,7 +4,7 @@ import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { isHeaderName } from '../lib/headers/header-fields.ts';
 import { integer, number, optionalText, readOrIssue, requestHeaderLines, textList, urlList, uuidText, yesNo } from '../lib/option-types.ts';
 
-/** Options of each service that listens and lets accounts in, whatever its protocol. */
+/** Options of each service that accounts log in to, over any protocol. */
 export const loginServiceOptions = {
   name: z.string().default('').describe('Name for people and events; without it the UUID.'),
   description: z.string().default('').describe('Free text.'),

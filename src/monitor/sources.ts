@@ -64,7 +64,7 @@ export interface HandlerFigures {
 /** All figures of one process, as a message can carry them. */
 export type MetricFigures = Omit<MetricObject, 'collect'>[];
 
-/** What a node shows beside its own figures: those of the others that were started with it on the same addresses. */
+/** The figures of the other nodes that were started with this one on the same addresses. */
 export interface NodeFigures {
   /** How many nodes answer requests. */
   running: number;

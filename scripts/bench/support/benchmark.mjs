@@ -1,4 +1,4 @@
-// What the benchmarks have in common: the folders they work in, and where their results go.
+// Common to the benchmarks: working folders, and the folder of results.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeBetween } from './table.mjs';
 
-/** What `npm run build` made. */
+/** The executable of `npm run build`. */
 export const executable = fileURLToPath(new URL('../../../dist/svc.mjs', import.meta.url));
 
 /** The option `--against`, as `parseArgs` takes it. */

@@ -19,7 +19,7 @@ function speaksSsh(port) {
   });
 }
 
-/** What OpenSSH's clients have to know of a server, in a file. @returns its path */
+/** Writes the configuration of OpenSSH's clients for a server. @returns the path of the file */
 function sshConfig(place) {
   const path = join(place.folder, 'ssh_config');
   const lines = [`HostName 127.0.0.1`, `Port ${place.port}`, `User ${userInfo().username}`, `IdentityFile ${userKey(place)}`];
@@ -68,7 +68,7 @@ export class Group {
     const config = peer.scheme === 'ssh' ? { config: sshConfig(place), key: userKey(place) } : {};
     const server = { name: peer.name, peer, port, folder, at, version, publicPath: peer.publicPath ?? '/small', headers: {}, ...config };
     if (peer.scheme === 'http') server.headers = { authorization: basic };
-    // What its package has systemd make.
+    // Its package has systemd make this folder.
     if (peer.name === 'sshd' && process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
     const startedMs = performance.now();
     const env = { ...process.env, ...peer.env?.(place) };

@@ -8,7 +8,7 @@ import { cpuSeconds, versionOf } from './machine.mjs';
 
 const run = promisify(execFile);
 
-/** What makes the load of small requests. */
+/** The tool that makes the load of small requests. */
 export const loader = `wrk ${versionOf('wrk', '-v')}`;
 
 const put = `

@@ -1,14 +1,14 @@
-// What Chromium's tracing says about a page: when it could be used, and how long its main thread was busy without a break.
+// Reads Chromium's traces of a page: when it was usable, and how long its main thread was busy without a break.
 
 /** A task that takes longer holds up the page: it misses three frames. In milliseconds. */
 export const longTaskMs = 50;
 
-/** Without a long task for so long the page is at rest, in milliseconds. */
+/** The page is at rest after this time without a long task, in milliseconds. */
 const restMs = 1000;
 
 const categories = ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'blink.user_timing', 'loading'];
 
-/** What happened in a page for a while, in milliseconds of the browser's clock. */
+/** A trace of a page; times are milliseconds of the browser's clock. */
 class Trace {
   #events;
   #thread;

@@ -26,7 +26,7 @@ const htpasswd = `${userName}:{SHA}${createHash('sha1').update(password).digest(
 const plain = (path) => `/${path}`;
 
 const hashes = new Map();
-/** What the configuration has for a password. */
+/** The password in its form of the configuration. */
 export function hashOf(clear = password) {
   const hash = () => spawnSync(process.execPath, [built, 'hash-password'], { input: clear, encoding: 'utf8' }).stdout.trim();
   return hashes.get(clear) ?? hashes.set(clear, hash()).get(clear);

@@ -1,7 +1,7 @@
 // Workloads that are run on several servers, round by round, so that a busy moment of the machine hits all of them.
 import { cell, ratio, spread, table } from './table.mjs';
 
-/** What the rounds gave, by workload and server. */
+/** The results of the rounds, by workload and server. */
 export class Rounds {
   #rounds;
   #isWarm;

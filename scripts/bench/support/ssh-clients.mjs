@@ -1,4 +1,4 @@
-// What SFTP clients do: OpenSSH's sftp, lftp, and many connections of ssh2.
+// SFTP clients: OpenSSH's sftp, lftp, and many connections of ssh2.
 import { execFile } from 'node:child_process';
 import { userInfo } from 'node:os';
 import { started } from './exchange.mjs';
@@ -35,7 +35,7 @@ export function lftp(server, command) {
   return run('lftp', ['-c', [...settings.map((setting) => `set ${setting}`), 'open sftp://bench', command].join('; ')]);
 }
 
-/** Seconds that an action takes, and what of that is CPU of the server, in seconds for each of so many GiB. */
+/** Measures an action: its seconds, and CPU seconds of the server for each GiB. */
 export async function timed(server, action, gibibytes) {
   const before = await settledCpuSeconds(server);
   const startedMs = performance.now();

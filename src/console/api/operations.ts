@@ -29,10 +29,10 @@ const removedItems = whichItems.extend({
   all: z.enum(['1']).describe('Says that no other parameter means everything.'),
 });
 
-/** `DELETE /api/sessions` and the like. */
+/** `DELETE /api/sessions`, `/api/locks`, `/api/bans` and `/api/uploads`. */
 const removedCount = z.object({ removed: count });
 
-/** What is done at a path. That it is for administrators, and what they can be refused with, the document says of each that is not open. */
+/** An operation at a path. The document adds to each that is not open that it is for administrators, and its common refusals. */
 export interface Operation {
   id: string;
   summary: string;

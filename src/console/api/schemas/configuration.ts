@@ -24,7 +24,7 @@ export type Changes = z.infer<typeof changes>;
 
 const { ended, changes: changed } = reloadReport.shape;
 
-/** What came of a reload at one node. */
+/** The result of a reload at one node. */
 const nodeReload = z.object({
   node: text,
   uuid: text,
