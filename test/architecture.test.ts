@@ -319,6 +319,13 @@ test("the schemas of the console's API are loaded with its OpenAPI document alon
   assert.deepEqual(eager, []);
 });
 
+test('comments and messages are plain: none begins with "What", none says whoever, whatever, so many and so on', () => {
+  const homemade =
+    /(?:^|[^:'])\/\/ ?What |\/\*\* ?What |^\s*\* What |\b(?:whoever|whatever|so (?:long|many|much)|there where|the like)\b/gm;
+  const wrong = sources.flatMap(({ path, text }) => [...text.matchAll(homemade)].map(([word]) => `${path}: ${word.trim()}`));
+  assert.deepEqual(wrong, []);
+});
+
 test('events are named by the constants of the catalogue, bounds are max…, and what a class is handed are its dependencies', () => {
   const named = sources.filter(({ path }) => path !== 'src/events/catalogue.ts' && !path.startsWith('src/web/'));
   const ids = new Set(eventCatalogue.map(({ id }) => String(id)));

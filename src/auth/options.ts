@@ -67,7 +67,7 @@ export const calloutOptions = z.strictObject({
     .default(true)
     .describe('Send one test request when the method starts; until one passes, what reaches the method is rejected.'),
   ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's."),
-  cache_seconds: number(0, 86_400).default(0).describe('Remember an accepted credential for so long, in seconds; 0 = ask every time.'),
+  cache_seconds: number(0, 86_400).default(0).describe('Seconds for which an accepted credential is remembered; 0 = ask every time.'),
 });
 export type CalloutOptions = z.infer<typeof calloutOptions>;
 

@@ -27,7 +27,7 @@ export const registerAuthTest: Register = (program, run) => {
   program
     .command('auth-test')
     .description('ask the authentication methods about credentials and say what the service would make of the replies')
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--method <uuid>', 'one method of the configuration (default: the whole chain in order)')
     .option('--url <url>', 'an endpoint, without any configuration')
     .option('--header <line>', 'with --url: header "Name: value" to send; repeatable', collect, [])
@@ -100,7 +100,7 @@ Examples:
   svc explain --user alice OPEN-WRITE '/inbox/a b.csv'
   svc explain --user alice LOGIN --credentials password`;
 
-const configOption = ['-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)'] as const;
+const configOption = ['-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)'] as const;
 
 /** Reads a list of kinds of credentials. */
 function kindList(text: string): CredentialKind[] {
@@ -119,7 +119,7 @@ export const registerConfig: Register = (program, run) => {
     .command('validate')
     .alias('validate-config')
     .description('check a configuration without starting anything')
-    .argument('[file]', 'configuration file, or - for stdin (default: svc.config.yaml and the like in this folder)')
+    .argument('[file]', 'configuration file, or - for stdin (default: svc.config.yaml, .svcrc or package.json here)')
     .option('-c, --config <file>', 'the same as FILE')
     .option('--strict', 'let warnings fail, too')
     .option('--workers <number>', 'also check what svc serve --workers needs', workerCount)
@@ -132,7 +132,7 @@ export const registerConfig: Register = (program, run) => {
     .command('test')
     .description('run unit tests of a configuration: who may do what, which handlers fire, what replies mean')
     .argument('[cases]', 'file of cases, or - for stdin', 'svc.test.yaml')
-    .option(configOption[0], `configuration file (default: config of the cases, else svc.config.yaml and the like in this folder)`)
+    .option(configOption[0], `configuration file (default: config of the cases, else svc.config.yaml, .svcrc or package.json here)`)
     .option('--update', 'write the golden files anew')
     .option('--junit <file>', 'write a JUnit XML report')
     .option('--json', 'print one JSON document')

@@ -44,7 +44,7 @@ export const registerEvents: Register = (program, run) => {
     .command('webhook-replay')
     .description('send events again')
     .argument('[file]', 'file of events, or - for stdin (default: the journal)')
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)');
   addSelection(replay)
     .option('--handler <uuid>', 'send to this event handler; repeatable (default: every handler whose filters match)', collect, [])
@@ -62,7 +62,7 @@ export const registerEvents: Register = (program, run) => {
   const events = program
     .command('events')
     .description('print the journal')
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)')
     .option('-f, --follow', 'go on with the events to come')
     .option('--deliveries', 'print the deliveries to event handlers instead')
@@ -75,7 +75,7 @@ export const registerEvents: Register = (program, run) => {
   events
     .command('forward')
     .description("hand a dead node's events to Redis without starting the node")
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', "the node's data folder; needed")
     .option('--json', 'print one JSON object')
     .addHelpText('after', forwardHelp)

@@ -69,7 +69,7 @@ export const registerControl: Register = (program, run) => {
   program
     .command('health')
     .description('ask a running service whether it is ready')
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--url <url>', 'monitor of the service (default: that of the configuration)')
     .option('--timeout <seconds>', 'longest wait for an answer', secondsNumber, 5)
     .option('--json', 'print one JSON document')
@@ -79,7 +79,7 @@ export const registerControl: Register = (program, run) => {
 
 function withFilters(command: Command, accounts: boolean): Command {
   command
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
   if (accounts) command.option('--account <name>', 'only those of this account');
   return command.option('--address <address>', 'only those of this address or CIDR range');
@@ -97,7 +97,7 @@ function examples(name: ControlledName, verb: string, accounts: boolean): string
 const serveHelp = `
 Without a configuration file one http service on 127.0.0.1:8080 serves --root (default ./files) to one account.
 
-With --workers 2 and more this process starts so many nodes of the configuration on the same addresses, which share Redis (server.state), and looks after them; 1 is one process for everything.
+With --workers 2 and more this process starts that number of nodes of the configuration on the same addresses, which share Redis (server.state), and looks after them; 1 is one process for everything.
 
 Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
 
@@ -124,7 +124,7 @@ export const registerServe: Register = (program, run) => {
   program
     .command('serve')
     .description('start the services, authentication methods and event handlers of the configuration')
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--root <folder>', 'without a configuration: the folder to serve', undefined)
     .option('--user <name:password>', 'without a configuration: the account (default: admin with a random password, or SVC_PASSWORD)')
     .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
@@ -140,7 +140,7 @@ export const registerServe: Register = (program, run) => {
   program
     .command('reload')
     .description('make the running service read its configuration again')
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml and the like in this folder)')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)')
     .option('--timeout <seconds>', 'longest wait for the service to answer', secondsNumber, 60)
     .option('--json', 'print one JSON document')

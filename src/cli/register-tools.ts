@@ -49,7 +49,7 @@ export const registerMock: Register = (program, run) => {
     .description('a webhook receiver')
     .option('--port <port>', 'port to listen on, 0 = any free one', portNumber, 9000)
     .option('--status <code>', 'answer with this status (default: 200)', statusNumber)
-    .option('--fail-first <number>', 'fail so many requests, then succeed; with --status: fail with it', positiveNumber)
+    .option('--fail-first <number>', 'fail this number of requests, then succeed; with --status: fail with it', positiveNumber)
     .option('--retry-after <seconds>', 'failures carry Retry-After and are 503 without --status', secondsNumber)
     .option('--body <text>', 'body of the answers')
     .option('--header <line>', 'header "Name: value" of the answers; repeatable', collect, [])

@@ -23,7 +23,7 @@ export type EventGroup = (typeof eventGroups)[number];
 /** One kind of event: the one table that code, filters and documentation read. */
 export interface EventDefinition {
   id: number;
-  /** What happened, for people; also the default message, with `{member}` of the event's data put in. */
+  /** Text for people of what happened; also the default message, with `{member}` of the event's data put in. */
   meaning: string;
   /** The texts of its meaning and, between them, the members of `data` that it names. */
   texts: readonly string[];

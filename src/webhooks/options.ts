@@ -107,7 +107,7 @@ export const eventHandlerOptions = z.lazy(() =>
         .default('')
         .describe('Expression that the body of a 2xx reply must match.'),
       retry_count: integer(0, 1000).default(0).describe('Retries for each URL.'),
-      retry_increase: number(0, 86_400).default(0).describe('The n-th retry waits n times so many seconds.'),
+      retry_increase: number(0, 86_400).default(0).describe('Seconds that the n-th retry waits, times n.'),
       fail_after_errors: integer(0, 1_000_000)
         .default(10)
         .describe('Consecutive failed deliveries after which the handler stops; 0 = never.'),
@@ -115,7 +115,7 @@ export const eventHandlerOptions = z.lazy(() =>
         .union([z.record(z.string(), z.unknown()), z.string(), z.null().transform(() => ({}))], { error: 'must be a map, or a text' })
         .default({})
         .describe('Members added to the body, with template variables; for `custom` the body itself.'),
-      batch_size: integer(1, 10_000).default(1).describe('At most so many events in one request.'),
+      batch_size: integer(1, 10_000).default(1).describe('Largest number of events in one request.'),
       concurrency: integer(1, 256).default(1).describe('Requests under way at once; above 1 the order of events is not kept.'),
       signing_secret: signingSecrets
         .default([])

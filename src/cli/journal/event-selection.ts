@@ -17,7 +17,7 @@ export function addSelection(command: Command): Command {
     .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
     .option('--until <time>', 'older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
     .option('--failed', 'only what was not delivered: failed, discarded or never sent')
-    .option('--limit <number>', 'at most so many events, the oldest first', positiveNumber);
+    .option('--limit <number>', 'print at most this number of events, the oldest first', positiveNumber);
 }
 
 const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -32,7 +32,7 @@ export function pointInTime(text: string): number {
     const time = new Date(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T').replace(',', '.')).getTime();
     if (!Number.isNaN(time)) return time;
   }
-  throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00, or 15m, 2h, 7d for so long ago.');
+  throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00, or 15m, 2h or 7d ago.');
 }
 
 function collectIds(text: string, before: number[]): number[] {

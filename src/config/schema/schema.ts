@@ -34,7 +34,7 @@ const stateOptions = z
     type: z
       .enum(['memory', 'redis'], { error: 'must be memory or redis' })
       .default('memory')
-      .describe('Where sessions, bans and the like live: memory, or redis for many nodes.'),
+      .describe('Where sessions, bans, locks and uploads are kept: memory, or redis for many nodes.'),
     url: z
       .string()
       .default('')

@@ -214,7 +214,7 @@ export const operations: Record<string, Operation> = {
     body: z.object({ url: text.describe('As `suspended_urls` shows it.') }),
   },
 
-  ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: whoever has one gets 401 from now on.'),
+  ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
   ...itemOperations('locks', 'WebDAV locks, as `svc locks list`.', 'Break locks.'),
   ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
   ...itemOperations(

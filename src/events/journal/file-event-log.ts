@@ -261,7 +261,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** @throws ServiceError `storage-full` or `internal` for whatever the action throws */
+/** @throws ServiceError `storage-full` or `internal` for any fault of the action */
 function journalled(action: () => void): void {
   try {
     action();

@@ -16,7 +16,7 @@ import type { NodeReport } from '../nodes/node-messages.ts';
 import type { ServerFile } from '../server-file.ts';
 import type { HandlerViews } from './handler-views.ts';
 
-/** What one node counted since its start. */
+/** The counts of one node since its start. */
 type NodeCounts = Pick<NodeReport, 'started' | 'counts'> & { uuid: string };
 
 /** The sum of what all nodes counted while they were seen; it never falls, also when a node comes, goes or restarts. */

@@ -63,7 +63,7 @@ class KeyExchanges {
   }
 }
 
-/** With so much unsent, nothing more is read. Channels stop far below; what a library answers by itself does not. */
+/** Bytes unsent above which nothing more is read. Channels stop far below; what a library answers by itself does not. */
 const maxUnsentBytes = 8 * 1024 * 1024;
 
 /**

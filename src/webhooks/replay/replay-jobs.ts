@@ -45,7 +45,7 @@ class ReplayResults {
   }
 }
 
-/** The events of deliveries, each once for the handler that got it, whatever its filters are today. @param ids of deliveries */
+/** The events of deliveries, each once for the handler that got it; its filters of today do not count. @param ids of deliveries */
 async function* deliveredEvents(
   journal: ReplayedJournal,
   ids: readonly string[],

@@ -21,7 +21,7 @@ export const eventFilter = z.strictObject({
 /** `POST /api/replays`. */
 export const replayRequest = z
   .strictObject({
-    deliveries: texts.optional().describe('IDs of deliveries; their events go to the same handlers, whatever their filters say today.'),
+    deliveries: texts.optional().describe('IDs of deliveries; their events go to the same handlers; the filters of today do not count.'),
     events: texts.optional().describe('UUIDs of events.'),
     filter: eventFilter.optional(),
     failed: z.boolean().optional().describe('Only what was failed, discarded or never sent, and is not going to be.'),

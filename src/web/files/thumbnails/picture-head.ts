@@ -15,7 +15,7 @@ export interface PictureHead {
 export const headBytes = 128 * 1024;
 
 /**
- * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG, whatever its name.
+ * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG; its name does not count.
  * @param bytes the beginning of the file
  * @returns undefined when it is no such picture, or its size is not there
  */

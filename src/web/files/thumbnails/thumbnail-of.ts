@@ -100,7 +100,7 @@ function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Pr
   });
 }
 
-/** Pictures without a thumbnail of their own are fetched whole up to this size, in bytes, and read up to so many pixels: more would fill the memory. */
+/** Limits in bytes and pixels of pictures without a thumbnail of their own, which are fetched whole: larger ones would fill the memory. */
 const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
