@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { parseConfig } from '../../src/config/reading/load.ts';
+import { parseSource } from '../../src/config/reading/source.ts';
 import type { ServiceEvent } from '../../src/events/event.ts';
 import { createEvent } from '../../src/events/event-factory.ts';
 import { allTimestamps } from '../../src/events/timestamps.ts';
@@ -92,6 +94,15 @@ test('extra_data as a text of JSON means the same as a map; events and server ar
   assert.equal(textOf(payload({ extra_data: '{"a": "{id}"}' }), event), textOf(payload({ extra_data: { a: '{id}' } }), event));
   for (const name of ['events', 'server'])
     assert.equal(eventHandlerOptions.safeParse({ type: 'http', url: 'http://x/', extra_data: { [name]: 1 } }).success, false);
+});
+
+test('custom: the whole handler that the documentation shows sends the body that it shows', () => {
+  const page = readFileSync(join(process.env.SVC_ROOT ?? process.cwd(), 'docs/integrate/webhooks.md'), 'utf8');
+  const [, handler = '', shown = ''] = /```yaml\n([^`]*http_content_type: custom[^`]*)```[^`]*```json\n([^`]*)\n```/.exec(page) ?? [];
+  const config = parseConfig(parseSource('/nowhere/svc.config.yaml', handler), {});
+  const options = config.event_handlers.audit;
+  assert.ok(options);
+  assert.equal(textOf(createPayload(options, server), eventWith({ path: '/inbox/a.csv', total_write: 1024 })), shown);
 });
 
 test('custom: the template alone; values encoded as the content type asks', () => {
