@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { verifyPassword } from '../../src/accounts/passwords.ts';
@@ -19,6 +19,21 @@ test('init writes a configuration that validates, and never overwrites', async (
   const again = await run(t, ['init'], { cwd: folder });
   assert.equal(again.code, 2);
   assert.match(again.stderr, /svc\.config\.yaml exists/);
+});
+
+test("init: a path that cannot be looked up is the caller's fault, not that of the program", async (t) => {
+  const cwd = temporaryFolder(t);
+  symlinkSync('loop', join(cwd, 'loop'));
+  for (const file of ['loop/svc.config.yaml', `${'a'.repeat(300)}.yaml`]) {
+    const { code, stderr } = await run(t, ['init', file], { cwd });
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /^svc: Cannot write /);
+    assert.doesNotMatch(stderr, /should not happen/);
+  }
+  symlinkSync('missing', join(cwd, 'dangling.yaml'));
+  const dangling = await run(t, ['init', 'dangling.yaml'], { cwd });
+  assert.equal(dangling.code, 2);
+  assert.match(dangling.stderr, /dangling\.yaml exists and is not overwritten/);
 });
 
 test('validate: 0, 1 and 2; --json on stdout alone; the alias', async (t) => {

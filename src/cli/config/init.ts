@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { lstatSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { hashPassword } from '../../accounts/passwords.ts';
 import starter from '../../config/reading/starter.yaml';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
-import { writeNamedFile } from '../file-fault.ts';
+import { fileFault } from '../file-fault.ts';
 import { complain, print } from '../output.ts';
 
 /** Writes the starter configuration, with an account whose password is printed once, on stderr. @param file path, or `-` for stdout */
@@ -18,9 +18,13 @@ export async function init(file: string): Promise<number> {
     complain(`Account: admin   Password: ${password}`);
     return exitCode.done;
   }
-  if (lstatSync(file, { throwIfNoEntry: false }))
-    throw new ServiceError('bad-request', `${file} exists and is not overwritten; name another file, or - for stdout.`);
-  writeNamedFile(`Cannot write ${file}`, file, text, { flag: 'wx', mode: 0o600 });
+  try {
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    const isThere = systemErrorCode(error) === 'EEXIST';
+    const refusal = `${file} exists and is not overwritten; name another file, or - for stdout.`;
+    throw new ServiceError('bad-request', isThere ? refusal : `Cannot write ${file}: ${fileFault('write', error)}.`, { cause: error });
+  }
   writeSchema(join(dirname(file), 'svc.schema.json'));
   print(`${file} written. Next: svc validate ${file} && svc serve --config ${file}`);
   complain(`Account: admin   Password: ${password}`);
