@@ -152,7 +152,7 @@ export function decide(config: Config, question: Question): Decision {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     made.steps.push({ step: error.step, ok: false, text: error.message });
-    const status = isSftpRequest(made.method) ? statusByError(error.code) : statusOf[error.code];
+    const status = isSftpRequest(made.method) ? statusByError[error.code] : statusOf[error.code];
     return { ...made, allowed: false, status: isLogin ? null : status, reason: error.message };
   }
   return made;

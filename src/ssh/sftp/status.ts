@@ -5,31 +5,49 @@ import { type StatusCode, statusCodes } from './packets/packets.ts';
 
 const { noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
 
-/** Error codes whose status says more than a failure; few statuses exist, so the text carries the meaning. */
-const statuses: Partial<Record<ErrorCode, StatusCode>> = {
+/** The one mapping of errors to status codes (docs/spec/sftp.md#errors). Few statuses exist, so the text carries the meaning. */
+export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   'bad-request': badMessage,
+  'nothing-selected': failure,
+  'name-invalid': failure,
+  'digest-mismatch': failure,
+  'length-mismatch': failure,
+  'metadata-invalid': failure,
   unauthorized: permissionDenied,
   forbidden: permissionDenied,
   'never-allowed': permissionDenied,
   'name-reserved': permissionDenied,
   'fixed-folder': permissionDenied,
+  'destination-overlaps': failure,
+  'in-use': failure,
   'read-only': permissionDenied,
-  'account-gone': permissionDenied,
-  locked: permissionDenied,
   'not-found': noSuchFile,
-  'parent-missing': noSuchFile,
+  'account-gone': permissionDenied,
   'method-not-allowed': unsupported,
+  exists: failure,
+  'is-folder': failure,
+  'not-empty': failure,
+  'parent-missing': noSuchFile,
+  'precondition-failed': failure,
+  'destination-exists': failure,
+  'too-large': failure,
+  'media-type-unsupported': failure,
+  'range-not-satisfiable': failure,
+  unprocessable: failure,
+  locked: permissionDenied,
+  'too-many-requests': failure,
+  'client-gone': failure,
+  internal: failure,
   'version-not-supported': unsupported,
+  'other-host': failure,
+  unavailable: failure,
+  'storage-full': failure,
+  'not-durable': failure,
 };
-
-/** The one mapping of errors to status codes (docs/spec/sftp.md#errors). */
-export function statusByError(code: ErrorCode): StatusCode {
-  return statuses[code] ?? failure;
-}
 
 /** The reply to a fault. One that the service does not know gets a reference, which stands in the log, too. */
 export function toStatus(error: unknown, log: Log): { code: StatusCode; message: string } {
-  if (error instanceof ServiceError && error.code !== 'internal') return { code: statusByError(error.code), message: error.message };
+  if (error instanceof ServiceError && error.code !== 'internal') return { code: statusByError[error.code], message: error.message };
   const reference = randomUUID();
   log.error('an SFTP request failed', { reference, reason: error });
   return { code: failure, message: `Internal error, reference ${reference}.` };
