@@ -79,6 +79,26 @@ test('boundaries that are wrong, missing, or stand in the content', async (t) =>
   assert.equal(readFileSync(join(server.home, 'tricky'), 'utf8'), tricky);
 });
 
+test('a form that ends before its last boundary does nothing, also with its selection cut in the middle of a name', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['kept', 'kept.txt']) assert.equal((await server.put(`/home/${name}`, 'x')).status, 201);
+  const deletion = field('action', 'delete-members') + field('selected-members', 'kept.txt');
+  const forms = {
+    'a deletion, cut in a name': deletion.slice(0, -'.txt\r\n'.length),
+    'a deletion, cut after a name': deletion,
+    'a new folder': field('action', 'create-folder') + field('new-folder', 'd'),
+    'a file': field('action', 'upload-file') + file('a', 'x'),
+    'a file before its action': file('a', 'x') + field('action', 'upload-file'),
+    'no part': 'garbage',
+  };
+  for (const [what, form] of Object.entries(forms)) {
+    const reply = await post(server, form, { accept: 'application/json' });
+    assert.equal(reply.status, 400, `${what}: ${reply.text}`);
+    assert.match(reply.text, /The form is malformed: Unexpected end of multipart data/, what);
+    assert.deepEqual(readdirSync(server.home).sort(), ['kept', 'kept.txt'], what);
+  }
+});
+
 test('huge parts: fields, headers, numbers of parts and files over the limit are refused, nothing is kept', async (t) => {
   const server = await startServer(t, { service: { maximum_request_size: 3_000_000 } });
   const upload = field('action', 'upload-file');

@@ -99,6 +99,8 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     });
     on('finish', () => {
       running.then(() => {
+        // The parser finishes after its error, too.
+        if (isOver) return;
         isOver = true;
         resolve(fields);
       }, stop);
