@@ -9,9 +9,8 @@ import { defaultPermissions, type PermissionOptions, permissionKeywords, permiss
 
 const keyword = z.enum(permissionKeywords, { error: `must be one of ${permissionKeywords.join(', ')}` });
 
-const generalSet = z.union([z.array(keyword), textList().pipe(z.array(keyword))], {
-  error: `must be a list of permissions: ${permissionKeywords.join(', ')}`,
-});
+const keywordList = z.array(keyword, { error: `must be a list of permissions: ${permissionKeywords.join(', ')}` });
+const keywordText = textList().pipe(keywordList);
 const pathRule = z
   .array(z.string(), { error: 'must be a path expression followed by permissions' })
   .min(2, 'must be a path expression followed by permissions')
@@ -27,20 +26,28 @@ export const permissionsOption = z
   .transform((value, context): PermissionOptions | undefined => {
     const entries = typeof value === 'string' ? linesOfLists(value) : value;
     if (entries.length === 0) return undefined;
-    const issues: { message: string; path: PropertyKey[] }[] = [];
-    const read = <T>(schema: z.ZodType<T>, entry: unknown, at: number[]): T | undefined => {
-      const { data, error } = schema.safeParse(entry);
-      for (const { message, path } of error?.issues ?? [])
-        issues.push({ message, path: [...at, ...path.filter((part) => typeof part === 'number')] });
+    const read = <T>(schema: z.ZodType<T>, entry: unknown, at: number): T | undefined => {
+      const { data, error } = schema.safeParse(entry, { reportInput: true });
+      for (const issue of error?.issues ?? []) {
+        const params = issue.code === 'invalid_value' ? { given: issue.input, known: issue.values } : {};
+        context.addIssue({ code: 'custom', message: issue.message, path: [at, ...placeInEntry(entry, issue.path)], params });
+      }
       return data;
     };
+    const readGeneral = (entry: unknown, at: number) => read(typeof entry === 'string' ? keywordText : keywordList, entry, at);
     const isFlat = entries.every((entry) => typeof entry === 'string');
-    const general = isFlat ? entries.flatMap((entry, index) => read(generalSet, entry, [index])) : read(generalSet, entries[0], [0]);
-    const rules = isFlat ? [] : entries.slice(1).map((rule, index) => read(pathRule, rule, [index + 1]));
-    for (const issue of issues) context.addIssue({ code: 'custom', ...issue });
+    const general = isFlat ? entries.flatMap(readGeneral) : readGeneral(entries[0], 0);
+    const rules = isFlat ? [] : entries.slice(1).map((rule, index) => read(pathRule, rule, index + 1));
     const isThere = <T>(item: T | undefined): item is T => item !== undefined;
     return { general: (general ?? []).filter(isThere), rules: rules.filter(isThere) };
   });
+
+/** The place of an issue in an entry of the permissions; of a rule, its expression is the first item. */
+function placeInEntry(entry: unknown, [member, index]: PropertyKey[]): number[] {
+  if (!Array.isArray(entry)) return [];
+  if (member === 'permissions' && typeof index === 'number') return [index + 1];
+  return member === 'expression' ? [0] : typeof member === 'number' ? [member] : [];
+}
 
 function linesOfLists(text: string): string[][] {
   return text

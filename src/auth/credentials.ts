@@ -37,7 +37,7 @@ export function parseIdentity(value: unknown): Identity {
   const isIdentity = [name, uuid, method.uuid, method.type, ...(proof ? [proof.type, ...proof.fingerprints] : [])].every(
     (text) => typeof text === 'string',
   );
-  if (!isIdentity || (configuration !== undefined && !isObject(configuration))) throw new TypeError('It is no login.');
+  if (!isIdentity || (configuration !== undefined && !isObject(configuration))) throw new TypeError('The request is not a login.');
   return value as Identity;
 }
 

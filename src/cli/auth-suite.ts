@@ -7,11 +7,12 @@ import { certificateCommonName, type ProbedLogin, probeLogin } from '../config/p
 import { loginOutcome, methodReport } from '../config/report-shapes.ts';
 import type { EventPeer } from '../events/event.ts';
 import { peerAt } from '../events/event-factory.ts';
+import { readingFault } from '../lib/disk/named-file.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { parseAddressPort } from '../lib/headers/forwarded-header.ts';
 import { readPlainYaml } from '../lib/yaml-document.ts';
 import { keyLineFault } from '../ssh/public-keys.ts';
-import { fileFault, readNamedFile } from './file-fault.ts';
+import { readNamedFile } from './file-fault.ts';
 import { readLine } from './prompt.ts';
 
 /** Options that name a client and its credentials. */
@@ -43,7 +44,7 @@ export async function readCredentials(options: CredentialOptions): Promise<Crede
   if (isTwice || isNothing || (certificate !== undefined && (sshKey !== undefined || hasPassword)))
     throw new ServiceError(
       'bad-request',
-      'Give one of --password, --password-stdin, --ssh-key and --certificate, or a key and a password.',
+      'Give one of --password, --password-stdin, --ssh-key and --certificate, or a key together with a password.',
     );
   const common = { peer: parsePeer(options.peer), creator: { uuid: 'svc-auth-test', type: componentType(options) } };
   if (certificate !== undefined) {
@@ -67,7 +68,7 @@ export async function readCredentials(options: CredentialOptions): Promise<Crede
 
 function keyBlob(line: string): string {
   const blob = parseKeyBlob(line);
-  if (blob === undefined) throw new ServiceError('bad-request', '--ssh-key: the file is no OpenSSH public key.');
+  if (blob === undefined) throw new ServiceError('bad-request', '--ssh-key: the file is not an OpenSSH public key.');
   return blob;
 }
 
@@ -125,7 +126,7 @@ export function readSuite(path: string): SuiteCase[] {
   try {
     value = readPlainYaml(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new ServiceError('bad-request', `--suite ${path}: ${fileFault('read', error).split('\n', 1)[0]}`, { cause: error });
+    throw new ServiceError('bad-request', `--suite ${path}: ${readingFault(path, error).split('\n', 1)[0]}`, { cause: error });
   }
   const list = z.array(z.unknown()).safeParse(Array.isArray(value) ? value : (value as { cases?: unknown } | null)?.cases);
   if (!list.success) throw new ServiceError('bad-request', `--suite ${path}: must be a list of cases.`);

@@ -1,8 +1,8 @@
 import { readFileSync, type WriteFileOptions, writeFileSync } from 'node:fs';
+import { readingFault } from '../lib/disk/named-file.ts';
 import { ServiceError, systemErrorCode } from '../lib/errors.ts';
 
 const reasons = {
-  read: { ENOENT: 'the file does not exist', EISDIR: 'it is a folder', EACCES: 'this account may not read it' },
   write: { ENOENT: 'its folder does not exist', EISDIR: 'it is a folder', EACCES: 'this account may not write it' },
   folder: {
     EEXIST: 'it is a file, not a folder',
@@ -11,7 +11,7 @@ const reasons = {
   },
 } as const;
 
-/** Why a file that somebody named cannot be read or written, or a folder cannot be made, in words. */
+/** Why a file that somebody named cannot be written, or a folder cannot be made, in words. */
 export function fileFault(kind: keyof typeof reasons, error: unknown): string {
   return (reasons[kind] as Partial<Record<string, string>>)[systemErrorCode(error) ?? ''] ?? (error as Error).message;
 }
@@ -21,7 +21,7 @@ export function readNamedFile(subject: string, file: string | 0): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ServiceError('bad-request', `${subject}: ${fileFault('read', error)}.`, { cause: error });
+    throw new ServiceError('bad-request', `${subject}: ${readingFault(String(file), error)}.`, { cause: error });
   }
 }
 

@@ -122,7 +122,10 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
       optionDescription: (option) => Help.prototype.optionDescription(option).replace(/ \(default: \[\]\)$/, ''),
       subcommandTerm: (command) => [command.name(), ...command.aliases()].join('|'),
     })
-    .configureOutput({ writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))) })
+    .configureOutput({
+      writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))),
+      outputError: (text, write) => write(text.replace(/^error: /, 'svc: ')),
+    })
     .addHelpText('after', exitCodeHelp);
   for (const register of registrations) register(program, (action) => run(action, program.opts<GlobalOptions>()));
   return program;

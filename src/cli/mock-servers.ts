@@ -5,12 +5,14 @@ import type { AddressInfo } from 'node:net';
 import * as z from 'zod';
 import { eventProblem } from '../events/journal/reader.ts';
 import { systemClock } from '../lib/clock.ts';
-import { ServiceError, systemErrorCode } from '../lib/errors.ts';
+import { readingFault } from '../lib/disk/named-file.ts';
+import { ServiceError } from '../lib/errors.ts';
 import { isHeaderName, isHeaderValue } from '../lib/headers/header-fields.ts';
 import { parseJson } from '../lib/json.ts';
+import { listenFault } from '../lib/listen.ts';
 import { signingKey } from '../webhooks/signing.ts';
 import { exitCode } from './exit-codes.ts';
-import { fileFault, writeNamedFile } from './file-fault.ts';
+import { writeNamedFile } from './file-fault.ts';
 import { complain, print, visible } from './output.ts';
 
 /** Options of `svc mock webhook`. */
@@ -202,7 +204,7 @@ function readAccount(path: string): string {
     const value = parseJson(readFileSync(path, 'utf8')) as Record<string, unknown>;
     return JSON.stringify('account' in value ? value : { account: value });
   } catch (error) {
-    throw new ServiceError('bad-request', `--accept: ${path}: ${fileFault('read', error)}`, { cause: error });
+    throw new ServiceError('bad-request', `--accept: ${path}: ${readingFault(path, error)}`, { cause: error });
   }
 }
 
@@ -286,7 +288,7 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
 export async function serveMock(server: Server, { name, port, path, json }: MockServer): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
-      const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use' : error.message;
+      const reason = listenFault(error);
       reject(new ServiceError('unavailable', `${name} cannot listen on 127.0.0.1:${port}: ${reason}.`, { cause: error }));
     });
     server.listen(port, '127.0.0.1', resolve);

@@ -123,7 +123,7 @@ export class LiveFeed {
     try {
       this.#latest = eventText({ event: 'overview', data: await this.#overview() });
     } catch (error) {
-      this.#dependencies.log.warn('the console could not look at the server', { reason: error });
+      this.#dependencies.log.warn('the console could not read the state of the server', { reason: error });
     } finally {
       this.#isAsking = false;
     }

@@ -20,7 +20,7 @@ export async function readRequest<T>(c: ConsoleContext, schema: z.ZodType<T>): P
   const issue = error?.issues[0];
   if (!issue) return data as T;
   const named = issue.code === 'unrecognized_keys' ? issue.keys[0] : issue.path.join('.');
-  const fault = issue.code === 'unrecognized_keys' ? 'is no member of the request' : 'is missing, or not as it must be';
+  const fault = issue.code === 'unrecognized_keys' ? 'is not a member of the request' : 'is missing, or not as it must be';
   throw new ServiceError('bad-request', `"${named}" ${fault}.`);
 }
 
@@ -30,7 +30,7 @@ const bodyLimitBytes = 1024 * 1024;
 /**
  * Reads a JSON object.
  *
- * @throws ServiceError `media-type-unsupported`, `bad-request` when it is no JSON object, `too-large`, `client-gone`
+ * @throws ServiceError `media-type-unsupported`, `bad-request` when it is not JSON object, `too-large`, `client-gone`
  */
 export async function readJsonObject({ env: { incoming } }: ConsoleContext, limitBytes = bodyLimitBytes): Promise<Record<string, unknown>> {
   // Forms of other origins can send other types without a preflight request (Fetch, CORS-safelisted request-header).

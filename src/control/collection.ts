@@ -24,7 +24,7 @@ export function selectionQuery({ ids = [], account, address, all }: Selection): 
 /** Reads the query that `selectionQuery` makes. @throws ServiceError `bad-request` for unknown parameters */
 export function parseSelection(query: URLSearchParams): Selection {
   for (const name of query.keys())
-    if (!['id', 'account', 'address', 'all'].includes(name)) throw new ServiceError('bad-request', `There is no parameter "${name}".`);
+    if (!['id', 'account', 'address', 'all'].includes(name)) throw new ServiceError('bad-request', `The parameter "${name}" is not known.`);
   return {
     ids: query.has('id') ? query.getAll('id') : undefined,
     account: query.get('account') ?? undefined,

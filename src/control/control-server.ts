@@ -75,7 +75,7 @@ const statuses: Readonly<Record<string, number>> = { 'bad-request': 400, 'not-fo
 
 /** @throws ServiceError `not-found`, `bad-request`, `method-not-allowed` */
 async function findItems({ method, url = '' }: IncomingMessage, collections: Controlled, log: Log): Promise<Item[]> {
-  if (!URL.canParse(url, 'http://control')) throw new ServiceError('bad-request', 'The target is no path.');
+  if (!URL.canParse(url, 'http://control')) throw new ServiceError('bad-request', 'The request target is not a path.');
   const { pathname, searchParams } = new URL(url, 'http://control');
   const name = controlledNames.find((candidate) => pathname === `/${candidate}`);
   if (!name) throw new ServiceError('not-found', `There are ${controlledNames.map((candidate) => `/${candidate}`).join(', ')}.`);

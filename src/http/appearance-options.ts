@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { extname } from 'node:path';
 import * as z from 'zod';
 
+import { readingFault } from '../lib/disk/named-file.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 
 import { optionalText } from '../lib/option-types.ts';
@@ -104,6 +105,6 @@ export function readLogo(path: string): Logo {
     return { type, content: readFileSync(path) };
   } catch (error) {
     if (isServiceError(error)) throw error;
-    throw new ServiceError('bad-request', `the logo cannot be read: ${(error as Error).message}`, { cause: error });
+    throw new ServiceError('bad-request', `the logo cannot be read: ${readingFault(path, error)}`, { cause: error });
   }
 }

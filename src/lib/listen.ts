@@ -16,6 +16,20 @@ export function acceptAnyHead(incoming: { url?: string | undefined; headers: Inc
   incoming.headers.host = '';
 }
 
+/** Why a server cannot listen, and what to do about it where svc knows. */
+export function listenFault(error: Error): string {
+  switch (systemErrorCode(error)) {
+    case 'EADDRINUSE':
+      return 'the port is in use by another process';
+    case 'EADDRNOTAVAIL':
+      return 'no network interface of this machine has the address';
+    case 'EACCES':
+      return 'permission denied; a port below 1024 needs CAP_NET_BIND_SERVICE, or a start as root with server.user, or take another port';
+    default:
+      return error.message;
+  }
+}
+
 /** Connections that may wait to be accepted, if the system allows as many. */
 const backlog = 4096;
 
@@ -32,8 +46,8 @@ export function listen(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const onRefused = (error: Error) => {
-      const reason = systemErrorCode(error) === 'EADDRINUSE' ? 'the port is in use by another process' : error.message;
-      reject(new ServiceError('unavailable', `${type} service cannot listen on ${host}:${port}: ${reason}.`, { cause: error }));
+      const reason = listenFault(error);
+      reject(new ServiceError('unavailable', `${type} service cannot listen on ${authority(host, port)}: ${reason}.`, { cause: error }));
     };
     server.once('error', onRefused);
     server.listen({ host, port, backlog }, () => {

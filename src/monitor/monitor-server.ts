@@ -23,12 +23,12 @@ function createMonitorApp(sources: MonitorSources, metrics: Metrics, log: Log): 
   app.get('/health', () => json(200, { status: 'ok' }));
   app.get('/ready', () => readiness(sources));
   app.get('/metrics', async () => reply(200, metrics.contentType, await metrics.text()));
-  app.notFound(() => json(404, { error: 'There are /health, /ready and /metrics.' }));
+  app.notFound(() => json(404, { error: 'Not found. The monitor serves /health, /ready and /metrics.' }));
   app.onError((error, context) => {
     metrics.internalError();
     log.error('internal error', { method: context.req.method, path: context.env.path, reason: error, stack: error.stack });
     // A source failed unexpectedly: the server must not seem ready.
-    return json(500, { error: 'The figures could not be collected.' });
+    return json(500, { error: 'The metrics could not be collected.' });
   });
   return app;
 }

@@ -214,7 +214,7 @@ export class OwnListeners {
   async accountsChanged(): Promise<void> {
     const ended = await this.endOthers();
     if (Object.values(ended).some((count) => count > 0))
-      this.#dependencies.log.info('accounts changed: who is in no more was let go', { ...ended });
+      this.#dependencies.log.info('accounts changed; sessions and connections without a valid account were ended', { ...ended });
   }
 
   // The session of an SSH connection ends with it.
@@ -224,7 +224,10 @@ export class OwnListeners {
     return sessions
       .keepOnly((identity) => chain.inForce(identity) !== undefined)
       .catch((reason) => {
-        this.#dependencies.log.warn('sessions could not be looked through; each is refused when it is used', { reason });
+        this.#dependencies.log.warn(
+          'sessions could not be checked against the changed accounts; those without access are refused at their next request',
+          { reason },
+        );
         return 0;
       });
   }

@@ -151,7 +151,7 @@ export class Login {
   async #answer(context: Server.AuthContext): Promise<Answer> {
     // A client may abandon a method while it is checked: then the grant reached nobody.
     if (this.#isGranted) {
-      this.#connection.giveUp('The client asked again when it had logged in.');
+      this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };
     }
     if (this.#username !== undefined && context.username !== this.#username) {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { writeFileAtomically } from '../lib/disk/durable-files.ts';
-import { readSecretFile } from '../lib/disk/named-file.ts';
+import { readingFault, readSecretFile } from '../lib/disk/named-file.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { hostKeyTypes, minRsaBits } from './algorithms.ts';
 import { bitLength, readStrings, sshString, toMpint } from './public-keys.ts';
@@ -58,18 +58,18 @@ export function readHostKey(path: string): HostKey {
   try {
     text = readSecretFile(path).toString('utf8');
   } catch (error) {
-    throw unusable(path, (error as Error).message, error);
+    throw unusable(path, readingFault(path, error), error);
   }
   let key: { blob: Buffer; text: string };
   try {
     key = text.includes(opensshBegin) ? { blob: readPublicPart(text), text } : readPem(createPrivateKey(text));
   } catch (error) {
     const { message } = error as Error;
-    throw unusable(path, /^error:|DECODER/.test(message) ? 'it is no private key without a passphrase' : message);
+    throw unusable(path, /^error:|DECODER/.test(message) ? 'it is not a private key without a passphrase' : message);
   }
   const [type, ...fields] = readStrings(key.blob);
   const name = type?.toString('latin1') ?? '';
-  if (!hostKeyTypes.includes(name)) throw unusable(path, `keys of type ${name} are not offered`);
+  if (!hostKeyTypes.includes(name)) throw unusable(path, `keys of type ${name} are not supported`);
   const bits = name === 'ssh-rsa' ? bitLength(fields[1]) : Number.POSITIVE_INFINITY;
   if (bits < minRsaBits) throw unusable(path, `an RSA key needs at least ${minRsaBits} bits`);
   const digest = createHash('sha256').update(key.blob).digest('base64').replace(/=+$/, '');
@@ -109,7 +109,7 @@ function readPem(key: KeyObject): { blob: Buffer; text: string } {
     case 'ed25519':
       return { blob: Buffer.concat([sshString('ssh-ed25519'), sshString(bytes(x))]), text: ed25519Text(key) };
     default:
-      throw new Error(`keys of type ${key.asymmetricKeyType} are not offered`);
+      throw new Error(`keys of type ${key.asymmetricKeyType} are not supported`);
   }
 }
 

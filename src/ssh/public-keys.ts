@@ -68,7 +68,9 @@ function rsaFault(values: readonly Buffer[]): string | undefined {
   if (bitLength(modulus) < minRsaBits) return `RSA keys need at least ${minRsaBits} bits.`;
   if (bitLength(modulus) > maxRsaBits) return `RSA keys have at most ${maxRsaBits} bits.`;
   // With an exponent of 1 any bytes are a signature.
-  return isOdd(modulus) && isOdd(exponent) && bitLength(exponent) > 1 ? undefined : 'The key is no key of RSA.';
+  return isOdd(modulus) && isOdd(exponent) && bitLength(exponent) > 1
+    ? undefined
+    : 'The RSA key is not valid: its modulus and exponent must be odd, and the exponent above 1.';
 }
 
 function isPoint(type: string, values: readonly Buffer[]): boolean {
@@ -90,10 +92,10 @@ function isOdd(mpint: Buffer): boolean {
 /** Checks a line of `ssh_keys`. @returns why nobody can log in with it over SSH; undefined when all is well */
 export function keyLineFault(line: string): string | undefined {
   const [, type = '', blob = ''] = /^((?:ssh-|ecdsa-|sk-)\S+) +([A-Za-z0-9+/]+={0,2})( .*)?$/.exec(line.trim()) ?? [];
-  if (type === '') return 'is no OpenSSH public key ("ssh-ed25519 AAAA…")';
+  if (type === '') return 'is not an OpenSSH public key ("ssh-ed25519 AAAA…")';
   if (!isAccepted(type)) return `is a key of type ${type}, which ssh services refuse`;
   const bytes = Buffer.from(blob, 'base64');
-  if (bytes.toString('latin1', 4, 4 + type.length) !== type) return `is damaged: what follows is no key of type ${type}`;
+  if (bytes.toString('latin1', 4, 4 + type.length) !== type) return `is damaged: what follows is not a key of type ${type}`;
   const fault = publicKeyFault(bytes);
   return fault === undefined ? undefined : `is a key that ssh services refuse: ${fault}`;
 }

@@ -87,7 +87,7 @@ export function makeClient(
   let latest = known(accountAtLogin);
   const present = () => {
     const account = accountInForce();
-    if (!account) throw new ServiceError('unauthorized', 'The account is none any more.');
+    if (!account) throw new ServiceError('unauthorized', 'The account was removed, disabled or changed.');
     if (account !== latest.account) {
       current().chain.welcome(account, connection.peer, trace);
       latest = known(account);

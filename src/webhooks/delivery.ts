@@ -131,7 +131,7 @@ export class Delivery {
 
   async #attempt(url: string, message: Message, result: DeliveryResult, signals: DeliverySignals): Promise<Verdict> {
     const { mayRequest } = signals;
-    if (mayRequest && !(await mayRequest(anySignal(signals)))) throw new DeliveryInterrupted('the handler is not ours any more');
+    if (mayRequest && !(await mayRequest(anySignal(signals)))) throw new DeliveryInterrupted('another node delivers for the handler now');
     const nowMs = this.#clock.nowMs();
     const reply = await this.#request(url, message, nowMs, signals.abort);
     const verdict = this.#judge(reply);

@@ -31,7 +31,11 @@ const eventFilter = filterList().transform((filter, context): Filter<number> => 
 const groupFilter = filterList().superRefine((filter, context) => {
   for (const group of [...filter.include, ...filter.exclude]) {
     if (!eventGroups.some((known) => known === group))
-      context.addIssue({ code: 'custom', message: `"${group}" is not an event group; known: ${eventGroups.join(', ')}` });
+      context.addIssue({
+        code: 'custom',
+        message: `"${group}" is not an event group; known: ${eventGroups.join(', ')}`,
+        params: { given: group, known: eventGroups },
+      });
   }
 });
 

@@ -24,7 +24,7 @@ browserTest('a move and a renaming are undone by their message and by Ctrl+Z; wh
   await move('a.bin', 'b.bin', 'Sub');
   await assertAccessible(page, 'a message with Undo');
   await undo.click();
-  await page.getByText('Undone for 3 items.').waitFor();
+  await page.getByText('3 changes were undone.').waitFor();
   await page.getByRole('link', { name: 'a.bin' }).waitFor();
   assert.deepEqual(readdirSync(server.home).sort(), ['Sub', 'Target', 'a.bin', 'b.bin', 'c.bin', 'd.bin']);
   assert.deepEqual(readdirSync(inHome('Sub')), ['x']);
@@ -37,7 +37,7 @@ browserTest('a move and a renaming are undone by their message and by Ctrl+Z; wh
   rmSync(inHome('Target/b.bin'));
   writeFileSync(inHome('c.bin'), 'new');
   await page.keyboard.press('Control+z');
-  await page.getByText('Undone for one item.').waitFor();
+  await page.getByText('One change was undone.').waitFor();
   const [problem] = await page.getByText(/^That did not work: /).allInnerTexts();
   assert.match(problem ?? '', /a\.bin: it was changed since.*b\.bin: it was changed since.*c\.bin: The name is taken/);
   assert.deepEqual(readdirSync(server.home).sort(), ['Sub', 'Target', 'c.bin', 'd.bin']);

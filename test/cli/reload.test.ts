@@ -238,6 +238,6 @@ test('who is out after a reload: the command and the report say how much ended',
   write(false);
   const { code, stdout } = await run(t, ['reload'], { cwd });
   assert.equal(code, 0);
-  assert.match(stdout, /^ended, as who had them may be in no more: 1 session, 0 SSH connections, 1 transfer$/m);
+  assert.match(stdout, /^ended, because the account or its credential is not valid any more: 1 session, 0 SSH connections, 1 transfer$/m);
   assert.ok((await download.finish()) < 32 * 1024 * 1024);
 });

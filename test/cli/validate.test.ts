@@ -85,6 +85,15 @@ for (const [name, content, code, pattern] of bad) {
   });
 }
 
+test('faults of the command line begin as all errors do', async (t) => {
+  const cwd = temporaryFolder(t);
+  const faults = [['validate', '--nope'], ['validat'], ['validate', 'a', 'b', 'c'], ['serve', '--config'], ['serve', '--log-level', 'inf']];
+  for (const args of faults) {
+    const { code, stderr } = await run(t, args, { cwd });
+    assert.deepEqual([code, stderr.startsWith('svc: '), /^error:/m.test(stderr)], [2, true, false], stderr);
+  }
+});
+
 test('a folder, and a file that may not be read', async (t) => {
   const cwd = temporaryFolder(t);
   mkdirSync(join(cwd, 'd'));
@@ -96,7 +105,13 @@ test('a folder, and a file that may not be read', async (t) => {
   chmodSync(cwd, 0o755);
   const unreadable = await run(t, ['validate', 'c.yaml'], { cwd, uid: 65534 });
   assert.deepEqual([unreadable.code, unreadable.stderr.split('\n').length], [2, 2], unreadable.stderr);
-  assert.match(unreadable.stderr, /permission denied/);
+  assert.match(
+    unreadable.stderr,
+    /^svc: Cannot read the configuration \S+c\.yaml: permission denied: it belongs to root:root with mode 0000, and svc runs as "nobody"; change its owner or mode\.\n$/,
+  );
+  chmodSync(cwd, 0o700);
+  const closed = await run(t, ['validate', join(cwd, 'c.yaml')], { cwd: '/', uid: 65534 });
+  assert.match(closed.stderr, /check the owner and mode of the file and of each folder above it\.\n$/);
 });
 
 test('--online trusts the authorities that a handler names', async (t) => {

@@ -81,7 +81,7 @@ test('what nodes tell each other: who is silent is gone and then forgotten, what
       (await board.read()).map(({ uuid }) => uuid),
       ['a'],
     );
-  assert.equal(told('what a node tells of itself is not understood'), Object.keys(bad).length, 'once of each');
+  assert.equal(told('the report of a node about itself cannot be read'), Object.keys(bad).length, 'once of each');
   await put('count', JSON.stringify(report('mended')));
   assert.equal((await board.read()).length, 2);
 
@@ -139,7 +139,7 @@ test('what nodes ask each other: each answers for itself, in time or not at all;
   assert.deepEqual(answers.get('first'), { node: 'first', reply: `of ${job}` });
   assert.deepEqual(answers.get('second'), { node: 'second', refused: { code: 'not-found', message: 'It is not here.' } });
   assert.deepEqual(seen, ['replay-results'], 'each question once, and none that is none');
-  assert.ok(told('questions of other nodes are not understood') > 0);
+  assert.ok(told('a question of another node cannot be read') > 0);
 
   const asked = asker.ask(['silent'], { kind: 'reload' }, 60_000);
   const questions = link.key('node-questions', 'silent');

@@ -75,7 +75,9 @@ test('a password changed at one node: its own session and what runs in it go on 
     body: JSON.stringify({ current_password: testPassword, new_password: next }),
   });
   assert.equal(status, 204);
-  await until('the other node has read the file', () => second.log.some((line) => line.includes('who is in no more was let go')));
+  await until('the other node has read the file', () =>
+    second.log.some((line) => line.includes('sessions and connections without a valid account were ended')),
+  );
   assert.ok((await foreign.finish()) < largeBytes, 'what the old password let in');
   assert.ok((await running.finish()) > largeBytes, 'whole, with its header section');
   for (const node of [first, second]) assert.deepEqual([await statusAt(node, own), await statusAt(node, other)], [200, 401]);

@@ -93,7 +93,7 @@ for (const [why, config] of outs) {
     await assert.rejects(loginSftp(t, server.sshPort));
     await until('its end is told', async () => (await server.events()).some(({ id }) => id === '30015'));
     const [closed] = (await server.events()).filter(({ id }) => id === '30015');
-    assert.equal(closed?.data.details, 'The account, or the credential, is none any more.');
+    assert.equal(closed?.data.details, 'The account or its credential was removed, disabled or changed.');
     assert.equal(closed?.account.name, 'alice');
   });
 }

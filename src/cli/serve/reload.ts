@@ -60,7 +60,8 @@ async function reportAfter(
     const report = readReloadReport(folder);
     // An earlier reload may have read an older file.
     if (report?.pid === pid && Date.parse(report.time) >= askedMs) return report;
-    if (peekDataFolder(folder).ownerPid !== pid) throw new ServiceError('unavailable', `The service (process ${pid}) ended meanwhile.`);
+    if (peekDataFolder(folder).ownerPid !== pid)
+      throw new ServiceError('unavailable', `The service (process ${pid}) ended before it answered.`);
     if (systemClock.monotonicMs() > deadlineMs)
       throw new ServiceError('unavailable', `The service (process ${pid}) did not answer within ${timeoutS} s; see its log.`);
     if (abort.aborted) return undefined;
@@ -81,7 +82,7 @@ function printReport({ reloaded, changes, ended, reason, findings }: ReloadRepor
 function endedLines({ sessions, connections, transfers }: ReloadReport['ended']): string[] {
   if (sessions + connections + transfers === 0) return [];
   const counts = [count(sessions, 'session'), count(connections, 'SSH connection'), count(transfers, 'transfer')];
-  return [`ended, as who had them may be in no more: ${counts.join(', ')}`];
+  return [`ended, because the account or its credential is not valid any more: ${counts.join(', ')}`];
 }
 
 function textOf(file: string | undefined): string {

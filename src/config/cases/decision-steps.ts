@@ -33,7 +33,7 @@ export type AddStep = (step: StepName, text: string) => void;
  */
 export function accountInForce(config: Config, question: { user: string; group?: string | undefined }, addStep: AddStep): Account {
   const groups = withDefaultGroup(config.groups);
-  if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no method is asked about such an account name');
+  if (!isUserName(question.user)) throw new Refused('account', 'unauthorized', 'no authentication method is asked about this account name');
   const known = localAccount(config, question.user);
   const anonymous = Object.entries(config.authentications).find(([, method]) => method.type === 'anonymous' && method.enabled)?.[1];
   if (known && !known.account.enabled) throw new Refused('account', 'unauthorized', `the account "${question.user}" is disabled`);
@@ -41,7 +41,7 @@ export function accountInForce(config: Config, question: { user: string; group?:
   else if (question.user === 'anonymous' && anonymous) addStep('account', 'requests without credentials');
   else if (Object.values(config.authentications).some((method) => method.type === 'http' && method.enabled))
     addStep('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
-  else throw new Refused('account', 'unauthorized', `nobody knows the account "${question.user}"`);
+  else throw new Refused('account', 'unauthorized', `no authentication method knows the account "${question.user}"`);
   const ofMethod = anonymous?.type === 'anonymous' && question.user === 'anonymous' && !known ? { group: anonymous.group } : {};
   const configuration = {
     ...known?.account.configuration,

@@ -110,7 +110,7 @@ export function checkQuestion(asked: AskedQuestion): Question {
   const { method, path } = asked;
   const isLogin = method.toUpperCase() === loginMethod;
   if (isLogin !== (path === undefined))
-    throw new ServiceError('bad-request', isLogin ? 'LOGIN is about no path.' : `The path is missing: ${method} of what?`);
+    throw new ServiceError('bad-request', isLogin ? 'LOGIN takes no path.' : `The path is missing: ${method} of what?`);
   if (method.toUpperCase() === 'POST')
     throw new ServiceError('bad-request', 'POST runs commands; explain what each one does: PUT FOLDER/ creates, DELETE deletes.');
   return { ...asked, path: path ?? '' };

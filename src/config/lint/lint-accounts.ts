@@ -162,7 +162,7 @@ export function lintAccounts(config: Config, report: Report): void {
     if (!account.password && !hasKeys && !hasCertificates)
       unusable('has no password, no ssh_keys and no certificates; nobody can log in with it');
     for (const [index, pem] of (account.certificates ?? []).entries()) {
-      if (!isCertificate(pem)) unusable('is no certificate in PEM', [...path, 'certificates', index as never]);
+      if (!isCertificate(pem)) unusable('is not a certificate in PEM', [...path, 'certificates', index as never]);
     }
     for (const [index, line] of (account.ssh_keys ?? []).entries()) {
       const fault = keyLineFault(line);

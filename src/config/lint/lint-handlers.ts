@@ -20,7 +20,7 @@ export function lintHandlers(config: Config, report: Report): void {
     const wanted = wantedEvents(handler);
     if (wanted.length === 0) {
       const option = handler.target.include.length > 0 || handler.target.exclude.length > 0 ? 'target' : 'groups';
-      report.warning('handler-never', at(option), 'no event is in target and in groups; the handler can never fire');
+      report.warning('handler-never', at(option), 'no event passes both target and groups; the handler can never fire');
       continue;
     }
     lintAccountFilters(handler, wanted, at, report);

@@ -90,7 +90,8 @@ export function lintSsh(
     if (keys.length === 0 && !isFolderShared && config.server.state.type === 'redis')
       report.warning('host-key-own', at(), 'each node makes host keys of its own; clients that reach another node see another server');
     const weak = algorithmsBeyondSecure(service.ssh_cipher_list);
-    if (weak.length > 0) report.warning('ssh-weak', at('ssh_cipher_list'), `offers what "secure" does not: ${weak.join(', ')}`);
+    if (weak.length > 0)
+      report.warning('ssh-weak', at('ssh_cipher_list'), `offers algorithms that "secure" leaves out: ${weak.join(', ')}`);
   }
 }
 

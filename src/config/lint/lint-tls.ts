@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { systemErrorCode } from '../../lib/errors.ts';
+import { readingFault } from '../../lib/disk/named-file.ts';
 import { checkAuthorities, checkTlsPairs } from '../../lib/tls-files.ts';
 import type { Report } from '../findings.ts';
 import { usesTls } from '../schema/console-options.ts';
@@ -48,12 +48,7 @@ function readText(file: string, path: PropertyKey[], report: Report): string | u
   try {
     return readFileSync(file, 'latin1');
   } catch (error) {
-    const reasons: Record<string, string> = {
-      ENOENT: 'does not exist',
-      EACCES: 'is not readable for this user',
-      EISDIR: 'is a folder, not a PEM file',
-    };
-    report.error('file-unreadable', path, `${file} ${reasons[systemErrorCode(error) ?? ''] ?? (error as Error).message}`);
+    report.error('file-unreadable', path, `cannot read ${file}: ${readingFault(file, error)}`);
     return undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readingFault } from '../../lib/disk/named-file.ts';
 import { isObject } from '../../lib/json.ts';
 
 export interface Interpolated {
@@ -29,8 +30,11 @@ export function interpolate(value: unknown, env: Readonly<Record<string, string 
       try {
         return kind === 'env' ? fromEnvironment(argument, env) : readFileSync(resolve(folder, argument), 'utf8').replace(/\r?\n$/, '');
       } catch (error) {
-        const { message } = error as Error;
-        problems.push({ path, message: kind === 'env' ? message : `cannot read the file ${argument}: ${message}` });
+        const isFile = kind !== 'env';
+        const message = isFile
+          ? `cannot read the file ${argument}: ${readingFault(resolve(folder, argument), error)}`
+          : (error as Error).message;
+        problems.push({ path, message });
         return '';
       }
     });

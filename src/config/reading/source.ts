@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { type Document, isMap, isNode, type LineCounter } from 'yaml';
-import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { readingFault } from '../../lib/disk/named-file.ts';
+import { ServiceError } from '../../lib/errors.ts';
 import { deepestNesting, KeyIndex, parseYaml, plainValue } from '../../lib/yaml-document.ts';
 import type { Finding, FindingCode } from '../findings.ts';
 import { ConfigError } from '../findings.ts';
@@ -43,8 +44,7 @@ export function readSource(file: string, mayWait = true): Source {
     bytes = readFileSync(isStdin ? 0 : file);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    const code = systemErrorCode(error);
-    const reason = code === 'ENOENT' ? 'the file does not exist' : (error as Error).message;
+    const reason = readingFault(file, error);
     throw new ServiceError('bad-request', `Cannot read the configuration ${isStdin ? 'from stdin' : file}: ${reason}.`, { cause: error });
   }
   if (bytes.length > maxFileBytes) throw tooLarge(name);

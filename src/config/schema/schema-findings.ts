@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { nearestName } from '../../lib/nearest-name.ts';
+import { didYouMean, nearestName } from '../../lib/nearest-name.ts';
 import type { Finding, FindingCode } from '../findings.ts';
 import { pathText } from '../findings.ts';
 import { isHidden } from '../reading/masked-source.ts';
@@ -47,8 +47,23 @@ export function issueFindings(
   const actual = valueAt(value, path);
   if (actual === undefined && issue.code !== 'custom')
     return [findingAt(source, path, 'missing-option', `is required: ${expectation(issue)}`, 'key')];
-  const note = secretPaths.has(path.join('\0')) ? ' (the value comes from ${…} and is not shown)' : '';
-  return [findingAt(source, path, 'bad-value', expectation(issue) + note)];
+  if (secretPaths.has(path.join('\0')))
+    return [findingAt(source, path, 'bad-value', `${expectation(issue)} (the value comes from \${…} and is not shown)`)];
+  const finding = findingAt(source, path, 'bad-value', expectation(issue));
+  const hint = nearestChoice(issue, actual);
+  return [hint === undefined ? finding : { ...finding, hint }];
+}
+
+/** The value that was probably meant, of an option that takes one of a list. */
+function nearestChoice(issue: z.core.$ZodIssue, actual: unknown): string | undefined {
+  const { given = actual, known } = choices(issue);
+  return typeof given === 'string' && known && known.length > 1 ? didYouMean(given, known) : undefined;
+}
+
+function choices(issue: z.core.$ZodIssue): { given?: unknown; known?: readonly string[] } {
+  if (issue.code === 'custom') return issue.params ?? {};
+  if (issue.code === 'invalid_value') return { known: issue.values.map(String) };
+  return issue.code === 'invalid_union' && 'options' in issue && issue.options ? { known: issue.options.map(String) } : {};
 }
 
 function expectation(issue: z.core.$ZodIssue): string {

@@ -114,7 +114,7 @@ function presentedBy(asked: AuthTestRequest): Credentials[] {
 
 function blobOf(line: string): string {
   const blob = parseKeyBlob(line);
-  if (blob === undefined) throw new ServiceError('bad-request', '"ssh_key" is no OpenSSH public key.');
+  if (blob === undefined) throw new ServiceError('bad-request', '"ssh_key" is not an OpenSSH public key.');
   return blob;
 }
 
@@ -123,7 +123,7 @@ function nameIn(certificate: string): string {
   try {
     name = certificateCommonName(certificate);
   } catch (error) {
-    throw new ServiceError('bad-request', '"certificate" is no certificate in PEM.', { cause: error });
+    throw new ServiceError('bad-request', '"certificate" is not a certificate in PEM.', { cause: error });
   }
   if (name === undefined) throw new ServiceError('bad-request', 'The certificate has no common name; give "username".');
   return name;

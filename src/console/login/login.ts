@@ -31,7 +31,7 @@ export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) =
   if (!exchange.administrator) throw new ServiceError('unauthorized', 'Log in first.');
   if (!isReading(exchange)) {
     if (exchange.administrator.role !== 'operator')
-      throw new ServiceError('forbidden', 'Administrators of the role viewer change nothing.');
+      throw new ServiceError('forbidden', 'The role viewer only reads; this needs the role operator.');
     exchange.service.events.assertWritable();
   }
   return next();

@@ -119,5 +119,5 @@ async function readAgain(folder: string, { count, bytes, position }: WrittenBloc
 }
 
 function goneEvents(): ServiceError {
-  return new ServiceError('unavailable', 'These events are in the journal no more.');
+  return new ServiceError('unavailable', 'These events are no longer in the journal.');
 }

@@ -167,7 +167,7 @@ export class SegmentChain {
         continue;
       }
       if (isNeeded)
-        log.error('removed a journal file with undelivered events: the limit of what waits is reached', { path, neededLimitBytes });
+        log.error('removed a journal file with undelivered events: the limit of undelivered events is reached', { path, neededLimitBytes });
       else log.info('removed a journal file past its retention', { path });
     }
   }

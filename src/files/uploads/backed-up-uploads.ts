@@ -116,7 +116,7 @@ export class BackedUpUploads implements UploadStore {
         await writeFileAtomically(join(this.#folder, id), JSON.stringify(backup), { mode: 0o600 });
         this.#backups.set(id, stateKey(record));
       } catch (error) {
-        this.#log.warn('an unfinished upload could not be noted; should Redis lose it, nobody tells', { reason: error });
+        this.#log.warn('an unfinished upload could not be recorded on disk; if Redis loses it, no event will say so', { reason: error });
       }
     }
     return record;
@@ -125,7 +125,7 @@ export class BackedUpUploads implements UploadStore {
   async #forget(id: string): Promise<void> {
     if (!this.#backups.delete(id)) return;
     await removeDurably(join(this.#folder, id)).catch((error) =>
-      this.#log.warn('the note of an upload could not be removed', { reason: error }),
+      this.#log.warn('the record of an upload could not be removed', { reason: error }),
     );
   }
 
@@ -135,7 +135,7 @@ export class BackedUpUploads implements UploadStore {
       if (record.id !== id || typeof record.contentPath !== 'string') throw new TypeError('It is of another upload.');
       return { record, atMs };
     } catch (error) {
-      this.#log.warn('the note of an unfinished upload cannot be read', { file: id.slice(0, 6), reason: error });
+      this.#log.warn('the record of an unfinished upload cannot be read', { file: id.slice(0, 6), reason: error });
       return undefined;
     }
   }

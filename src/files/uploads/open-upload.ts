@@ -91,10 +91,10 @@ function requireOwner({ account }: AccountPaths, record: UploadRecord | undefine
 
 function requireSettled(record: UploadRecord, clock: Clock): UploadRecord {
   if (record.expiresMs <= clock.nowMs()) throw unknownUpload();
-  if (isEnding(record)) throw new ServiceError('unavailable', 'The end of the upload is looked after, try again.');
+  if (isEnding(record)) throw new ServiceError('unavailable', 'The upload is being completed; try again.');
   return record;
 }
 
 function unknownUpload(): ServiceError {
-  return new ServiceError('not-found', 'There is no such upload, or no more.');
+  return new ServiceError('not-found', 'The upload does not exist, or has ended.');
 }

@@ -72,7 +72,10 @@ export class UploadUpkeep {
     }
     if (faults.length === 0) return;
     const [reason] = faults;
-    this.#dependencies.log.warn('unfinished uploads could not be looked after; this is tried again', { faults: faults.length, reason });
+    this.#dependencies.log.warn('unfinished uploads could not be completed or expired; this is tried again', {
+      faults: faults.length,
+      reason,
+    });
   }
 
   async #expire(hold: UploadHold, record: UploadRecord): Promise<void> {

@@ -121,7 +121,7 @@ export class Exchange {
 
   /** The file or folder that the request is about. */
   get path(): VirtualPath {
-    if (this.target.kind !== 'member') throw new Error('The request is about no file or folder.');
+    if (this.target.kind !== 'member') throw new Error('The request names no file or folder.');
     return this.target.path;
   }
 

@@ -25,7 +25,7 @@ export async function makeCollection(exchange: Exchange): Promise<Response> {
     await files.createFolder(path);
   } catch (error) {
     if (!isServiceError(error, 'exists')) throw error;
-    throw new ServiceError('method-not-allowed', 'Something of this name exists.', { cause: error });
+    throw new ServiceError('method-not-allowed', 'A file or folder of this name exists.', { cause: error });
   }
   return respond(exchange, { status: 201 });
 }

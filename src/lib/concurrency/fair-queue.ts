@@ -37,7 +37,7 @@ export class FairQueue {
     if (isUrgent) return new Promise((resolve) => this.#urgent.push(resolve));
     const queue = this.#queues.get(party) ?? [];
     if (queue.length >= this.#limits.maxWaitingPerParty || this.#waiting >= this.#limits.maxWaiting)
-      throw new ServiceError('unavailable', 'Too many wait already, try again.');
+      throw new ServiceError('unavailable', 'Too many requests are waiting; try again later.');
     this.#waiting++;
     this.#queues.set(party, queue);
     return new Promise((resolve) => queue.push(resolve));

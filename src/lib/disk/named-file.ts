@@ -1,5 +1,33 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../errors.ts';
+import { systemName } from './system-id.ts';
+
+/** Why a file that somebody named cannot be read; a refusal names the account of svc, and the owner and mode that refuse it. */
+export function readingFault(path: string, error: unknown): string {
+  switch (systemErrorCode(error)) {
+    case 'ENOENT':
+      return 'the file does not exist';
+    case 'EISDIR':
+      return 'it is a folder';
+    case 'EACCES':
+      return accessFault(path);
+    default:
+      return (error as Error).message;
+  }
+}
+
+function accessFault(path: string): string {
+  try {
+    const account = systemName('/etc/passwd', process.geteuid?.() ?? 0);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (!stats) return `permission denied to the account "${account}", which svc runs as`;
+    const owner = `${systemName('/etc/passwd', stats.uid)}:${systemName('/etc/group', stats.gid)}`;
+    const mode = (stats.mode & 0o7777).toString(8).padStart(4, '0');
+    return `permission denied: it belongs to ${owner} with mode ${mode}, and svc runs as "${account}"; change its owner or mode`;
+  } catch {
+    return 'permission denied to the account that svc runs as; check the owner and mode of the file and of each folder above it';
+  }
+}
 
 /**
  * Reads certificate authorities that are trusted beside the system's.
@@ -52,6 +80,6 @@ export function readNamedFile(path: string, option: string, mayBeOld = true): Bu
   try {
     return readSecretFile(path, mayBeOld);
   } catch (error) {
-    throw new ServiceError('unavailable', `${option}: ${(error as Error).message}`, { cause: error });
+    throw new ServiceError('unavailable', `${option}: cannot read ${path}: ${readingFault(path, error)}`, { cause: error });
   }
 }

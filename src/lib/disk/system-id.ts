@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { ServiceError } from '../errors.ts';
 
+/** The name of an account or a group of the operating system; its number where it has no name. */
+export function systemName(file: '/etc/passwd' | '/etc/group', id: number): string {
+  const line = readFileSync(file, 'utf8')
+    .split('\n')
+    .find((candidate) => candidate.split(':')[2] === String(id));
+  return line?.split(':')[0] ?? String(id);
+}
+
 /**
  * Finds the number of an account or a group of the operating system.
  *

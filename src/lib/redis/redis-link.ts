@@ -285,7 +285,7 @@ export class RedisLink implements RedisCaller {
     this.#isReady = true;
     this.#options.log.info(isFirst ? 'Redis is there' : 'Redis is back', {
       redis: describeRedisAddress(this.#address),
-      ...(isOther ? { lost: 'it was restarted, failed over or emptied; what must not be forgotten was repeated' } : {}),
+      ...(isOther ? { lost: 'it was restarted, failed over or emptied; this node has written its state to it again' } : {}),
     });
   }
 }

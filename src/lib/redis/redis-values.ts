@@ -124,5 +124,5 @@ export class RedisValues {
 function describeFault(error: unknown): string {
   if (error instanceof z.ZodError) return `${error.issues[0]?.path.join('.') ?? ''}: ${error.issues[0]?.code ?? ''}`;
   // The message of a SyntaxError quotes the text.
-  return error instanceof SyntaxError ? 'it is no JSON' : 'it has not its form';
+  return error instanceof SyntaxError ? 'it is not JSON' : 'it does not have the expected form';
 }

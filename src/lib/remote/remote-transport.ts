@@ -113,10 +113,10 @@ export function createTransport(caPem?: string): Transport {
 
 /** Finds a fault in the head of a reply. */
 function checkHead({ statusCode = 0, httpVersion, httpVersionMajor, headers }: IncomingMessage): string | undefined {
-  if (statusCode < 200 || statusCode > 599) return `the status ${statusCode} is none of HTTP`;
-  if (httpVersionMajor !== 1) return `the version ${httpVersion} is none of HTTP/1`;
+  if (statusCode < 200 || statusCode > 599) return `${statusCode} is not a status of HTTP`;
+  if (httpVersionMajor !== 1) return `the version ${httpVersion} is not HTTP/1`;
   const coding = headers['transfer-encoding'] ?? 'chunked';
-  return coding.toLowerCase() === 'chunked' ? undefined : `the transfer coding "${coding}" is none that was asked for`;
+  return coding.toLowerCase() === 'chunked' ? undefined : `the transfer coding "${coding}" was not asked for`;
 }
 
 function toResponse(incoming: IncomingMessage): TransportResponse {

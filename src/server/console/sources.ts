@@ -50,7 +50,7 @@ function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; 
       const { events } = await searchPage(journal(), { id: [], uuid: [], group: ['failure'] }, { limits, clock });
       found = events.map(({ event }) => recentError(event)).reverse();
     } catch (error) {
-      log.warn('errors of before the start could not be looked for', { reason: error });
+      log.warn('errors from before the start could not be read from the journal', { reason: error });
     }
   };
   return () => {

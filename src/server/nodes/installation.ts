@@ -48,7 +48,7 @@ export class NodeBoard {
       if (!report) bad.add(uuid);
       return report ? [{ uuid, ageMs, isGone: ageMs > goneAfterMs, report }] : [];
     });
-    for (const node of bad) if (!this.#bad.has(node)) this.#log.warn('what a node tells of itself is not understood', { node });
+    for (const node of bad) if (!this.#bad.has(node)) this.#log.warn('the report of a node about itself cannot be read', { node });
     this.#bad = bad;
     return nodes;
   }

@@ -83,7 +83,7 @@ export class NodeQuestions {
       if (answer && nodes.includes(answer.node)) answers.set(answer.node, answer);
       else bad++;
     }
-    if (bad > 0) this.#log.warn('answers of nodes are not understood', { question: request.kind, answers: bad });
+    if (bad > 0) this.#log.warn('an answer of another node cannot be read', { question: request.kind, answers: bad });
     return answers;
   }
 
@@ -104,7 +104,7 @@ export class NodeQuestions {
     } finally {
       this.#isChecking = false;
     }
-    if (bad > 0) this.#log.warn('questions of other nodes are not understood', { questions: bad });
+    if (bad > 0) this.#log.warn('a question of another node cannot be read', { questions: bad });
   }
 
   async #answer(node: string, question: Question, answer: Answerer): Promise<void> {

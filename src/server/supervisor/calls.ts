@@ -94,7 +94,7 @@ export class Calls<Own extends Offer, Theirs extends Offer> {
     }
     const reply = waiting.form.safeParse(value);
     if (reply.success) waiting.resolve(reply.data as never);
-    else waiting.reject(new ServiceError('unavailable', 'The other process gave a reply that cannot be read.'));
+    else waiting.reject(new ServiceError('unavailable', 'The reply of the other process cannot be read.'));
     return reply.success;
   }
 }

@@ -233,7 +233,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   /** Cuts the connection of who may be in no more. @returns whether it did */
   cutUnlessInForce(): boolean {
     if (!this.isLoggedIn || this.isEnded || this.#accountInForce()) return false;
-    this.cut('The account, or the credential, is none any more.');
+    this.cut('The account or its credential was removed, disabled or changed.');
     return true;
   }
 

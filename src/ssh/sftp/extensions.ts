@@ -129,7 +129,7 @@ const maxHashBytes = 128 * 1024;
 export async function checkFileReply(id: number, handle: OpenHandle, request: CheckRequest, ended: AbortSignal): Promise<Buffer> {
   const algorithm = request.algorithms.find((name) => hashes.includes(name));
   if (algorithm === undefined)
-    throw new ServiceError('method-not-allowed', `None of these hashes is there; there are ${hashes.join(', ')}.`);
+    throw new ServiceError('method-not-allowed', `None of these hashes is supported; supported are ${hashes.join(', ')}.`);
   if (request.blockBytes !== 0 && request.blockBytes < smallestBlockBytes)
     throw new ServiceError('precondition-failed', `Blocks must have at least ${smallestBlockBytes} bytes.`);
   const digests: Buffer[] = [];

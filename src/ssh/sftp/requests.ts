@@ -82,7 +82,7 @@ export class SftpRequests {
   }
 
   async onPath(request: PathRequest): Promise<Buffer> {
-    if (request.kind === 'readlink' || request.kind === 'symlink') throw new ServiceError('method-not-allowed', 'There are no links here.');
+    if (request.kind === 'readlink' || request.kind === 'symlink') throw new ServiceError('method-not-allowed', 'Links are not supported.');
     const path = requestedPath(request.path);
     const paths = request.kind === 'rename' ? [path, requestedPath(request.otherPath)] : [path];
     const isDeep = !['open', 'stat', 'lstat', 'realpath'].includes(request.kind);
@@ -296,5 +296,5 @@ async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
 }
 
 function unknownExtension(name: string): ServiceError {
-  return new ServiceError('method-not-allowed', `The extension "${name}" is not there.`);
+  return new ServiceError('method-not-allowed', `The extension "${name}" is not supported.`);
 }

@@ -179,7 +179,7 @@ class SftpSession {
         this.#send(malformedReply(this.#client, request.id, request.reason));
         break;
       case 'unknown':
-        this.#send(statusReply(request.id, statusCodes.unsupported, `Requests of type ${request.type} are not there.`));
+        this.#send(statusReply(request.id, statusCodes.unsupported, `Requests of type ${request.type} are not supported.`));
         break;
       case 'read':
         this.#beginRead(request);

@@ -283,7 +283,7 @@ export class RedisSessions implements SessionStore {
     try {
       this.#announce((await this.#link.run(sweepScript, [`${this.#base}sessions`], [this.#base])) as string[]);
     } catch (error) {
-      this.#log.debug('sessions that timed out could not be looked for', { reason: error });
+      this.#log.debug('timed-out sessions could not be searched for', { reason: error });
     }
   }
 

@@ -202,7 +202,8 @@ export class LocalHandler implements BlockingHandler {
     this.#isLeaving = false;
     // Failures count anew once it is resumed.
     if (this.#isPaused) this.#status.end();
-    if (owned.lost.aborted) log.warn('event handler given up: its lease could not be kept', { handler: this.#uuid });
+    if (owned.lost.aborted)
+      log.warn('another node may take the event handler over: its lease could not be renewed', { handler: this.#uuid });
     await owned.release(runner.position);
   }
 

@@ -107,9 +107,7 @@ export class Summariser {
 
   #check(): void {
     this.#run ??= this.#summariseAll()
-      .catch((error) =>
-        this.#options.log.warn('the journal files could not be looked at for summaries; this is tried again', { reason: error }),
-      )
+      .catch((error) => this.#options.log.warn('the journal files could not be summarised; this is tried again', { reason: error }))
       .finally(() => {
         this.#run = undefined;
       });

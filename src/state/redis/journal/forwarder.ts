@@ -252,7 +252,9 @@ export class EventForwarder {
   async #save(): Promise<void> {
     const { clock, log } = this.#options;
     this.#savedMs = clock.monotonicMs();
-    await this.#checkpoints.save(this.#savedMs).catch((error) => log.warn('what was forwarded could not be noted', { reason: error }));
+    await this.#checkpoints
+      .save(this.#savedMs)
+      .catch((error) => log.warn('the position up to which events were forwarded could not be saved', { reason: error }));
   }
 }
 
