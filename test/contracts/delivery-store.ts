@@ -110,7 +110,7 @@ export function deliveryStoreContract(
       const keep = owned.keep.bind(owned);
       owned.keep = async (...told) => {
         await keep(...told);
-        return true;
+        return 0;
       };
       return owned;
     };

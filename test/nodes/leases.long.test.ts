@@ -39,8 +39,13 @@ test('handlers are spread over the nodes, follow one that ends at once, and come
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   const receivers = await Promise.all(names.map(() => startReceiver(t)));
   const handlers = Object.fromEntries(names.map((name, index) => [name, { type: 'http', target: '40017', url: receivers[index]?.url }]));
-  const begin = (name: string) => startNode(t, folder, name, redis.url, { event_handlers: handlers });
+  const begin = async (name: string) => {
+    const node = await startNode(t, folder, name, redis.url, { event_handlers: handlers });
+    begun.push(node);
+    return node;
+  };
   const nodes = new Map<string, TestNode>();
+  const begun: TestNode[] = [];
   for (const name of ['n0', 'n1', 'n2']) nodes.set(name, await begin(name));
   const owned = async () => {
     const counts = new Map<string, number>();
@@ -63,6 +68,9 @@ test('handlers are spread over the nodes, follow one that ends at once, and come
   nodes.set('n2', await begin('n2'));
   await untilWithinMinute('each of three has two again', spread(2, 2, 2));
   clearInterval(load);
+  // The first node takes six at most, the next three, then two; the stop and the new node move two each.
+  const takeovers = begun.flatMap(({ log }) => log.filter((line) => line.includes('taken over'))).length;
+  assert.ok(takeovers <= 15, `${takeovers} handlers were taken over: no node gives up or takes more than it should`);
   await pause(200);
   const expected = Array.from({ length: uploads }, (_, index) => `/${index}.txt`);
   for (const receiver of receivers) {

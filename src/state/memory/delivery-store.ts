@@ -151,7 +151,7 @@ export class FileDeliveryStore implements DeliveryStore {
       record: (record) => this.record(record),
       keep: async (progress) => {
         this.#keepProgress(uuid, progress);
-        return false;
+        return undefined;
       },
       release: async (position) => this.#move(uuid, position),
     };

@@ -309,16 +309,16 @@ class LeasedHandler implements Ownership {
     this.#store.leases.record(record, this.#lease, position);
   }
 
-  async keep({ position, deliveriesPerMinute, stopped }: HandlerProgress, { all, owned }: NodeShare): Promise<boolean> {
+  async keep({ position, deliveriesPerMinute, stopped }: HandlerProgress, all: number): Promise<number | undefined> {
     const { leases, orders, clock } = this.#store;
     const share = await leases.renew(this.#lease, all);
     if (share === undefined) this.#lose();
-    if (share === undefined || this.#lost.signal.aborted) return false;
+    if (share === undefined || this.#lost.signal.aborted) return undefined;
     this.#arm();
     await leases.flush();
     await leases.save(this.#lease, position);
     await orders.tell(this.#lease.handler, { deliveriesPerMinute, ...(stopped !== undefined && { stopped }) });
-    return stopped === undefined && clock.monotonicMs() >= this.#keepUntilMs && owned > share;
+    return stopped === undefined && clock.monotonicMs() >= this.#keepUntilMs ? share : undefined;
   }
 
   async release(position: LogPosition): Promise<void> {

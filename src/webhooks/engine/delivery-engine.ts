@@ -5,6 +5,7 @@ import type { EventServer } from '../../events/event.ts';
 import type { Backlog, EventLog } from '../../events/journal/event-log.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { RateMeter } from '../../lib/rate-meter.ts';
@@ -68,6 +69,7 @@ export class DeliveryEngine {
   /** Handlers that end. */
   readonly #ending = new Map<string, Promise<void>>();
   readonly #abort = new AbortController();
+  readonly #acquiring = new ReadWriteLock();
   readonly #timer: Timer;
   /** The last known states of the handlers, and their monotonic time. */
   #known: { states: Map<string, HandlerState>; atMs: number };
@@ -264,6 +266,7 @@ export class DeliveryEngine {
       store: this.#store,
       rate: meters.rate,
       abort: this.#abort.signal,
+      acquiring: this.#acquiring,
       make: () => this.#make(uuid, handler.options),
       share: () => ({ all: this.#handlers.size, owned: [...this.#handlers.values()].filter(({ isOwner }) => isOwner).length }),
     });

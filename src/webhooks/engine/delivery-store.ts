@@ -55,8 +55,14 @@ export interface Ownership {
   readonly mayRequest?: DeliverySignals['mayRequest'];
   /** Records a delivery, and everything before `position` as done. Never throws. */
   record(record: DeliveryRecord, position: LogPosition): void;
-  /** Keeps the right, and stores the progress. @returns whether a node with fewer handlers is to take over. @throws ServiceError `unavailable` */
-  keep(progress: HandlerProgress, share: NodeShare): Promise<boolean>;
+  /**
+   * Keeps the right, and stores the progress.
+   *
+   * @param all number of handlers that the nodes share
+   * @returns how many handlers this node may own: with more, it hands this one over; undefined when it keeps it anyway
+   * @throws ServiceError `unavailable`
+   */
+  keep(progress: HandlerProgress, all: number): Promise<number | undefined>;
   /** Gives the right up; the next owner goes on at `position`, unless the right was lost. @throws ServiceError `unavailable` */
   release(position: LogPosition): Promise<void>;
 }

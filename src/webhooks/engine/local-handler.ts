@@ -2,6 +2,7 @@ import type { BackendDelivery, BlockingHandler, JournalledDispatcher } from '../
 import type { ServiceEvent } from '../../events/event.ts';
 import type { EventLog } from '../../events/journal/event-log.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { RateMeter } from '../../lib/rate-meter.ts';
 import { DeliveryInterrupted } from '../delivery.ts';
@@ -31,6 +32,8 @@ export interface LocalHandlerDependencies {
   /** Makes the handler anew. @throws ServiceError `unavailable` when its CA file cannot be read */
   make: () => WebhookHandler;
   share: () => NodeShare;
+  /** Held while a handler of this node is acquired. */
+  acquiring: ReadWriteLock;
 }
 
 /** One handler in this process: delivers the journal while this process owns it, and single events while uploads wait. */
@@ -43,6 +46,7 @@ export class LocalHandler implements BlockingHandler {
   #runner: HandlerRunner | undefined;
   #unregister: (() => void) | undefined;
   #wake = new AbortController();
+  #isOwned = false;
   #isLeaving = false;
   #isEnding = false;
   #drains = false;
@@ -73,7 +77,7 @@ export class LocalHandler implements BlockingHandler {
 
   /** Whether this process owns the handler and keeps it. */
   get isOwner(): boolean {
-    return this.#runner !== undefined && !this.#isLeaving;
+    return this.#isOwned && !this.#isLeaving;
   }
 
   /** Whether it stopped here after too many failures. */
@@ -166,12 +170,12 @@ export class LocalHandler implements BlockingHandler {
   }
 
   async #run(before: Promise<void> | undefined): Promise<void> {
-    const { store, log, share } = this.#dependencies;
+    const { store, log } = this.#dependencies;
     await before;
     while (!this.#isEnding) {
       try {
         await store.refresh();
-        const owned = this.#isPaused ? undefined : await store.acquire(this.#status.handler, share());
+        const owned = this.#isPaused ? undefined : await this.#acquire();
         if (owned) await this.#own(owned);
       } catch (error) {
         log.debug('an event handler cannot be owned', { handler: this.#uuid, reason: error });
@@ -182,6 +186,16 @@ export class LocalHandler implements BlockingHandler {
     this.#hasTried();
   }
 
+  /** Acquires the handler, one at a time in this node, so that the node never takes more than its share. */
+  #acquire(): Promise<Ownership | undefined> {
+    const { store, share, acquiring } = this.#dependencies;
+    return acquiring.exclusive(async () => {
+      const owned = await store.acquire(this.#status.handler, share());
+      this.#isOwned = owned !== undefined;
+      return owned;
+    });
+  }
+
   async #idle(): Promise<void> {
     if (!this.#isEnding) await this.#dependencies.clock.sleep(askEveryMs, this.#wake.signal).catch(() => {});
     this.#wake = new AbortController();
@@ -190,7 +204,10 @@ export class LocalHandler implements BlockingHandler {
   async #own(owned: Ownership): Promise<void> {
     const { log, abort } = this.#dependencies;
     const runner = this.#startRunner(owned);
-    if (!runner) return owned.release(owned.position);
+    if (!runner) {
+      this.#isOwned = false;
+      return owned.release(owned.position);
+    }
     const giveUp = () => void runner.abandon();
     owned.lost.addEventListener('abort', giveUp);
     this.#hasTried();
@@ -199,6 +216,7 @@ export class LocalHandler implements BlockingHandler {
     else await this.#holdUntil(this.#drains ? runner.drain(abort) : runner.end(abort), owned, runner);
     owned.lost.removeEventListener('abort', giveUp);
     this.#runner = undefined;
+    this.#isOwned = false;
     this.#isLeaving = false;
     // Failures count anew once it is resumed.
     if (this.#isPaused) this.#status.end();
@@ -242,14 +260,16 @@ export class LocalHandler implements BlockingHandler {
     while (!isOver()) {
       await this.#idle();
       try {
-        const isForAnother = await owned.keep(this.#progress(runner), share());
+        const mayOwn = await owned.keep(this.#progress(runner), share().all);
+        // Decided and counted in one step: handlers that decide at once give up only what is too many.
+        if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);
         const isStopped = runner.status.state === 'stopped';
         if (!isStopped) orderBeforeStopMs = order?.atMs ?? 0;
         // A stopped handler stays stopped, and here, until an operator starts it.
         const isWanted = isStopped && order !== undefined && order.atMs > orderBeforeStopMs;
-        this.#isLeaving = this.#isPaused || isWanted || isForAnother;
+        if (this.#isPaused || isWanted) this.#isLeaving = true;
       } catch {
         // The store is away; the ownership tells when it is lost.
       }
@@ -263,7 +283,7 @@ export class LocalHandler implements BlockingHandler {
     const ending = ended.finally(() => over.abort());
     while (!over.signal.aborted) {
       await clock.sleep(askEveryMs, over.signal).catch(() => {});
-      if (!over.signal.aborted) await owned.keep(this.#progress(runner), share()).catch(() => {});
+      if (!over.signal.aborted) await owned.keep(this.#progress(runner), share().all).catch(() => {});
     }
     await ending;
   }
