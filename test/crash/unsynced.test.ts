@@ -181,7 +181,7 @@ test('commands, forms and pages: the item of what was done says so', { timeout: 
   assertDone(await form('action=delete-members&selected-members=made', json));
   const page = await form('action=create-folder&new-folder=bypage', { accept: 'text/html', 'accept-language': 'de' });
   assert.equal(page.status, 500);
-  assert.match(page.text, /erledigt, aber auf der Festplatte nicht sicher gespeichert/);
+  assert.match(page.text, /erledigt, aber nicht sicher auf dem Datenträger gespeichert/);
   assert.match(page.text, /Done, but not safe on disk\. Reference: /);
   const upload = [
     '--b\r\ncontent-disposition: form-data; name="action"\r\n\r\nupload-file\r\n',

@@ -21,7 +21,7 @@ function reasonsOf(page: string): string[] {
 const reasons = [
   { language: 'en', gone: 'Path not found.', forbidden: 'Permission denied.' },
   { language: 'de', gone: 'gibt es nicht mehr', forbidden: 'dafür fehlt die Berechtigung' },
-  { language: 'fr', gone: 'n’existe plus', forbidden: 'vous n’en avez pas le droit' },
+  { language: 'fr', gone: 'n’existe plus', forbidden: 'vous n’y êtes pas autorisé' },
   { language: 'es', gone: 'ya no existe', forbidden: 'no tiene permiso para ello' },
 ];
 
