@@ -16,3 +16,8 @@ test('certificates: renewed files are taken, unusable ones never', { timeout: 12
 test('backup: what was copied from a running server is served and told again after a restore', { timeout: 90_000 }, (t) =>
   runTour(t, 'docs/operate/backup.md'),
 );
+
+test('migrating: a host key, authorized_keys and a folder of OpenSSH are taken over', { timeout: 90_000 }, async (t) => {
+  for (const program of ['sftp', 'ssh-keygen']) if (!hasProgram(t, program)) return;
+  await runTour(t, 'docs/operate/migrating.md');
+});
