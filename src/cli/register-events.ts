@@ -55,7 +55,7 @@ export const registerEvents: Register = (program, run) => {
     .option('--diff', 'print what the configuration would send differently today, and send nothing')
     .option('--skip-malformed', 'do not fail because of malformed lines')
     .option('--strict', 'end the run at the first malformed line')
-    .option('--concurrency <number>', "most requests at once to a handler (default: the handler's own)", positiveNumber)
+    .option('--concurrency <number>', "maximum requests at once to a handler (default: the handler's own)", positiveNumber)
     .option('--json', 'print one JSON object a delivery')
     .addHelpText('after', replayHelp)
     .action((file, options) => run(async () => (await import('./journal/webhook-replay.ts')).webhookReplay(file, options)));

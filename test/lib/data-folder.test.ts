@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -108,6 +108,24 @@ function registerTests(): void {
       () => openDataFolder(join(base, 'file')),
       (error) => isServiceError(error, 'unavailable') && error.message.includes(join(base, 'file')),
     );
+  });
+
+  test('a folder of another account is an error that says whose it is, and who svc is', {
+    skip: process.geteuid?.() !== 0 && 'needs root',
+  }, (t) => {
+    const base = temporaryFolder(t);
+    chmodSync(base, 0o755);
+    mkdirSync(join(base, 'data'), { mode: 0o700 });
+    process.seteuid?.(65534);
+    try {
+      const message = (folder: string, refusing: string, mode: string) =>
+        `The data folder ${folder} cannot be used: permission denied: ${refusing} belongs to root:root with mode ${mode}, and svc runs as "nobody"; change its owner or mode.`;
+      const [data, absent] = [join(base, 'data'), join(base, 'absent')];
+      assert.throws(() => openDataFolder(data), { code: 'unavailable', message: message(data, data, '0700') });
+      assert.throws(() => openDataFolder(absent), { code: 'unavailable', message: message(absent, base, '0755') });
+    } finally {
+      process.seteuid?.(0);
+    }
   });
 
   test('locks of the dead are taken over: a number in use by another process, damage, a takeover that died half-way', (t) => {

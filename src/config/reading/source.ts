@@ -38,7 +38,7 @@ export function readSource(file: string, mayWait = true): Source {
     const stats = isStdin ? undefined : statSync(file);
     if (stats?.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
     if (stats && !stats.isFile() && !mayWait)
-      throw new ServiceError('bad-request', `${file} is a pipe or a device, which is read at the start alone.`);
+      throw new ServiceError('bad-request', `${file} is a pipe or a device: it is read at the start, and a reload cannot read it again.`);
     // Before reading: a device may have no end.
     if (stats && stats.size > maxFileBytes) throw tooLarge(name);
     bytes = readFileSync(isStdin ? 0 : file);

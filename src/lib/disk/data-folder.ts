@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 import { openIfThere } from './descriptors.ts';
 import { makeFolders, syncFolder } from './durable-files.ts';
+import { readingFault } from './named-file.ts';
 
 /** The service's own folder, held by one process. */
 export interface DataFolder {
@@ -51,8 +52,9 @@ export function openDataFolder(folder: string): DataFolder {
     checkForm(path, folder);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    const reason = systemErrorCode(error) === 'EEXIST' ? 'it is a file, not a folder.' : (error as Error).message;
-    throw new ServiceError('unavailable', `The data folder ${folder} cannot be used: ${reason}`, { cause: error });
+    const { path: refused = folder } = error as NodeJS.ErrnoException;
+    const reason = systemErrorCode(error) === 'EEXIST' ? 'it is a file, not a folder' : readingFault(refused, error);
+    throw new ServiceError('unavailable', `The data folder ${folder} cannot be used: ${reason}.`, { cause: error });
   }
   return {
     path,

@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, type Stats, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 import { systemName } from './system-id.ts';
 
@@ -16,16 +17,27 @@ export function readingFault(path: string, error: unknown): string {
   }
 }
 
+/** Names the file, or the nearest folder above it that svc can see. */
 function accessFault(path: string): string {
+  const account = systemName('/etc/passwd', process.geteuid?.() ?? 0);
+  let seen = resolve(path);
+  let stats = visibleStats(seen);
+  while (!stats && seen !== dirname(seen)) {
+    seen = dirname(seen);
+    stats = visibleStats(seen);
+  }
+  if (!stats) return `permission denied to the account "${account}", which svc runs as`;
+  const owner = `${systemName('/etc/passwd', stats.uid)}:${systemName('/etc/group', stats.gid)}`;
+  const mode = (stats.mode & 0o7777).toString(8).padStart(4, '0');
+  const subject = seen === resolve(path) ? 'it' : seen;
+  return `permission denied: ${subject} belongs to ${owner} with mode ${mode}, and svc runs as "${account}"; change its owner or mode`;
+}
+
+function visibleStats(path: string): Stats | undefined {
   try {
-    const account = systemName('/etc/passwd', process.geteuid?.() ?? 0);
-    const stats = statSync(path, { throwIfNoEntry: false });
-    if (!stats) return `permission denied to the account "${account}", which svc runs as`;
-    const owner = `${systemName('/etc/passwd', stats.uid)}:${systemName('/etc/group', stats.gid)}`;
-    const mode = (stats.mode & 0o7777).toString(8).padStart(4, '0');
-    return `permission denied: it belongs to ${owner} with mode ${mode}, and svc runs as "${account}"; change its owner or mode`;
+    return statSync(path);
   } catch {
-    return 'permission denied to the account that svc runs as; check the owner and mode of the file and of each folder above it';
+    return undefined;
   }
 }
 

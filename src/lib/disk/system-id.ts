@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { ServiceError } from '../errors.ts';
 
-/** The name of an account or a group of the operating system; its number where it has no name. */
+/** The name of an account or a group of the operating system; its number where no name is known. */
 export function systemName(file: '/etc/passwd' | '/etc/group', id: number): string {
-  const line = readFileSync(file, 'utf8')
-    .split('\n')
-    .find((candidate) => candidate.split(':')[2] === String(id));
-  return line?.split(':')[0] ?? String(id);
+  try {
+    const lines = readFileSync(file, 'utf8').split('\n');
+    return lines.find((line) => line.split(':')[2] === String(id))?.split(':')[0] ?? String(id);
+  } catch {
+    return String(id);
+  }
 }
 
 /**
