@@ -12,7 +12,7 @@ const { version, scripts } = JSON.parse(readFileSync(join(root, 'package.json'),
 };
 
 test('the page of installation names commands and files that are made', () => {
-  const commands = [...page.matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name);
+  const commands = [...page.matchAll(/npm run\s+([\w:-]+)/g)].map(([, name = '']) => name);
   assert.deepEqual([...new Set(commands)].sort(), ['bench', 'build', 'build:binary', 'build:deb', 'release:check']);
   for (const name of commands) assert.ok(scripts[name], name);
   const made = [`svc_${version}-1_amd64.deb`, 'svc_<version>-1_amd64.deb', 'svc.mjs', 'release'];
