@@ -1,5 +1,5 @@
 // Writes what is generated: in docs/reference option tables from the schema, commands from --help, events from the catalogue and
-// codes of findings; what the pages weigh, in docs/use; the JSON Schema beside the examples.
+// codes of findings; what the pages weigh, in docs/use; the JSON Schema beside the examples; and all texts for people in .cache/messages.md.
 //   node scripts/docs.mjs          writes them
 //   node scripts/docs.mjs --check  fails when they are stale
 import { spawnSync } from 'node:child_process';
@@ -142,3 +142,4 @@ for (const [file, content] of Object.entries(generated)) {
   }
 }
 if (process.argv.includes('--check') && !process.exitCode) console.log('the generated documentation is up to date');
+if (!process.argv.includes('--check')) await import('./messages.mjs');
