@@ -71,7 +71,11 @@ function callsOf(text: string): string[][] {
 const everyVariable = new Proxy<Record<string, string>>({}, { get: () => 'value', has: () => true });
 
 test('every snippet of the documentation is run, or of a kind that is checked', () => {
-  const examples = new Set(readdirSync(join(root, 'examples/uploads')).map((name) => read(`examples/uploads/${name}`)));
+  const examples = new Set(
+    ['uploads', 'recipes'].flatMap((folder) =>
+      readdirSync(join(root, 'examples', folder)).map((name) => read(`examples/${folder}/${name}`)),
+    ),
+  );
   const kinds: Record<string, (text: string) => void> = {
     // The tours: test/readme.test.ts runs them.
     console: (text) => assert.match(text, /^\$ /),
@@ -82,8 +86,9 @@ test('every snippet of the documentation is run, or of a kind that is checked', 
       if (/^cases:/m.test(text)) readCases(text, 'svc.test.yaml');
       else parseConfig(parseSource('/nowhere/svc.config.yaml', text), everyVariable);
     },
-    // Whole files, which tests run: test/http/uploads/bad-line.test.ts.
+    // Whole files, which tests run: test/http/uploads/bad-line.test.ts, test/examples-recipes.test.ts.
     python: (text) => assert.ok(examples.has(text), 'it is an example as it stands'),
+    javascript: (text) => assert.ok(examples.has(text), 'it is an example as it stands'),
     sh: (text) => {
       if (text.startsWith('#!')) assert.ok(examples.has(text), 'it is an example as it stands');
       const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
