@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 svc=${SVC:-}
 [ -n "$svc" ] || for svc in node_modules/.bin/svc ../../dist/svc.mjs; do [ ! -x "$svc" ] || break; done
 exec 3< <(exec node endpoint.mjs 0)
-trap "kill $! 2> /dev/null || true" EXIT
+trap "kill $! 2> /dev/null && wait $! 2> /dev/null || true" EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 read -r line <&3
