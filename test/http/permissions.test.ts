@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { keptName } from '../../src/files/disk/temporaries.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 const json = { accept: 'application/json' };
 
@@ -198,6 +199,17 @@ test('a recursive delete checks every member before the first removal', async (t
   for (const name of ['d/a', 'd/e/b', 'd/e/f/x.keep']) assert.ok(existsSync(join(server.home, name)), name);
   const reply = await server.commands('/home/', [{ command: 'delete', target: 'd' }]);
   assert.equal(reply.status, 422);
+});
+
+test('traverse does not show a virtual folder whose real path is a file', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'real'));
+  writeFileSync(join(folder, 'secret'), 'x');
+  const virtual_folders = ['real', 'secret'].map((name) => [`/${name}`, join(folder, name)]);
+  const server = await startServer(t, { group: { permissions: [['allow-traverse']], virtual_folders } });
+  const { text } = await server.send('GET', '/home/', { headers: json });
+  assert.match(text, /"real"/);
+  assert.doesNotMatch(text, /secret/);
 });
 
 test('traverse shows sub-folders only', async (t) => {

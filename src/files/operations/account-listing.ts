@@ -50,7 +50,7 @@ export function accountListing(paths: AccountPaths, path: VirtualPath, onUnreada
   };
   const batches = (async function* () {
     try {
-      yield [...virtual];
+      yield virtual.filter((entry) => entry.isFolder || !foldersOnly);
       if (!folder) return;
       for await (const batch of readFolder(folder, paths, new Set(virtual.map(({ name }) => name)), onUnreadable))
         yield foldersOnly ? batch.filter((entry) => entry.isFolder) : batch;
