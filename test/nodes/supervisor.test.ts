@@ -155,6 +155,54 @@ test('what a node showed of itself is counted after its death, even if no other 
   assert.equal(await supervisor.stop(), true);
 });
 
+test('a node that dies while its figures are gathered is counted once', async (t) => {
+  const [asking, dying, slow] = [new FakeProcess(), new FakeProcess(), new FakeProcess()];
+  const rest = [asking, dying, slow, new FakeProcess()];
+  const { supervisor, clock } = await supervisorOf(t, 3, () => rest.shift() as FakeProcess);
+  asking.tell(['call', 7, 'figures', [[]]]);
+  await until('both others are asked', () => [dying, slow].every(({ calls }) => calls.at(-1)?.[2] === 'figures'));
+  dying.tell(['done', dying.calls.at(-1)?.[1], figures(4)]);
+  setImmediate(() => dying.kill());
+  await until('it is replaced', () => {
+    clock.advance(50);
+    return rest.length === 0;
+  });
+  slow.tell(['done', slow.calls.at(-1)?.[1], figures(2)]);
+  await until('it is answered', () => asking.replies.length > 0);
+  const shown = toldFigures(asking).flatMap(([, values]) => values as number[]);
+  assert.equal(
+    shown.reduce((sum, value) => sum + value, 0),
+    6,
+    `${shown}`,
+  );
+  assert.equal(await supervisor.stop(), true);
+});
+
+test('nodes that die at the same time are all counted', async (t) => {
+  const [first, second, third] = [new FakeProcess(), new FakeProcess(), new FakeProcess()];
+  const rest = [first, second, third, new FakeProcess(), new FakeProcess()];
+  const { supervisor, clock } = await supervisorOf(t, 3, () => rest.shift() as FakeProcess);
+  const ask = async (process: FakeProcess, own: ReturnType<typeof figures> | never[]) => {
+    const before = process.replies.length;
+    process.tell(['call', 7, 'figures', [own]]);
+    await until('it is answered', () => {
+      clock.advance(500);
+      return process.replies.length > before;
+    });
+  };
+  await ask(first, figures(4));
+  await ask(second, figures(2));
+  first.kill();
+  second.kill();
+  await until('both are replaced', () => {
+    clock.advance(50);
+    return rest.length === 0;
+  });
+  await ask(third, []);
+  assert.deepEqual(toldFigures(third), [['svc_ssh_logins_total', [6]]]);
+  assert.equal(await supervisor.stop(), true);
+});
+
 test('hostile messages of a node change nothing and are told once; a node cannot answer for another one', async (t) => {
   const [hostile, honest] = [new FakeProcess(), new FakeProcess()];
   const rest = [hostile, honest];

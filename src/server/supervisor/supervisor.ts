@@ -81,12 +81,11 @@ class Member {
   }
 
   /** Goes on with the last figures when it does not answer. */
-  async askFigures(): Promise<MetricFigures> {
+  async askFigures(): Promise<void> {
     const told = this.calls.call('figures').then((figures) => {
       this.figures = figures;
     });
     await this.orTimeout(told, figuresWithinMs);
-    return this.figures;
   }
 
   /** Waits for an answer; resolves without it when it is late or the node ends. */
@@ -159,7 +158,7 @@ export class Supervisor {
   /** The last that a node asked for. */
   #reload: { by: Set<Member>; atMs: number; report: Promise<ReloadReport> } | undefined;
   /** Counters of nodes that are gone. */
-  #remains: MetricFigures = [];
+  #remains: Promise<MetricFigures> = Promise.resolve([]);
   #failures = 0;
   #restarts = 0;
   #isStopping = false;
@@ -256,8 +255,10 @@ export class Supervisor {
       hello: () => {},
       figures: async (told) => {
         own.figures = told;
-        const figures = await Promise.all(others().map((member) => member.askFigures()));
-        return { running: this.#ready().length, restarts: this.#restarts, others: [...figures, this.#remains] };
+        await Promise.all(others().map((member) => member.askFigures()));
+        // In one step: a node that ended meanwhile is among the remains alone.
+        const figures = await Promise.all([...others().map((member) => member.figures), this.#remains]);
+        return { running: this.#ready().length, restarts: this.#restarts, others: figures };
       },
       // A console asks all nodes for one reload; a node that asks again wants another one.
       reload: () => {
@@ -278,9 +279,7 @@ export class Supervisor {
   #lose(member: Member, how: string): void {
     const { clock, log } = this.#options;
     this.#members.delete(member);
-    void countedFigures([this.#remains, member.figures]).then((figures) => {
-      this.#remains = figures;
-    });
+    this.#remains = this.#remains.then((remains) => countedFigures([remains, member.figures]));
     if (this.#isStopping || !member.isReady) return;
     log.warn('a node ended and is replaced', { node: member.number, pid: member.process.pid, reason: how });
     this.#failures = clock.monotonicMs() - member.startedMs < earlyEndMs ? this.#failures + 1 : 0;
