@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { jsonOutputs } from '../../src/cli/config/schema.ts';
@@ -54,6 +55,30 @@ test('svc events: the journal as text and JSON, filtered, followed; deliveries; 
   await server.ended;
   const elsewhere = await run(t, ['events', '--data-folder', join(cwd, 'data'), '--limit', '1'], { cwd: temporaryFolder(t) });
   assert.match(elsewhere.stdout, /\t20001\t/);
+});
+
+test('svc events of a named data folder needs no valid configuration, but for --failed, which asks its handlers', async (t) => {
+  const cwd = project(t, crm('http://127.0.0.1:9/'));
+  const server = start(t, ['serve'], { cwd });
+  await server.line(/listening/);
+  server.child.kill('SIGTERM');
+  await server.ended;
+  appendFileSync(join(cwd, 'svc.config.yaml'), '\nno_option: 1\n');
+  for (const args of [
+    ['--data-folder', 'data'],
+    ['--deliveries', '--data-folder', 'data'],
+  ]) {
+    const { code, stderr } = await run(t, ['events', ...args], { cwd });
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+  }
+  for (const args of [['events'], ['events', '--failed', '--data-folder', 'data'], ['webhook-replay', '--data-folder', 'data']]) {
+    const { code, stderr } = await run(t, args, { cwd });
+    assert.equal(code, 1);
+    assert.match(stderr, /unknown option "no_option"/);
+  }
+  writeFileSync(join(cwd, 'svc.config.yaml'), 'services: [');
+  assert.match((await run(t, ['events', '--data-folder', 'data'], { cwd })).stdout, /\t20001\t/);
+  assert.equal((await run(t, ['events'], { cwd })).code, 1);
 });
 
 test('no name turns the text around it, or gives the terminal an order; in JSON it means the same', async (t) => {

@@ -96,7 +96,7 @@ export async function events(options: EventsOptions): Promise<number> {
   if (options.catalogue) return printCatalogue(options.json ?? false);
   if (options.handler.length > 0 && !options.deliveries)
     throw new ServiceError('bad-request', '--handler selects deliveries: give --deliveries, too.');
-  const journal = await findJournal(options);
+  const journal = await findJournal(options, options.failed ?? false);
   assertJournal(journal);
   return interruptible(async (signal) => {
     try {

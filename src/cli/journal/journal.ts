@@ -51,10 +51,11 @@ const recordFileBytes = 64 * 1024 * 1024;
 /**
  * Opens the journal of the named data folder, of the configuration, or of a service without one in this folder. The caller closes it.
  *
+ * @param needsHandlers whether the configuration is read for its event handlers although the data folder is named
  * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
  */
-export async function findJournal(options: JournalOptions): Promise<Journal> {
-  const { config, source } = (await findConfig(options)) ?? {};
+export async function findJournal(options: JournalOptions, needsHandlers: boolean): Promise<Journal> {
+  const { config, source } = (await findConfig(options, needsHandlers)) ?? {};
   if (options.dataFolder === undefined && config?.server.state.type === 'redis') return redisJournal(config, source);
   return fileJournal(config, source, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
 }
@@ -92,7 +93,8 @@ function fileJournal(config: Config | undefined, source: Source | undefined, fol
   return journal;
 }
 
-async function findConfig(options: JournalOptions): Promise<LoadedConfig | undefined> {
+async function findConfig(options: JournalOptions, needsHandlers: boolean): Promise<LoadedConfig | undefined> {
+  if (!needsHandlers && options.dataFolder !== undefined) return undefined;
   const where = { file: options.config, cwd: process.cwd(), env: process.env };
   if (!(await findConfigFile(where)) && options.config === undefined) return undefined;
   return loadConfig(where);

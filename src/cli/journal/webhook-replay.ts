@@ -64,7 +64,7 @@ export interface ReplayOptions extends SelectionOptions, JournalOptions, Malform
 /** Sends events again (docs/spec/command-line.md#webhook-replay). */
 export async function webhookReplay(source: string | undefined, options: ReplayOptions): Promise<number> {
   assertUsage(source, options);
-  const journal = await findJournal(options);
+  const journal = await findJournal(options, true);
   try {
     return await replayFrom(source, journal, options);
   } finally {
