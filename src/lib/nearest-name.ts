@@ -1,15 +1,18 @@
-/** Number of single-character edits between two texts (Levenshtein distance). */
+/** Number of insertions, deletions, changes and swaps of neighbours between two texts (optimal string alignment distance). */
 function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)];
+  const at = (row: number, column: number) => rows[row]?.[column] as number;
   for (let row = 1; row <= a.length; row++) {
     const current = [row];
+    rows.push(current);
     for (let column = 1; column <= b.length; column++) {
-      const change = (previous[column - 1] as number) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current[column] = Math.min(change, (previous[column] as number) + 1, (current[column - 1] as number) + 1);
+      const change = at(row - 1, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      const swap = isSwap ? at(row - 2, column - 2) + 1 : change;
+      current[column] = Math.min(change, swap, at(row - 1, column) + 1, at(row, column - 1) + 1);
     }
-    previous = current;
   }
-  return previous[b.length] as number;
+  return at(a.length, b.length);
 }
 
 /**
@@ -23,7 +26,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
     const distance = editDistance(name.toLowerCase().slice(0, 64), candidate.toLowerCase());
     if (!best || distance < best.distance) best = { name: candidate, distance };
   }
-  return best && best.distance <= Math.max(1, Math.ceil(best.name.length / 3)) ? best.name : undefined;
+  return best && best.distance <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined;
 }
 
 /** A question for the name that somebody probably meant; undefined when none is near. */

@@ -139,7 +139,7 @@ const serverOptions = z
 
 const serviceOptions = z
   .discriminatedUnion('type', [httpOptions, httpsOptions, sshOptions, monitorOptions, consoleOptions], {
-    error: 'must have a "type": http, https, ssh, monitor or console',
+    error: 'must have a "type": http, https, ssh (SFTP), monitor or console',
   })
   .describe('A service that listens on an address.');
 
