@@ -3,7 +3,7 @@ import { getAsset, isSea } from 'node:sea';
 import { Command, CommanderError, Help, Option } from 'commander';
 import type { Action, Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
-import { print, reportFailure } from './output.ts';
+import { complain, print, reportFailure, visible } from './output.ts';
 import { registerAuthTest, registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
 import { registerControl, registerServe } from './register-service.ts';
@@ -112,7 +112,6 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
     })
     .helpOption('-h, --help', 'print help')
     .option('--debug', 'print stack traces of errors (env: SVC_DEBUG)')
-    .showHelpAfterError('(run with --help for usage)')
     .showSuggestionAfterError()
     .exitOverride()
     .configureHelp({
@@ -124,11 +123,28 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
     })
     .configureOutput({
       writeOut: (text) => process.stdout.write(foldHelp(text, helpWidth(process.stdout))),
-      outputError: (text, write) => write(text.replace(/^error: /, 'svc: ')),
+      outputError: (text) => complain(`svc: ${usageFault(text)} Run it with --help for usage.`),
     })
     .addHelpText('after', exitCodeHelp);
   for (const register of registrations) register(program, (action) => run(action, program.opts<GlobalOptions>()));
   return program;
+}
+
+/** An error of the option parser as one sentence that begins with the option, like other errors. */
+function usageFault(text: string): string {
+  const fault = visible(
+    text
+      .replace(/^error: /, '')
+      .trim()
+      .replace('\n', ' '),
+  )
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\. It must/s, '$1 "$2" must')
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\. Allowed choices are/s, '$1 "$2" must be one of')
+    .replace(/^option '(?:-\w, )?(--[\w-]+) (<.*>)' argument missing$/, '$1 needs a value: $2')
+    .replace(/^(unknown (?:option|command)) '(.*?)'(?: \(Did you mean (.*?)\?\))?$/, (_, what: string, name: string, near?: string) =>
+      near === undefined ? `${what} "${name}"` : `${what} "${name}" (did you mean "${near}"?)`,
+    );
+  return /[.?]$/.test(fault) ? fault : `${fault}.`;
 }
 
 /** One entry a command; the code of a command is loaded when it runs, which keeps `svc --version` fast. */

@@ -121,9 +121,29 @@ test('help and version; a reader that goes away is no error', async (t) => {
   for (const command of ['serve', 'validate', 'init', 'hash-password', 'schema'])
     assert.match(help.stdout, new RegExp(`\\n {2}${command}`));
   assert.match((await run(t, ['serve', '--help'], { cwd: folder })).stdout, /Examples:/);
-  assert.match((await run(t, ['valdate'], { cwd: folder })).stderr, /Did you mean validate/);
   const piped = spawnSync('sh', ['-c', `${program.join(' ')} schema | head -1; exit 0`], { cwd: folder, encoding: 'utf8' });
   assert.equal(piped.stderr, '');
+});
+
+test('errors of options are one line that names the option and says what to do', async (t) => {
+  const cwd = temporaryFolder(t);
+  const cases: [string[], string][] = [
+    [['valdate'], 'unknown command "valdate" (did you mean "validate"?).'],
+    [['serve', '--prt', '1'], 'unknown option "--prt" (did you mean "--port"?).'],
+    [['serve', '--nothing-like-it'], 'unknown option "--nothing-like-it".'],
+    [['serve', '--port', 'x\u001b[31m'], '--port "x\\u001b[31m" must be a port number from 0 to 65535.'],
+    [['serve', '--log-level', 'inf'], '--log-level "inf" must be one of debug, info, warn, error.'],
+    [['serve', '--config'], '--config needs a value: <file>.'],
+    [['events', '--since', "a'b"], `--since "a'b" must be a time such as 2026-01-31T12:00, or 15m, 2h or 7d ago.`],
+    [['completion'], "missing required argument 'shell'."],
+    [['schema', 'nothing'], "command-argument value 'nothing' is invalid for argument 'what'."],
+  ];
+  for (const [args, fault] of cases) {
+    const { code, stderr } = await run(t, args, { cwd });
+    assert.equal(code, 2);
+    assert.ok(stderr.startsWith(`svc: ${fault}`), stderr);
+    assert.match(stderr, /^.* Run it with --help for usage\.\n$/);
+  }
 });
 
 test('the licences of svc and of all that is in it', async (t) => {

@@ -184,8 +184,8 @@ test('wrong use is exit 2 with one line', async (t) => {
     [['sessions', 'remove', '--all', '--account', 'alice'], /^svc: Name the sessions/],
     [['locks', 'remove', 'abc', '--all'], /^svc: Name the locks/],
     [['sessions', 'list', '--address', 'nonsense'], /^svc: "nonsense" is neither an IP address nor a CIDR range\.\n$/],
-    [['sessions', 'list', '--all'], /unknown option/],
-    [['sessions', 'list', 'abc'], /too many arguments/],
+    [['sessions', 'list', '--all'], /^svc: unknown option "--all"\. Run/],
+    [['sessions', 'list', 'abc'], /^svc: too many arguments for 'list'\. Expected .*\n$/],
   ];
   for (const [args, message] of cases) {
     const end = await control(t, folder, ...args);

@@ -277,7 +277,7 @@ test('wrong use is exit 2 with one line', async (t) => {
     [['--exact', '--diff'], /exclude each other/],
     [['x.ndjson', '--exact'], /they take no file/],
     [['--since', 'yesterday'], /must be a time/],
-    [['--id', 'abc'], /Give event IDs/],
+    [['--id', 'abc'], /^svc: --id "abc" must be event IDs with commas/],
     [['--limit', '0'], /above 0/],
   ] as const) {
     const end = await run(t, ['webhook-replay', ...args], { cwd });
