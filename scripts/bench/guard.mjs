@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { against, executable, fillFolder, makeFolders, remove } from './support/benchmark.mjs';
+import { against, executable, fillFolder, makeFolders } from './support/benchmark.mjs';
 import { buildOfCommit } from './support/build-variant.mjs';
 import { Group } from './support/group.mjs';
 import { throughput } from './support/load.mjs';
@@ -40,7 +40,7 @@ function formerBuild(commit) {
 
 const commit = options.against ?? JSON.parse(readFileSync(baselinePath, 'utf8')).commit;
 const former = formerBuild(commit);
-const { folder, home } = makeFolders(['put']);
+const { folder, home, disk, clear } = makeFolders(['put']);
 fillFolder(join(home, 'list'), options.smoke ? 20 : 1000);
 
 const load = { seconds: 1, folder };
@@ -62,7 +62,7 @@ try {
   await judge(await group.all([svc(), svc({ name: 'svc before', executable: former })]));
 } finally {
   await group.stop();
-  remove(folder);
+  clear();
 }
 
 /** Measures some workloads. @returns for each the CPU of a request, to that of the baseline */
@@ -79,7 +79,7 @@ async function judge(servers) {
   const tooMuch = () => [...costs].flatMap(([name, cost]) => (cost > highestRatio ? [name] : []));
   if (tooMuch().length > 0 && !options.smoke)
     for (const [name, cost] of await measured(tooMuch(), servers)) costs.set(name, Math.min(cost, costs.get(name)));
-  console.log(`In turns with the build of ${options.smoke ? 'these sources' : commit}.`);
+  console.log(`In turns with the build of ${options.smoke ? 'these sources' : commit}, on ${disk}.`);
   console.log(
     table(
       ['CPU of a request', 'to the baseline', 'at most'],

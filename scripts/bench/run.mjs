@@ -5,10 +5,11 @@
 //   --against measures the build of a commit in the same rounds; --binary the one with Node.js inside;
 //   --node: a further interpreter for `memory`;
 //   --smoke only tries whether all works; --write puts the tables of parts that were measured whole into docs/operate/performance.md
+import { execFileSync } from 'node:child_process';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { against, commitHash, executable, makeFolders, medians, publish, remove } from './support/benchmark.mjs';
+import { against, executable, makeFolders } from './support/benchmark.mjs';
 import { buildOfCommit } from './support/build-variant.mjs';
 import { endAll } from './support/exchange.mjs';
 import { Group } from './support/group.mjs';
@@ -16,7 +17,7 @@ import { loader } from './support/load.mjs';
 import { machineLine } from './support/machine.mjs';
 import { svc } from './support/peers.mjs';
 import { Rounds } from './support/rounds.mjs';
-import { failures, leftOut } from './support/table.mjs';
+import { failures, leftOut, writeBetween } from './support/table.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const text = { type: 'string' };
@@ -67,7 +68,7 @@ process.exit(hasFaults ? 1 : 0);
 
 async function run(name) {
   const { default: make } = await import(`./parts/${files[name]}.mjs`);
-  const { folder, home } = makeFolders(['put']);
+  const { folder, home, disk, clear } = makeFolders(['put']);
   const group = new Group(folder, home);
   const isSmoke = options.smoke ?? false;
   const gibibyte = 2 ** 30 / (isSmoke ? 64 : 1);
@@ -94,22 +95,24 @@ async function run(name) {
       if (servers.length > 0) await measured.measure(figures, servers, action);
     }
     hasFaults ||= measured.faults.length > 0;
+    const hash = execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
     const lines = [
-      `${machineLine()};`,
-      `${[part.load ?? loader, ...(await group.versions())].join(', ')}; svc at ${commitHash()}.`,
-      `${medians(rounds)}${part.each ? `, ${part.each}` : ''}.`,
+      `${machineLine(disk)};`,
+      `${[part.load ?? loader, ...(await group.versions())].join(', ')}; svc at ${hash}.`,
+      `Medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'}${part.each ? `, ${part.each}` : ''}.`,
       ...leftOut([...group.missing, ...(part.missing ?? [])]),
       ...failures(measured.faults),
       '',
       measured.table(),
       ...(options.against ? ['', ...measured.comparison(builds[0].name, builds[1].name, options.against)] : []),
     ];
-    console.log(`\n## ${name}\n`);
-    publish(name, lines.join('\n'), options.write && !isSmoke && workloads.length === all.length);
+    console.log(`\n## ${name}\n\n${lines.join('\n')}`);
+    if (options.write && !isSmoke && workloads.length === all.length)
+      writeBetween('docs/operate/performance.md', `bench-${name}`, lines.join('\n'));
   } finally {
     await part?.stop?.();
     await group.stop();
     await endAll();
-    remove(folder);
+    clear();
   }
 }

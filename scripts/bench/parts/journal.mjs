@@ -1,10 +1,10 @@
 // Searches of a journal of ten million events (5 GB, of 1,000 accounts, over 30 days): first pages of 100 events, what is read for them, and
 // memory. The journal is made first, with its summaries, which takes some minutes.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buildSync } from 'esbuild';
+import { writeJournal } from '../support/webhook-project.mjs';
 
 const accounts = 1000;
 const days = 30;
@@ -57,21 +57,8 @@ export default function journal({ isSmoke, folder }) {
 
   /** Writes the journal, and its summaries. */
   async function make(folder, { summarise, listSegments }) {
-    mkdirSync(folder, { recursive: true });
-    let [fd, number, size, lines] = [undefined, 0, 0, ''];
     const began = performance.now();
-    for (let index = 0; index < events; index++) {
-      lines += eventJson(index);
-      if (lines.length < 2 ** 20 && index < events - 1) continue;
-      if (fd === undefined || size + lines.length > fileBytes) {
-        if (fd !== undefined) closeSync(fd);
-        fd = openSync(join(folder, `events-${String(++number).padStart(8, '0')}.ndjson`), 'w', 0o600);
-        size = 0;
-      }
-      size += writeSync(fd, lines, null, 'latin1');
-      lines = '';
-    }
-    closeSync(fd);
+    writeJournal(folder, events, eventJson, fileBytes);
     console.error(`made in ${((performance.now() - began) / 1000).toFixed(0)} s`);
     const cpu = process.cpuUsage();
     for (const segment of listSegments(folder).slice(0, -1)) await summarise(segment, async () => {});

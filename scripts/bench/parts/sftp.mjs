@@ -24,13 +24,13 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
     if (path && found !== gibibyte) throw new Error(`${found} bytes arrived, of ${gibibyte}`);
     return { value: gibibyte / 1e6 / seconds, cpuS };
   };
-  /** Seconds of many small things. */
+  /** Seconds of many small things, and CPU for each. */
   const inSeconds = async (server, command, path) => {
     empty(written, received);
-    const { seconds } = await timed(server, () => sftp(server, [command]));
+    const { seconds, cpuS } = await timed(server, () => sftp(server, [command]), smallFiles / 1e6);
     const found = path && readdirSync(path).length;
     if (path && found !== smallFiles) throw new Error(`${found} files arrived, of ${smallFiles}`);
-    return { value: seconds };
+    return { value: seconds, cpuUs: cpuS };
   };
   const handshake = async (server) => {
     const before = await settledCpuSeconds(server);
@@ -73,7 +73,7 @@ export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig })
   ].map(([name, unit, action]) => ({ name, unit, scheme: 'ssh', can: 'sftp', action }));
   return {
     load: 'OpenSSH, lftp, ssh2',
-    each: 'CPU of the server for each GiB',
+    each: 'CPU of the server for each file or GiB',
     missing: ['lftp'].filter((program) => !isInstalled(program)),
     fill() {
       for (const path of [join(home, 'large'), large]) fillBig(path);

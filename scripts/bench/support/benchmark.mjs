@@ -1,10 +1,9 @@
 // Common to the benchmarks: working folders, and the folder of results.
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { writeBetween } from './table.mjs';
 
 /** The executable of `npm run build`. */
 export const executable = fileURLToPath(new URL('../../../dist/svc.mjs', import.meta.url));
@@ -12,13 +11,49 @@ export const executable = fileURLToPath(new URL('../../../dist/svc.mjs', import.
 /** The option `--against`, as `parseArgs` takes it. */
 export const against = { type: 'string' };
 
-/** Makes a folder for all that a benchmark writes. @param home folders of `home`, which servers serve, beside `small`, a file of 1 KiB */
+/**
+ * Makes a folder for all that a benchmark writes: on an ext4 of its own with a journal, as people's disks have one, where root may mount that.
+ *
+ * @param home folders of `home`, which servers serve, beside `small`, a file of 1 KiB
+ * @returns `disk`: the file system, for the line about the machine; `clear` removes all
+ */
 export function makeFolders(home = []) {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const outer = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const folder = join(outer, 'disk');
+  mkdirSync(folder);
+  const fault = mountJournaled(join(outer, 'image'), folder);
+  const kind = spawnSync('findmnt', ['-no', 'FSTYPE', '-T', folder], { encoding: 'utf8' }).stdout?.trim() || 'unknown';
+  const disk = fault ? `the ${kind} of ${tmpdir()} (no journaled image: ${fault})` : 'ext4 with a journal, an image mounted by loop';
+  mounted = fault ? undefined : folder;
+  const clear = () => {
+    unmount();
+    remove(outer);
+  };
   const served = join(folder, 'home');
   for (const name of ['.', ...home]) mkdirSync(join(served, name), { recursive: true });
   writeFileSync(join(served, 'small'), Buffer.alloc(1024, 'x'));
-  return { folder, home: served };
+  return { folder, home: served, disk, clear };
+}
+
+/** Where an image is mounted. */
+let mounted;
+const unmount = () => mounted && spawnSync('umount', ['--lazy', mounted]);
+process.once('exit', unmount);
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+
+/** Mounts a new image, which takes of the disk only what is written. @returns why it cannot be; undefined when it is mounted */
+function mountJournaled(image, folder) {
+  if (process.getuid() !== 0) return 'only root mounts one';
+  const { bavail, bsize } = statfsSync(tmpdir());
+  writeFileSync(image, '');
+  truncateSync(image, Math.min(32 * 2 ** 30, Math.floor(bavail * 0.8) * bsize));
+  // Tables and journal are made at once: the kernel would do it beside what is measured.
+  const make = ['mkfs.ext4', '-q', '-F', '-O', 'has_journal', '-i', '65536', '-E', 'lazy_itable_init=0,lazy_journal_init=0', image];
+  for (const [program, ...args] of [make, ['mount', '-o', 'loop', image, folder]]) {
+    const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
+    if (status !== 0) return `${program}: ${error?.code ?? stderr.trim().split('\n')[0]}`;
+  }
+  return undefined;
 }
 
 /** Removes folders, also while programs that were told to end write a last time. */
@@ -39,20 +74,4 @@ export function empty(...folders) {
 export function fillFolder(folder, count, bytes = 0) {
   mkdirSync(folder, { recursive: true });
   for (let index = 0; index < count; index++) writeFileSync(join(folder, `file number ${index}.png`), Buffer.alloc(bytes, 'x'));
-}
-
-/** The commit that is measured. */
-export function commitHash() {
-  return execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim();
-}
-
-/** How many rounds the medians are of. */
-export function medians(rounds) {
-  return `Medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'}`;
-}
-
-/** Prints a result, and puts it into the documentation where that is wanted. */
-export function publish(part, text, isWritten) {
-  console.log(text);
-  if (isWritten) writeBetween('docs/operate/performance.md', `bench-${part}`, text);
 }

@@ -11,7 +11,7 @@ export function send(url, { method = 'GET', headers = {}, body, agent = false } 
       const chunks = [];
       incoming.on('data', (chunk) => chunks.push(chunk));
       incoming.on('end', () =>
-        resolve({ status: incoming.statusCode, text: Buffer.concat(chunks).toString(), atMs: performance.timeOrigin + performance.now() }),
+        resolve({ status: incoming.statusCode, atMs: performance.timeOrigin + performance.now(), text: Buffer.concat(chunks).toString() }),
       );
     });
     outgoing.on('error', reject);

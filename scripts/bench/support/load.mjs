@@ -1,9 +1,9 @@
 // Load on a server, and what it cost: many small requests, large transfers, single requests.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { send } from './exchange.mjs';
 import { cpuSeconds, versionOf } from './machine.mjs';
 
 const run = promisify(execFile);
@@ -44,28 +44,12 @@ async function withWrk(server, path, method, connections, seconds, headers, fold
   return { count, elapsedS: count / Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)[1]) };
 }
 
-/** One request with the time that it takes, in milliseconds. */
-function single(server, { method = 'GET', path, headers = {}, body }) {
-  const startedMs = performance.now();
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      { host: '127.0.0.1', port: server.port, method, path, headers: { ...server.headers, ...headers }, agent: false },
-      (incoming) => {
-        incoming.resume();
-        incoming.on('end', () => resolve({ status: incoming.statusCode, ms: performance.now() - startedMs }));
-        incoming.on('error', reject);
-      },
-    );
-    outgoing.on('error', reject);
-    outgoing.end(body);
-  });
-}
-
-/** Milliseconds of one request, after another one that warms up. */
-export async function timed(server, options) {
-  const { status, ms } = await single(server, options);
-  if (status >= 300) throw new Error(`${server.name}: ${options.method ?? 'GET'} ${options.path} gave ${status}`);
-  return { value: ms };
+/** Milliseconds of one request. */
+export async function timed(server, { path, headers, ...options }) {
+  const startedMs = performance.timeOrigin + performance.now();
+  const { status, atMs } = await send(`http://127.0.0.1:${server.port}${path}`, { ...options, headers: { ...server.headers, ...headers } });
+  if (status >= 300) throw new Error(`${server.name}: ${options.method ?? 'GET'} ${path} gave ${status}`);
+  return { value: atMs - startedMs };
 }
 
 /** Megabytes a second of large bodies, and CPU seconds of the server for each GiB. */

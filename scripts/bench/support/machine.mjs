@@ -14,10 +14,10 @@ export function versionOf(program, ...args) {
   return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0] ?? '?';
 }
 
-/** One line about the machine, the date and Node.js. */
-export function machineLine() {
+/** One line about the machine, the date, Node.js and the file system. */
+export function machineLine(disk) {
   const date = new Date().toISOString().slice(0, 10);
-  return `${date}, ${cpus().length} cores (${cpus()[0].model.trim()}), Node.js ${process.version}`;
+  return `${date}, ${cpus().length} cores (${cpus()[0].model.trim()}), Node.js ${process.version}, ${disk}`;
 }
 
 /** A process and all below it. */

@@ -35,7 +35,7 @@ export function lftp(server, command) {
   return run('lftp', ['-c', [...settings.map((setting) => `set ${setting}`), 'open sftp://bench', command].join('; ')]);
 }
 
-/** Measures an action: its seconds, and CPU seconds of the server for each GiB. */
+/** Measures an action: its seconds, and CPU seconds of the server for each GiB, or other unit */
 export async function timed(server, action, gibibytes) {
   const before = await settledCpuSeconds(server);
   const startedMs = performance.now();

@@ -27,21 +27,18 @@ function eventOf(index) {
   };
 }
 
-/** Files of about this size follow each other in a journal, in bytes. */
-const segmentBytes = 64 * 1024 * 1024;
-
-/** Writes a journal of so many events, in files as svc writes them; the last file is as old as this, each before it an hour older. */
-function writeJournal(folder, count) {
+/** Writes a journal of so many lines, in files as svc writes them; the last file is as old as this, each before it an hour older. */
+export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024) {
   mkdirSync(folder, { recursive: true });
   const paths = [];
-  for (let index = 0, sizeBytes = segmentBytes; index < count; ) {
-    if (sizeBytes >= segmentBytes) {
+  for (let index = 0, sizeBytes = fileBytes; index < count; ) {
+    if (sizeBytes >= fileBytes) {
       paths.push(join(folder, `events-${String(paths.length + 1).padStart(8, '0')}.ndjson`));
       sizeBytes = 0;
     }
     let text = '';
-    for (const end = Math.min(count, index + 10_000); index < end; index++) text += `${JSON.stringify(eventOf(index))}\n`;
-    appendFileSync(paths.at(-1), text);
+    for (const end = Math.min(count, index + 10_000); index < end; index++) text += lineOf(index);
+    appendFileSync(paths.at(-1), text, { encoding: 'latin1', mode: 0o600 });
     sizeBytes += text.length;
   }
   for (const [index, path] of paths.entries()) {
@@ -56,7 +53,7 @@ function writeJournal(folder, count) {
  * @param handler options of the event handler; without it there is none
  */
 export function makeProject(cwd, count, receiverUrl, handler) {
-  writeJournal(join(cwd, 'data/journal'), count);
+  writeJournal(join(cwd, 'data/journal'), count, (index) => `${JSON.stringify(eventOf(index))}\n`);
   mkdirSync(join(cwd, 'data/deliveries'), { recursive: true });
   if (count > 0) writeFileSync(join(cwd, 'data/deliveries/positions.json'), JSON.stringify({ handlers: { crm: '00000001:0' } }));
   const config = {
