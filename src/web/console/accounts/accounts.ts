@@ -6,7 +6,7 @@ import { confirm } from '../confirm.ts';
 import { choice, field } from '../fields.ts';
 import { text, translate } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
-import { actionButton, badge, facts, heading, panel, problem, type Stage } from '../section.ts';
+import { actionButton, badge, facts, heading, panel, problem, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, timeElement, tree } from '../shown.ts';
 import { type Column, Table } from '../table.ts';
@@ -56,7 +56,7 @@ function collectionPanel({ name, columns, label }: Collection, signal: AbortSign
   const title = text(`${name}_title`);
   const action: Column<Item> = {
     title: text('action'),
-    cell: (item) => makeButton(text(`${name}_remove`), 'close', () => void remove(item), 'quiet small'),
+    cell: (item) => makeButton(text(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
     className: 'narrow',
   };
   const table = new Table<Item>(title, text(`${name}_none`), mayChange() ? [...columns, action] : columns, ({ id }) => id);
