@@ -236,10 +236,10 @@ export class AccountFiles {
   /**
    * The account's unfinished upload of an ID, or a recently ended one, for this request alone.
    *
-   * @param onWanted called when a newer request wants the upload
+   * @param onWanted called when a newer request wants the upload; without it that one waits
    * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` when a newer request wants it already
    */
-  resumable(id: string, onWanted: () => void): Promise<ResumableUpload> {
+  resumable(id: string, onWanted?: () => void): Promise<ResumableUpload> {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
   }
 

@@ -56,14 +56,14 @@ export async function beginUpload(
 export async function findUpload(
   paths: AccountPaths,
   id: string,
-  request: { realPath: (path: VirtualPath) => Promise<string>; onWanted: () => void },
+  request: { realPath: (path: VirtualPath) => Promise<string>; onWanted: (() => void) | undefined },
 ): Promise<ResumableUpload> {
   const { uploads, clock } = paths.environment;
   // Checked first, so that the uploads of other accounts are neither revealed nor disturbed.
   await findRecord(paths, id);
-  const hold: UploadHold = await uploads.hold(id, request.onWanted);
+  const hold: UploadHold = await uploads.hold(id, request.onWanted ?? (() => {}));
   try {
-    if (hold.isWanted) throw new ServiceError('client-gone', 'A newer request goes on with the upload.');
+    if (request.onWanted && hold.isWanted) throw new ServiceError('client-gone', 'A newer request goes on with the upload.');
     const record = requireSettled(requireOwner(paths, hold.record), clock);
     return new ResumableUpload(paths, hold, record, () => request.realPath(record.path));
   } catch (error) {

@@ -130,7 +130,8 @@ export async function cancelUpload(exchange: Exchange): Promise<Response> {
 
 /** Cancels the upload of the URL, or removes the record of one that is over. */
 export async function cancel(exchange: Exchange): Promise<void> {
-  const upload = await requestedUpload(exchange);
+  // Newer requests wait: one that cut this one would take away its reply, but not its effect.
+  const upload = await exchange.files.resumable(requestedUploadId(exchange));
   if (upload.record.outcome) await upload.forget();
   else await upload.end(new ServiceError('not-found', 'Its client cancelled the upload.'), 'cancelled');
 }

@@ -38,6 +38,21 @@ test('DELETE cuts a request that brings content, and nothing is left', async (t)
   assert.deepEqual(await told(server), ['40021', '40069', '40022']);
 });
 
+test('DELETE is answered, whatever comes behind it for the same upload', async (t) => {
+  const server = await startServer(t);
+  for (let round = 0; round < 20; round++) {
+    const url = await begin(server, 'a', Buffer.alloc(0));
+    const cancelling = new WatchedRequest(server, 'DELETE', url).end();
+    const headers = { ...append(0, true), 'content-length': String(content.length) };
+    const later = Array.from({ length: 3 }, () => new WatchedRequest(server, 'PATCH', url, headers).end(content));
+    assert.equal((await cancelling).status, 204);
+    // One may have come before it.
+    for (const { status } of await Promise.all(later)) assert.ok([0, 201, 404, 409].includes(status), String(status));
+    assert.equal((await server.send('HEAD', url)).status, 404);
+  }
+  assert.deepEqual(hidden(server), []);
+});
+
 test('any number of queries at once are answered; they cut what brings content, not one another', async (t) => {
   const server = await startServer(t);
   const url = await begin(server, 'a', content.subarray(0, 1000));

@@ -118,7 +118,7 @@ export async function discardUpload(upload: Upload): Promise<void> {
   const { location } = upload;
   letGo(upload);
   if (location === undefined) return;
-  // A request with content that was given up may come to the service behind this one, and cut it.
+  // The connection may be lost just now: what nobody drops counts for the quota.
   for (let failures = 0; failures < 3 && !(await ask('DELETE', location)); failures++)
     await pauseAfter(failures, new AbortController().signal);
 }
