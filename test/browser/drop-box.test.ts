@@ -24,7 +24,7 @@ browserTest('who may only write to a folder gets the page to upload, with the st
       { javaScriptEnabled, expectedErrors: /403/, viewport: { width: 320, height: 640 } },
       '/home/drop/',
     );
-    await page.getByText('What is here already is not shown to you.').waitFor();
+    await page.getByText('You cannot see what is already here.').waitFor();
     if (javaScriptEnabled) {
       const words = await page.getByRole('button', { name: 'Upload files' }).locator('span').boundingBox();
       assert.ok(words && words.width > 50, 'the only button has its words on a phone, too');

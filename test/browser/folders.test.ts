@@ -183,7 +183,7 @@ for (const javaScriptEnabled of [true, false]) {
     mkdirSync(join(server.home, 'deep/er'), { recursive: true });
     writeFileSync(join(server.home, 'deep/er/Needle.txt'), 'x');
     const page = await openFolder(t, server, { javaScriptEnabled, viewport: { width: 320, height: 640 }, colorScheme: 'dark' });
-    const field = javaScriptEnabled ? page.getByLabel('Filter by name') : page.getByLabel('Search below this folder');
+    const field = javaScriptEnabled ? page.getByLabel('Filter by name') : page.getByLabel('Search this folder');
     await field.fill('needle');
     if (javaScriptEnabled) await page.getByRole('button', { name: 'Search in sub-folders' }).click();
     else await page.keyboard.press('Enter');
@@ -194,7 +194,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.waitForURL('**/home/deep/er/');
     await page.getByRole('link', { name: 'Needle.txt' }).waitFor();
     await page.goBack();
-    await page.getByLabel('Search below this folder').fill('nowhere');
+    await page.getByLabel('Search this folder').fill('nowhere');
     await page.keyboard.press('Enter');
     await page.getByText('Nothing below this folder').waitFor();
     if (javaScriptEnabled) await assertAccessible(page, 'a search that finds nothing');

@@ -43,7 +43,7 @@ browserTest('new folders and renaming: names that cannot be, what is new is in s
   await page.keyboard.press('Escape');
   await page.locator('#members').focus();
   await page.keyboard.press('F2');
-  await page.getByText('Select one item alone to rename it.').waitFor();
+  await page.getByText('Select exactly one item to rename it.').waitFor();
   assert.equal(await dialog.count(), 0);
 });
 
@@ -73,7 +73,7 @@ browserTest('messages are seen wherever the page is, and go; what is selected is
   // In a row it would be about that one.
   await page.locator('#members').focus();
   for (let press = 0; press < 2; press++) await page.keyboard.press('F2');
-  const renameOne = page.getByText('Select one item alone to rename it.');
+  const renameOne = page.getByText('Select exactly one item to rename it.');
   await renameOne.waitFor();
   assert.equal(await renameOne.count(), 1, 'what is said twice stands there once');
 

@@ -143,7 +143,7 @@ browserTest('what was dragged, and the undoing of it, have progress and a Stop o
   await dialog.getByText(`0 of ${many}`).waitFor();
   assert.equal(await dialog.getByRole('heading').innerText(), 'Undo');
   await dialog.getByRole('button', { name: 'Stop' }).click();
-  await page.getByText(`Stopped: ${many} items are as they were.`).waitFor();
+  await page.getByText(`Stopped: ${many} items were left unchanged.`).waitFor();
   await dialog.waitFor({ state: 'detached' });
   undoing.go();
   assert.equal(readdirSync(join(server.home, 'Target')).length, many, 'nothing was done');

@@ -100,7 +100,7 @@ browserTest('an upload that the service has forgotten begins anew, and says so',
   await proxy.goDown();
   assert.equal((await server.send('DELETE', location)).status, 204);
   await proxy.comeBack();
-  await lineOf(page, 'large.bin', 'done').getByText('the server had dropped the beginning, it was sent again').waitFor();
+  await lineOf(page, 'large.bin', 'done').getByText('the server had discarded the beginning; it was sent again').waitFor();
   assert.deepEqual(proxy.offsets, [0, 0]);
   assert.ok(readFileSync(join(server.home, 'large.bin')).equals(content));
   assert.deepEqual(await eventsOf(server, 'large.bin'), [40021, 40069, 40022, 40021, 40017]);

@@ -31,7 +31,7 @@ test('what the account changed, the newest first, whoever else changes the same 
   const password = await cheapHash(testPassword);
   const server = await startServer(t, { group: { show_recent: true }, accounts: { bob: { password } } });
   const bob = `bob:${testPassword}`;
-  assert.match((await recent(server)).text, /You have not changed anything lately/);
+  assert.match((await recent(server)).text, /You have not changed anything recently/);
   await server.send('PUT', '/home/Folder/');
   await server.put('/home/a.txt', 'a');
   await server.put('/home/Folder/%3Cb%3E.txt', 'b');

@@ -98,7 +98,7 @@ export async function assertPreviewsAccessible(
   await look('details of an upload');
   await page.keyboard.press('Escape');
   await page.goto(`${server.url}/home/drop/`);
-  await page.getByText('What is here already is not shown to you.').waitFor();
+  await page.getByText('You cannot see what is already here.').waitFor();
   await look('a drop box');
   await page.context().clearCookies({ name: 'SVC_HTTP_SESSION' });
   await page.locator('.crumbs').getByRole('link', { name: 'Files' }).click();

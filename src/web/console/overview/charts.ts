@@ -132,8 +132,8 @@ function models(intervalSeconds: number): ChartModel[] {
       title: text('deliveries'),
       format: perMinute,
       series: [
-        { title: text('all'), value: minutes('deliveries'), kind: 'first' },
-        { title: text('outcome_failed'), value: minutes('failed_deliveries'), kind: 'bad' },
+        { title: text('answered'), value: minutes('deliveries'), kind: 'first' },
+        { title: text('failures'), value: minutes('failed_deliveries'), kind: 'bad' },
       ],
     },
     { title: text('waitingEvents'), format: count, series: [{ title: '', value: ({ waiting_events }) => waiting_events, kind: 'first' }] },

@@ -6,7 +6,7 @@ import { selectedRows, selectOnly } from './selection.ts';
 
 const field = make('input.filter', {
   type: 'search',
-  placeholder: text('filterHint'),
+  placeholder: text('filter'),
   ariaLabel: text('filterHint'),
   autocomplete: 'off',
   name: 'search',
