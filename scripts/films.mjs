@@ -7,10 +7,11 @@ export async function recordFilm(page, width, height, draw) {
     const context = canvas.getContext('2d');
     const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: 'video/webm;codecs=vp8' });
     const parts = [];
-    recorder.ondataavailable = (event) => parts.push(event.data);
+    recorder.ondataavailable = ({ data }) => data.size > 0 && parts.push(data);
     const ended = new Promise((resolve) => (recorder.onstop = resolve));
-    recorder.start();
-    for (let frame = 0; frame < 20; frame++) {
+    recorder.start(100);
+    // On a busy machine the recorder begins late.
+    for (let frame = 0; frame < 20 || (parts.length === 0 && frame < 1000); frame++) {
       ${draw}
       await new Promise((resolve) => requestAnimationFrame(resolve));
     }

@@ -12,8 +12,8 @@ browserTest('the menu of a row: by its button, the right button and the keyboard
   const menu = page.getByRole('menu');
   const item = (name: string) => menu.getByRole('menuitem', { name, exact: true });
   const focused = () => page.evaluate<string>('document.activeElement.textContent');
-  // What needs MOVE comes once the service has said that it has it.
-  await page.waitForLoadState('networkidle');
+  // It comes once the service has said that it has MOVE.
+  await page.locator('#actions button', { hasText: 'Move' }).waitFor({ state: 'attached' });
 
   await page.getByRole('button', { name: 'Actions for c.bin' }).click();
   await menu.waitFor();
@@ -54,19 +54,25 @@ browserTest('the menu of a row: by its button, the right button and the keyboard
     await page.locator('a:focus', { hasText: 'a.bin' }).waitFor();
   }
   await page.keyboard.press('Shift+F10');
+  await menu.waitFor();
   await page.keyboard.press('r');
+  await page.locator('button:focus', { hasText: 'Rename' }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').getByLabel('New name').waitFor();
   await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
 
   // One of several that are selected stands for all of them.
   for (const name of ['a.bin', 'b.bin']) await page.getByLabel(`Select ${name}`).check();
   await page.getByRole('link', { name: 'b.bin' }).click({ button: 'right' });
+  await menu.waitFor();
   assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Copy', 'Move', 'Delete']);
   await item('Delete').click();
   await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
   await page.getByText('2 items were deleted.').waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'c.bin']);
+  // All rows are others then.
+  await page.getByRole('link', { name: 'b.bin' }).waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Actions for Folder' }).click();
   await item('Select').click();
@@ -87,6 +93,7 @@ browserTest('the menu has what the account may do, in the grid too; with Shift t
   const page = await openFolder(t, server);
   await page.getByRole('link', { name: 'Show as a grid' }).click();
   await page.getByRole('button', { name: 'Actions for a.bin' }).click();
+  await page.getByRole('menu').waitFor();
   assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Select']);
   await assertAccessible(page, 'the menu in the grid');
   await page.keyboard.press('Escape');
