@@ -16,12 +16,20 @@ interface GlobalOptions {
 
 const exitCodeHelp = `
 Exit codes:
-  0  done          1  the answer is no (invalid configuration, failed delivery)
-  2  wrong use     3  could not run (port in use, data folder not writable)
-  10 to 13: outcomes of auth-test      130, 143: ended by SIGINT, SIGTERM
-  70  a fault of the program ended svc serve (start it again)
+  0         done
+  1         the answer is no: invalid configuration, failed delivery
+  2         wrong use
+  3         could not run: port in use, data folder not writable
+  10 to 13  outcomes of auth-test
+  70        a fault of the program ended svc serve: start it again
+  130, 143  ended by SIGINT, SIGTERM
 
-Environment: SVC_CONFIG (as --config), SVC_PASSWORD, SVC_LOG_LEVEL, SVC_LOG_FORMAT, SVC_DEBUG, NO_COLOR
+Environment:
+  SVC_CONFIG                      as --config
+  SVC_PASSWORD                    password of svc serve without a configuration
+  SVC_LOG_LEVEL, SVC_LOG_FORMAT   as --log-level and --log-format
+  SVC_DEBUG                       as --debug
+  NO_COLOR                        no colours
 
 Start here:
   svc init && svc validate && svc serve`;
@@ -79,7 +87,7 @@ function versionText(): string {
 /** Code of the end of the option parser that stands for `--version --verbose`. */
 const verboseVersion = 'svc.version.verbose';
 
-/** The version, what it runs on, and the contact for weaknesses of the configuration that is found here. */
+/** The version, what it runs on, and the contact for vulnerabilities, of the configuration that is found here. */
 async function printVerboseVersion(): Promise<void> {
   const { findConfigFile, parseConfig } = await import('../config/reading/load.ts');
   const { readSource } = await import('../config/reading/source.ts');
@@ -96,8 +104,8 @@ async function printVerboseVersion(): Promise<void> {
 }
 
 function createProgram(args: readonly string[], run: (action: Action, globals: GlobalOptions) => Promise<void>): Command {
-  const program = new Command('svc')
-    .description('Serves files over HTTP and SFTP, asks a remote endpoint who may come in, and tells remote endpoints what happened.')
+  const program: Command = new Command('svc')
+    .description('Serves files over HTTP and SFTP, asks a remote endpoint who may log in, and sends events to webhooks.')
     .option('-V, --version', 'print the version; with --verbose also the platform and where to report weaknesses')
     .addOption(new Option('--verbose').hideHelp())
     .on('option:version', () => {
@@ -105,7 +113,7 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
       print(versionText());
       throw new CommanderError(exitCode.done, 'svc.version', '');
     })
-    .option('--licenses', 'print the licences of svc and of all that is in it')
+    .option('--licenses', 'print the licences of svc and its libraries')
     .on('option:licenses', () => {
       print(licences());
       throw new CommanderError(exitCode.done, 'svc.licenses', '');
@@ -116,6 +124,8 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
     .exitOverride()
     .configureHelp({
       showGlobalOptions: true,
+      // Commander would add the options of `svc events` to those of `svc events forward`.
+      visibleGlobalOptions: (command) => (command.parent ? program.options.filter(({ hidden }) => !hidden) : []),
       helpWidth: helpWidth(process.stdout),
       minWidthToWrap: 20,
       optionDescription: (option) => Help.prototype.optionDescription(option).replace(/ \(default: \[\]\)$/, ''),

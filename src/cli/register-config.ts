@@ -6,12 +6,15 @@ import { collect, type Register, secondsNumber, workerCount } from './arguments.
 
 const help = `
 Exit codes:
-  0   authenticated, or as --expect says     1   --expect not met, or a case of the suite failed
-  10  passed to the next method (401)        11  rejected (403, or any other status)
-  12  rejected: no reply, or an invalid one  13  partial: SSH asks for a second kind
+  0   authenticated, or the outcome that --expect names
+  1   another outcome than --expect names, or a case of the suite failed
   2   wrong use
+  10  passed to the next method (401)
+  11  rejected by the reply (403, or any other status)
+  12  rejected for want of a valid reply
+  13  partial: the SSH service requires a second credential
 
-With a key, or --creator-type ssh, the login is that of an ssh service: what the group requires (required_credentials) decides, too. Give a key and a password together where it requires both.
+With --ssh-key or --creator-type ssh it tries a login to an ssh service, where required_credentials of the group also decides. If the group requires both, give a key and a password.
 
 A suite is a YAML list of cases: {username, password, ssh_key, certificate, expect, account, name}.
 
@@ -26,38 +29,38 @@ Examples:
 export const registerAuthTest: Register = (program, run) => {
   program
     .command('auth-test')
-    .description('ask the authentication methods about credentials and say what the service would make of the replies')
+    .description('try credentials: ask the authentication methods and print what the service would decide')
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-    .option('--method <uuid>', 'one method of the configuration (default: the whole chain in order)')
-    .option('--url <url>', 'an endpoint, without any configuration')
+    .option('--method <uuid>', 'ask only this method of the configuration (default: all, in their order)')
+    .option('--url <url>', 'ask this endpoint, without a configuration')
     .option('--header <line>', 'with --url: header "Name: value" to send; repeatable', collect, [])
-    .option('--basic <user:password>', 'with --url: HTTP Basic towards the endpoint')
-    .option('--timeout <seconds>', 'with --url: longest time for the whole exchange', secondsNumber)
+    .option('--basic <user:password>', 'with --url: user name and password for HTTP Basic')
+    .option('--timeout <seconds>', 'with --url: timeout for the whole exchange', secondsNumber)
     .option('--username <name>', 'account name')
-    .option('--password <password>', 'password (shows in the process list; prefer --password-stdin)')
+    .option('--password <password>', 'password (visible in the process list; prefer --password-stdin)')
     .option('--password-stdin', 'read the password from the first line of stdin')
-    .option('--ssh-key <file>', 'OpenSSH public key')
-    .option('--certificate <file>', 'client certificate in PEM; its common name is the account name')
+    .option('--ssh-key <file>', 'file of an OpenSSH public key')
+    .option('--certificate <file>', 'file of a client certificate in PEM; its common name is the account name')
     .option('--peer <address:port>', 'address of the client (default: 127.0.0.1:0)')
-    .option('--creator-type <type>', 'type of the component that the client reached (default: https, ssh for a key)')
+    .option('--creator-type <type>', 'type of the service that the client logs in to (default: https; with a key: ssh)')
     .addOption(
-      new Option('--expect <outcome>', 'exit 0 for exactly this outcome, 1 for any other').choices([
+      new Option('--expect <outcome>', 'exit with 0 for this outcome, with 1 for any other').choices([
         'authenticated',
         'partial',
         'next',
         'rejected',
       ]),
     )
-    .option('--show-request', 'show the request, secrets masked; with --json as the member `request`')
-    .option('--suite <file>', 'run a list of cases')
+    .option('--show-request', 'print the request, secrets masked; with --json as the member "request"')
+    .option('--suite <file>', 'run the cases of this file')
     .option('--junit <file>', 'with --suite: write a JUnit XML report')
-    .option('--json', 'print one JSON document; with --suite one line for each case')
+    .option('--json', 'print one JSON document; with --suite one line per case')
     .addHelpText('after', help)
     .action((options) => run(async () => (await import('./auth-test.ts')).authTest(options)));
 };
 
 const validateHelp = `
-Everything is checked in one run: the schema, variables, references, TLS files, filters and templates of event handlers, permissions and folders. The codes of the findings are stable; docs/reference/findings.md lists them.
+One run reports every problem: of the schema, variables, references, TLS files, filters and templates of event handlers, permissions and folders. The codes of the findings are stable; docs/reference/findings.md lists them.
 
 Exit codes: 0 valid, 1 not valid (with --strict: or warnings), 2 file not found or unreadable.
 
@@ -77,7 +80,7 @@ A case is one of
    handlers: [UUID…] or {UUID: {url, method, content_type, body}}}
   {reply: {status, body}, account,
    expect: authenticated | next | rejected, effective: {…}, reason}
-each with an optional name and golden (a file with the whole outcome, which --update writes). A list of cases, or a map {config, env, cases}. Nothing is sent anywhere, and no file of an account is looked at.
+A case may also have a name, and golden: a file of the whole outcome, which --update writes. The file is a list of cases, or a map {config, env, cases}. svc test sends nothing and reads no files of accounts.
 
 Exit codes: 0 all passed, 1 a case failed or the configuration is not valid, 2 wrong use.
 
@@ -87,9 +90,9 @@ Examples:
   svc test cases.yaml --update && git diff --exit-code`;
 
 const explainHelp = `
-PATH is that of the URL: /home/inbox/a.csv, with a slash at its end for folders; with requests of SFTP (OPEN-READ and so on) it is the path that the client names, as server-path gives it. The configuration alone decides; whether the file exists is not looked at, and the account counts as logged in.
+PATH is the path of the URL, such as /home/inbox/a.csv; a folder ends with a slash. For requests of SFTP (OPEN-READ and so on) it is the path that the client sends. Only the configuration decides: svc explain does not check whether the file exists, and takes the account as logged in.
 
-LOGIN says whether the account can log in over SSH: which method decides, what the group requires (required_credentials), and what becomes of a key and a password that are right; an endpoint counts as one that accepts them. svc auth-test asks it.
+LOGIN explains a login over SSH: which method decides, what the group requires (required_credentials), and how far a correct key and a correct password get. It takes an authentication endpoint as accepting; svc auth-test asks the endpoint.
 
 Exit codes: 0 allowed, 1 refused or the configuration is not valid, 2 wrong use.
 
@@ -106,7 +109,7 @@ const configOption = ['-c, --config <file>', 'configuration file (default: svc.c
 function kindList(text: string): CredentialKind[] {
   const kinds = text.split(',').map((kind) => kind.trim());
   const isKind = (kind: string): kind is CredentialKind => credentialKinds.includes(kind as CredentialKind);
-  if (!kinds.every(isKind)) throw new InvalidArgumentError(`It must be ${credentialKinds.join(', ')}, or both with a comma.`);
+  if (!kinds.every(isKind)) throw new InvalidArgumentError(`It must be ${credentialKinds.join(', ')}, or both with a comma between.`);
   return kinds;
 }
 
@@ -123,32 +126,36 @@ export const registerConfig: Register = (program, run) => {
     .option('-c, --config <file>', 'the same as FILE')
     .option('--strict', 'fail on warnings, too')
     .option('--workers <number>', 'also check what svc serve --workers needs', workerCount)
-    .option('--online', 'also ask the authentication endpoints and the URLs of the event handlers')
+    .option('--online', 'also send test requests to authentication endpoints and event handlers')
     .option('--json', 'print the findings as one JSON document')
-    .option('--sarif', 'print the findings as a SARIF 2.1.0 log, for code hosts')
+    .option('--sarif', 'print the findings as a SARIF 2.1.0 log')
     .addHelpText('after', validateHelp)
     .action((file, options) => run(async () => (await import('./config/validate.ts')).validate(file, options)));
   program
     .command('test')
-    .description('run unit tests of a configuration: who may do what, which handlers fire, what replies mean')
+    .description('run unit tests of a configuration: permissions, event handlers, replies of endpoints')
     .argument('[cases]', 'file of cases, or - for stdin', 'svc.test.yaml')
     .option(configOption[0], `configuration file (default: config of the cases, else svc.config.yaml, .svcrc or package.json here)`)
-    .option('--update', 'write the golden files anew')
+    .option('--update', 'rewrite the golden files')
     .option('--junit <file>', 'write a JUnit XML report')
     .option('--json', 'print one JSON document')
     .addHelpText('after', testHelp)
     .action((file, options) => run(async () => (await import('./config/config-test.ts')).configTest(file, options)));
   program
     .command('explain')
-    .description('say step by step what the configuration makes of a request, or of a login over SSH')
+    .description('explain step by step how the configuration decides a request or a login over SSH')
     .argument('<method>', explainable.join(', '))
-    .argument('[path]', 'path of the URL: /home/…; with requests of SFTP the path that a client names; none with LOGIN')
+    .argument('[path]', 'path of the URL: /home/…; for requests of SFTP the path that a client sends; none for LOGIN')
     .option(...configOption)
     .option('--user <name>', 'account name')
     .option('--group <uuid>', 'group of the account, when only the authentication endpoint knows it')
     .option('--destination <path>', 'for COPY, MOVE and renames: path of the destination')
     .option('--service <uuid>', 'for LOGIN: the ssh service (default: the first one)')
-    .option('--credentials <types>', 'for LOGIN: what the client presents, in this order (default: ssh-key,password)', kindList)
+    .option(
+      '--credentials <types>',
+      'for LOGIN: credentials in the order in which the client presents them (default: ssh-key,password)',
+      kindList,
+    )
     .option('--json', 'print one JSON document')
     .addHelpText('after', explainHelp)
     .action((method, path, options) => run(async () => (await import('./config/explain.ts')).explain(method, path, options)));

@@ -3,14 +3,15 @@ import { collect, positiveNumber, type Register } from './arguments.ts';
 import { addSelection } from './journal/event-selection.ts';
 
 const replayHelp = `
-Without FILE the events of the journal are sent. FILE has one event a line, or request bodies ({"events": […]}); - is stdin.
-Each handler gets what its filters want (--force: everything), rendered as the configuration says today.
-An event without uuid gets one made from its content, the same each time. A malformed line is reported and skipped, and the run fails.
+Without FILE it sends events of the journal. FILE has one event per line, or saved request bodies ({"events": […]}).
+
+Each handler gets the events that pass its filters (with --force all), rendered by the present configuration. An event without a uuid gets one made from its content, always the same. A malformed line is reported and skipped, and the exit code is 1.
 
 Exit codes:
-  0  all delivered (or nothing to send)   1  a delivery failed, a line was malformed, or --diff
-                                           found differences
-  2  wrong use, or FILE not readable      130, 143  ended by a signal
+  0         all delivered, or nothing to send
+  1         a delivery failed, a line was malformed, or --diff found differences
+  2         wrong use, or FILE cannot be read
+  130, 143  ended by a signal
 
 Examples:
   svc webhook-replay --since 2h --handler crm
@@ -20,8 +21,7 @@ Examples:
   svc webhook-replay --since 1d --diff`;
 
 const eventsHelp = `
-Off a terminal the columns are separated by tabs: time, ID, account, address, message; with --deliveries: time, handler,
-outcome, event IDs, first event's UUID, URL, status, attempts, source, details.
+The columns are time, ID, account, address and message. With --deliveries they are time, handler, outcome, event IDs, UUID of the first event, URL, status, attempts, source and details. If stdout is not a terminal, tabs separate them.
 
 Examples:
   svc events --follow
@@ -30,10 +30,9 @@ Examples:
   svc events --catalogue`;
 
 const forwardHelp = `
-What the node wrote while Redis was away stands in its data folder. It comes into the shared journal once, in order, and living nodes deliver it.
+While Redis is away, a node keeps its events in its own data folder. This command forwards them to the shared journal, once and in order; the other nodes then deliver them.
 
-Exit codes:
-  0  all is in Redis   2  wrong use   3  a service uses the folder, or Redis is away (again later)
+Exit codes: 0 all events are in Redis, 2 wrong use, 3 a service uses the folder or Redis is away (try again later).
 
 Example:
   svc events forward --config svc.config.yaml --data-folder /mnt/node3/svc`;
@@ -42,42 +41,42 @@ Example:
 export const registerEvents: Register = (program, run) => {
   const replay = program
     .command('webhook-replay')
-    .description('send events again')
+    .description('send events to their event handlers again')
     .argument('[file]', 'file of events, or - for stdin (default: the journal)')
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)');
   addSelection(replay)
     .option('--handler <uuid>', 'send to this event handler; repeatable (default: every handler whose filters match)', collect, [])
     .option('--url <url>', 'send to this URL; with --handler in the format of that handler')
-    .option('--force', 'send also what the filters of a handler leave out')
-    .option('--dry-run', 'print each request and send nothing')
-    .option('--exact', 'send what the journal recorded, byte for byte, with the same IDs')
-    .option('--diff', 'print what the configuration would send differently today, and send nothing')
-    .option('--skip-malformed', 'do not fail because of malformed lines')
-    .option('--strict', 'end the run at the first malformed line')
-    .option('--concurrency <number>', "maximum requests at once to a handler (default: the handler's own)", positiveNumber)
-    .option('--json', 'print one JSON object a delivery')
+    .option('--force', 'also send what the filters of a handler exclude')
+    .option('--dry-run', 'send nothing; print each request')
+    .option('--exact', 'send the recorded requests byte for byte, with the same IDs')
+    .option('--diff', 'send nothing; print how the requests would differ from the recorded ones')
+    .option('--skip-malformed', 'exit with 0 in spite of malformed lines')
+    .option('--strict', 'stop at the first malformed line')
+    .option('--concurrency <number>', "concurrent requests per handler (default: the handler's own)", positiveNumber)
+    .option('--json', 'print one JSON object per delivery')
     .addHelpText('after', replayHelp)
     .action((file, options) => run(async () => (await import('./journal/webhook-replay.ts')).webhookReplay(file, options)));
   const events = program
     .command('events')
-    .description('print the journal')
+    .description('print the events of the journal')
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)')
-    .option('-f, --follow', 'go on with the events to come')
-    .option('--deliveries', 'print the deliveries to event handlers instead')
-    .option('--handler <uuid>', 'with --deliveries: those of this handler; repeatable', collect, [])
-    .option('--catalogue', 'print all kinds of events');
+    .option('-f, --follow', 'keep running and print new events')
+    .option('--deliveries', 'print the deliveries to event handlers instead of the events')
+    .option('--handler <uuid>', 'with --deliveries: only those of this handler; repeatable', collect, [])
+    .option('--catalogue', 'print all event IDs with their meanings');
   addSelection(events)
-    .option('--json', 'print one JSON object a line, as in the journal')
+    .option('--json', 'print one JSON object per line, as in the journal')
     .addHelpText('after', eventsHelp)
     .action((options) => run(async () => (await import('./journal/events.ts')).events(options)));
   events
     .command('forward')
-    .description("hand a dead node's events to Redis without starting the node")
+    .description("forward a dead node's events to Redis without starting the node")
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-    .option('--data-folder <folder>', "the node's data folder; needed")
-    .option('--json', 'print one JSON object')
+    .option('--data-folder <folder>', 'data folder of the dead node (required)')
+    .option('--json', 'print one JSON document')
     .addHelpText('after', forwardHelp)
     // Options of this name are those of "events" wherever they stand.
     .action((_, command) => run(async () => (await import('./journal/forward.ts')).forwardEvents(command.optsWithGlobals())));

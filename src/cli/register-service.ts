@@ -16,28 +16,28 @@ const kinds: readonly Kind[] = [
     name: 'sessions',
     description: 'sessions of a running service',
     accounts: true,
-    help: 'A session that is removed is over at once, for all workers and nodes; transfers that run go on. IDs are made for this list alone: nobody can sign in with them. The address is that of the login.',
+    help: 'Removing a session ends it at once on all workers and nodes; transfers under way continue. The IDs serve this command only: nobody can sign in with them. The address is the one of the login.',
   },
   {
     name: 'locks',
     description: 'WebDAV locks of a running service',
     accounts: true,
-    help: 'Paths are real ones, as all accounts that see a file share its locks. Who had a lock that is removed finds out at the next write.',
+    help: 'Paths are real paths, because all accounts that see a file share its locks. The owner of a removed lock notices at the next write.',
   },
   {
     name: 'bans',
     description: 'bans of addresses and limits of account names of a running service',
     accounts: true,
-    help: 'Bans are of IPv4 addresses, and of the /64 of IPv6 addresses: --address finds it by any address in it. An account name that was guessed at ten times within a minute, from all addresses together, is refused for the rest of that minute to addresses that it was never accepted from: `name:alice`, found by --account in any spelling (`administrator/NAME` for one of the console); spellings that differ in case, blanks or accents share one limit. With a ban the failures that led to it are forgotten.',
+    help: 'A ban refuses logins from an IPv4 address, or from the /64 network of an IPv6 address; --address finds it by any address in it. A limit refuses an account name for the rest of a minute after ten wrong guesses within it, from all addresses together; addresses where the name has logged in are not affected. The ID of a limit is such as name:alice. --account finds it in any spelling, because spellings that differ in case, blanks or accents share one limit; an administrator of the console is administrator/NAME. Removing a ban also forgets the failures that led to it.',
   },
 ];
 
-const commonHelp = `The service is asked by the socket control.sock in its data folder, which only its own account and root may open. With server.state redis any node answers for all.
+const commonHelp = `The command asks the service through the socket control.sock in its data folder. Only the account of the service and root may open it. With server.state redis any node answers for all.
 
-Exit codes: 0 done, 1 something named is not there, 2 wrong use, 3 no service answers.`;
+Exit codes: 0 done, 1 an ID was not found, 2 wrong use, 3 no service answers.`;
 
 const healthHelp = `
-Without --url the first service of type monitor in the configuration is asked. A URL without a path gets /ready.
+Without --url it asks the first service of type monitor in the configuration. A URL without a path gets /ready.
 
 Exit codes: 0 ready, 1 not ready (the reasons are printed), 2 wrong use, 3 no answer.
 
@@ -54,7 +54,7 @@ export const registerControl: Register = (program, run) => {
       .description(description)
       .addHelpText('after', `\nExamples:\n  svc ${name} list\n  svc ${name} remove --all`);
     const listing = withFilters(group.command('list').description(`print the ${description}`), accounts)
-      .option('--json', 'print one JSON object a line')
+      .option('--json', 'print one JSON object per line')
       .addHelpText('after', `\n${help}\n\n${commonHelp}\n\nExamples:\n${examples(name, 'list', accounts)}`);
     listing.action((options) => run(async () => (await import('./control/control.ts')).list(name, options)));
     const removal = withFilters(
@@ -62,7 +62,7 @@ export const registerControl: Register = (program, run) => {
       accounts,
     )
       .option('--all', `remove all ${name}`)
-      .option('--json', 'print one JSON object for each that was removed')
+      .option('--json', 'print one JSON object per removed entry')
       .addHelpText('after', `\n${help}\n\n${commonHelp}\n\nExamples:\n${examples(name, 'remove', accounts)}`);
     removal.action((ids, options) => run(async () => (await import('./control/control.ts')).remove(name, ids, options)));
   }
@@ -71,7 +71,7 @@ export const registerControl: Register = (program, run) => {
     .description('ask a running service whether it is ready')
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--url <url>', 'monitor of the service (default: that of the configuration)')
-    .option('--timeout <seconds>', 'longest wait for an answer', secondsNumber, 5)
+    .option('--timeout <seconds>', 'how long to wait for the answer', secondsNumber, 5)
     .option('--json', 'print one JSON document')
     .addHelpText('after', healthHelp)
     .action((options) => run(async () => (await import('./control/health.ts')).health(options)));
@@ -95,13 +95,24 @@ function examples(name: ControlledName, verb: string, accounts: boolean): string
 }
 
 const serveHelp = `
-Without a configuration file one http service on 127.0.0.1:8080 serves --root (default ./files) to one account.
+With a configuration file, svc serve starts what the file describes. Without one it serves the folder --root to one account on http://127.0.0.1:8080.
 
-With --workers 2 and more this process starts that number of nodes of the configuration on the same addresses, which share Redis (server.state), and looks after them; 1 is one process for everything.
+With --workers above 1 the process starts that number of nodes, which share the addresses of the configuration and its Redis (server.state). It supervises them and restarts a node that ends.
 
-Signals: SIGTERM and SIGINT stop after running transfers (a second one at once), SIGHUP reloads the configuration.
+Signals:
+  SIGTERM, SIGINT  stop: accept nothing new, wait for running transfers;
+                   a second signal cuts them, a third ends the process at once
+  SIGHUP           reload the configuration
 
-Exit codes: 0 drained and stopped, 1 configuration not valid, 2 wrong use, 3 could not run (port in use, data folder not writable, no node can be started), 70 a fault of the program ended it, with the journal flushed (see the log, and have it started again), 130 and 143 a signal ended it before all transfers were done.
+Exit codes:
+  0         stopped, all transfers had ended
+  1         the configuration is not valid
+  2         wrong use
+  3         could not run: port in use, data folder not writable, no node
+            could be started
+  70        a fault of the program; the journal was flushed and the log has the
+            reason: start it again
+  130, 143  stopped by a signal before all transfers had ended
 
 Examples:
   svc serve
@@ -110,7 +121,11 @@ Examples:
   svc serve --workers auto`;
 
 const reloadHelp = `
-The service reads its configuration again, all or nothing: sessions, transfers and positions of handlers survive, and with an error in it the old configuration stays. Those end whose account is gone or disabled, or has another password or key; others have the rights and limits of the new configuration at their next request. Listeners are opened anew only when their address changes. Renewed TLS files need no reload. The service is found through its data folder.
+The service reads its configuration again. If the file has an error, the service keeps the configuration that it has, and the findings are printed.
+
+Sessions, transfers and the positions of event handlers survive a reload. What belongs to an account that is gone or disabled, or whose password or key changed, ends within a second. All others get their new rights and limits with their next request. A listener is reopened only if its address changed. Renewed TLS files need no reload.
+
+svc reload finds the service by its data folder.
 
 Exit codes: 0 reloaded, 1 refused (the findings are printed), 2 wrong use, 3 no service runs, or it did not answer.
 
@@ -125,24 +140,32 @@ export const registerServe: Register = (program, run) => {
     .command('serve')
     .description('start the services, authentication methods and event handlers of the configuration')
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-    .option('--root <folder>', 'without a configuration: the folder to serve', undefined)
-    .option('--user <name:password>', 'without a configuration: the account (default: admin with a random password, or SVC_PASSWORD)')
+    .option('--root <folder>', 'without a configuration: folder to serve (default: ./files)')
+    .option('--user <name:password>', 'without a configuration: account (default: admin with a random password, or with SVC_PASSWORD)')
     .option('--address <address>', 'without a configuration: address to listen on (default: 127.0.0.1)')
     .option('--port <port>', 'without a configuration: port to listen on (default: 8080)', portNumber)
-    .option('--ssh [port]', 'without a configuration: serve SFTP, too (default port: 2222)', portNumber)
-    .option('--console [port]', 'without a configuration: the console on 127.0.0.1, with a login link (default port: 9101)', portNumber)
-    .option('--workers <number>', 'nodes that answer requests, with server.state redis; auto = one a core (default: 1)', workerCount)
-    .addOption(new Option('--log-level <level>', 'least important messages to log').choices(logLevels).env('SVC_LOG_LEVEL'))
-    .addOption(new Option('--log-format <format>', 'form of a log line').choices(['pretty', 'json']).env('SVC_LOG_FORMAT'))
+    .option('--ssh [port]', 'without a configuration: also serve SFTP (default port: 2222)', portNumber)
+    .option(
+      '--console [port]',
+      'without a configuration: also serve the console on 127.0.0.1 and print a login link (default port: 9101)',
+      portNumber,
+    )
+    .option(
+      '--workers <number>',
+      'number of processes; more than 1 needs server.state redis; auto = one per core (default: 1)',
+      workerCount,
+    )
+    .addOption(new Option('--log-level <level>', 'lowest level to log').choices(logLevels).env('SVC_LOG_LEVEL'))
+    .addOption(new Option('--log-format <format>', 'format of the log').choices(['pretty', 'json']).env('SVC_LOG_FORMAT'))
     .addHelpText('after', serveHelp)
     .action((options) => run(async () => (await import('./serve/serve.ts')).serve(options)));
   program.command('__node', { hidden: true }).action(() => run(async () => (await import('./serve/node.ts')).node()));
   program
     .command('reload')
-    .description('make the running service read its configuration again')
+    .description('make a running service read its configuration again')
     .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
     .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)')
-    .option('--timeout <seconds>', 'longest wait for the service to answer', secondsNumber, 60)
+    .option('--timeout <seconds>', 'how long to wait for the answer', secondsNumber, 60)
     .option('--json', 'print one JSON document')
     .addHelpText('after', reloadHelp)
     .action((options) => run(async () => (await import('./serve/reload.ts')).reload(options)));

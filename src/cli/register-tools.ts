@@ -25,38 +25,42 @@ Examples:
 
 /** `svc mock`: endpoints for people's CI. */
 export const registerMock: Register = (program, run) => {
-  const mock = program.command('mock').description('scriptable endpoints for CI').addHelpText('after', mockHelp);
+  const mock = program.command('mock').description('run scriptable endpoints for tests').addHelpText('after', mockHelp);
   mock
     .command('auth')
-    .description('an authentication endpoint')
+    .description('run an authentication endpoint for tests')
     .option('--port <port>', 'port to listen on, 0 = any free one', portNumber, 9000)
     .option('--accept <user:password[=account.json]>', 'accept with 204, or with 200 and the account of a file; repeatable', collect, [])
     .option('--reject <user>', 'reject with 403; repeatable', collect, [])
     .addOption(
-      new Option('--default <answer>', 'answer for everybody else: next (401) or reject (403)').choices(['next', 'reject']).default('next'),
+      new Option('--default <answer>', 'answer for all other users: next (401) or reject (403)')
+        .choices(['next', 'reject'])
+        .default('next'),
     )
     .option('--delay <seconds>', 'wait before each answer', secondsNumber, 0)
     .option('--status <code>', 'answer everything with this status', statusNumber)
     .option('--body <text>', 'with --status: body of the answer')
-    .addOption(
-      new Option('--fault <kind>', 'answer with something that is no reply').choices(['drop', 'garbage', 'half', 'hang', 'redirect']),
-    )
-    .option('--json', 'print one JSON object a line')
+    .addOption(new Option('--fault <kind>', 'break the reply in this way').choices(['drop', 'garbage', 'half', 'hang', 'redirect']))
+    .option('--json', 'print one JSON object per line')
     .addHelpText('after', authHelp)
     .action((options) => run(async () => (await import('./mock-servers.ts')).mockAuth(options)));
   mock
     .command('webhook')
-    .description('a webhook receiver')
+    .description('run a webhook receiver for tests')
     .option('--port <port>', 'port to listen on, 0 = any free one', portNumber, 9000)
     .option('--status <code>', 'answer with this status (default: 200)', statusNumber)
-    .option('--fail-first <number>', 'fail this number of requests, then succeed; with --status: fail with it', positiveNumber)
-    .option('--retry-after <seconds>', 'failures carry Retry-After and are 503 without --status', secondsNumber)
+    .option(
+      '--fail-first <number>',
+      'number of requests that fail before one succeeds; with --status: fail with that status',
+      positiveNumber,
+    )
+    .option('--retry-after <seconds>', 'send Retry-After with failures; their status is 503 unless --status is given', secondsNumber)
     .option('--body <text>', 'body of the answers')
     .option('--header <line>', 'header "Name: value" of the answers; repeatable', collect, [])
     .option('--delay <seconds>', 'wait before each answer', secondsNumber, 0)
-    .option('--secret <secret>', 'answer 401 unless the signature is right (Standard Webhooks)')
-    .option('--record <file>', 'append each event to a file that "svc webhook-replay" takes')
-    .option('--json', 'print one JSON object a line')
+    .option('--secret <secret>', 'answer 401 unless the signature (Standard Webhooks) is made with this secret')
+    .option('--record <file>', 'append each event to this file, for "svc webhook-replay"')
+    .option('--json', 'print one JSON object per line')
     .addHelpText('after', webhookHelp)
     .action((options) => run(async () => (await import('./mock-servers.ts')).mockWebhook(options)));
 };
@@ -83,8 +87,7 @@ const schemaNames = [
 ];
 
 const schemaHelp = `
-Editors check and complete a configuration that begins with "# yaml-language-server: $schema=./svc.schema.json"; "svc init" writes
-that line and the file.
+Editors use the schema to check and complete a configuration that begins with the line "# yaml-language-server: $schema=./svc.schema.json". "svc init" writes the line and the schema.
 
 Examples:
   svc schema > svc.schema.json
@@ -99,7 +102,7 @@ export const registerDocuments: Register = (program, run) => {
     .argument('[file]', 'file to write, or - for stdout', 'svc.config.yaml')
     .addHelpText(
       'after',
-      '\nWrites svc.schema.json beside it, with which editors check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
+      '\nAlso writes svc.schema.json beside it. Editors use that to check and complete the configuration.\n\nExit codes: 0 written, 2 the file exists or cannot be written.\n\nExample:\n  svc init && svc validate && svc serve',
     )
     .action((file) => run(async () => (await import('./config/init.ts')).init(file)));
   program
@@ -107,25 +110,25 @@ export const registerDocuments: Register = (program, run) => {
     .description('print the hash of a password, for the accounts of the configuration')
     .addHelpText(
       'after',
-      '\nAsks on a terminal; otherwise the first line of stdin is the password.\n\nExample:\n  printf %s "$PASSWORD" | svc hash-password',
+      '\nOn a terminal it asks for the password; otherwise it reads the first line of stdin.\n\nExample:\n  printf %s "$PASSWORD" | svc hash-password',
     )
     .action(() => run(async () => (await import('./tools/hash-password.ts')).hashPasswordCommand()));
   program
     .command('schema')
     .description('print the JSON Schema of the configuration, or of what a command prints with --json')
-    .addArgument(new Argument('[what]', 'what the schema is of').choices(schemaNames).default('config'))
+    .addArgument(new Argument('[what]', 'document that the schema describes').choices(schemaNames).default('config'))
     .addHelpText('after', schemaHelp)
     .action((what) => run(async () => (await import('./config/schema.ts')).schema(what)));
   program
     .command('openapi')
     .description('print the OpenAPI document of the REST API')
-    .addOption(new Option('--format <format>', 'form of the document').choices(['yaml', 'json']).default('yaml'))
+    .addOption(new Option('--format <format>', 'format of the document').choices(['yaml', 'json']).default('yaml'))
     .addHelpText('after', '\nExample:\n  svc openapi --format json > openapi.json')
     .action((options) => run(async () => (await import('./tools/openapi.ts')).openapi(options)));
 };
 
 const completionHelp = `
-Commands, options, UUIDs of the configuration, accounts, event IDs and outcomes are completed.
+Completes commands, options, accounts, event IDs, outcomes and the UUIDs of the configuration.
 
 Examples:
   eval "$(svc completion bash)"

@@ -12,12 +12,12 @@ export interface SelectionOptions extends EventSelection {
 /** Adds the options of a selection to a command. */
 export function addSelection(command: Command): Command {
   return command
-    .option('--id <ids>', 'event IDs, comma-separated; repeatable', collectIds, [])
-    .option('--uuid <uuids>', 'event UUIDs, comma-separated; repeatable', collectTexts, [])
-    .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
-    .option('--until <time>', 'older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
-    .option('--failed', 'only what was not delivered: failed, discarded or never sent')
-    .option('--limit <number>', 'print at most this number of events, the oldest first', positiveNumber);
+    .option('--id <ids>', 'only these event IDs, comma-separated; repeatable', collectIds, [])
+    .option('--uuid <uuids>', 'only these event UUIDs, comma-separated; repeatable', collectTexts, [])
+    .option('--since <time>', 'only events from this time on: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--until <time>', 'only events before this time: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--failed', 'only events that were not delivered: failed, discarded or never sent')
+    .option('--limit <number>', 'at most this number of events, the oldest first', positiveNumber);
 }
 
 const unitsMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };

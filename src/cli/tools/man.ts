@@ -28,7 +28,7 @@ function manPage(program: Command): string {
     '.SH COMMANDS',
     ...commands.flatMap(commandLines),
     '.SH EXIT STATUS',
-    ...preformatted(addedHelp(program)),
+    ...addedText(addedHelp(program)),
     '.SH ENVIRONMENT',
     ...environment.flatMap(([name, meaning]) => ['.TP', `.B ${name}`, roff(meaning)]),
     '.SH FILES',
@@ -74,7 +74,7 @@ function commandLines(command: Command): string[] {
     `.B ${roff(usage)}`,
     ...command.registeredArguments.flatMap((argument) => ['.TP', `.I ${roff(argument.name())}`, roff(argument.description)]),
     ...optionLines(command),
-    ...preformatted(addedHelp(command)),
+    ...addedText(addedHelp(command)),
   ];
 }
 
@@ -94,8 +94,10 @@ function addedHelp(command: Command): string {
   return text.trim();
 }
 
-function preformatted(text: string): string[] {
-  return text === '' ? [] : ['.PP', '.nf', ...text.split('\n').map(roff), '.fi'];
+/** Running text as paragraphs, indented lines (examples, tables) as they are. */
+function addedText(text: string): string[] {
+  const lines = text.split('\n').map((line) => (line === '' ? '.PP' : line.startsWith(' ') ? `.nf\n${roff(line)}\n.fi` : roff(line)));
+  return text === '' ? [] : ['.PP', ...lines];
 }
 
 /** A text that roff prints as it is: backslashes, hyphens, and dots and quotes at the start of a line. */
