@@ -114,7 +114,7 @@ export class AccountsFile {
   async setPassword(name: string, hash: string, keptHashes: number): Promise<void> {
     let unsynced: UnsyncedChange | undefined;
     await withFileLock(this.#path, this.#clock, async () => {
-      const { written, options } = this.#parse();
+      const { written, options, isJson } = this.#parse();
       this.#content = this.#contentOf(options);
       const formerHash = this.find(name)?.passwordHash;
       const history = [...(formerHash ? [formerHash] : []), ...(options.password_history[name] ?? [])].slice(0, keptHashes);
@@ -123,7 +123,7 @@ export class AccountsFile {
         this.#replaceHash(document, name, hash);
       }
       try {
-        await writeFileAtomically(this.#path, toYaml(written), { mode: 0o600 });
+        await writeFileAtomically(this.#path, isJson ? `${JSON.stringify(written, null, 2)}\n` : toYaml(written), { mode: 0o600 });
       } catch (error) {
         if (!(error instanceof UnsyncedChange)) throw error;
         unsynced = error;
@@ -220,22 +220,36 @@ export class AccountsFile {
 /**
  * Reads the text of an accounts file: `accounts` as in the configuration, or such a map alone.
  *
- * @returns the file as it is written, to be written again, and its parsed options
+ * @returns the file as it is written, to be written again (as JSON if it is JSON), and its parsed options
  * @throws ServiceError `unavailable` naming the file and the option at fault
  */
-export function parseAccountsFile(text: string, path: string): { written: Passwords; options: FileOptions } {
-  let value: unknown;
+export function parseAccountsFile(text: string, path: string): { written: Passwords; options: FileOptions; isJson: boolean } {
+  let value = readJson(text);
+  const isJson = value !== undefined;
   try {
-    value = readPlainYaml(text) ?? {};
+    value ??= readPlainYaml(text) ?? {};
   } catch (error) {
     throw new ServiceError('unavailable', `accounts file ${path}: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error });
   }
   const isWhole = isObject(value) && ('accounts' in value || 'password_overrides' in value);
   const written = (isWhole ? value : { accounts: value }) as Passwords;
   const result = fileOptions.safeParse(written);
-  if (result.success) return { written: { ...written, accounts: written.accounts ?? {} }, options: result.data };
+  if (result.success) return { written: { ...written, accounts: written.accounts ?? {} }, options: result.data, isJson };
   const [issue] = result.error.issues;
   throw new ServiceError('unavailable', `accounts file ${path}: ${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+/** The object of a JSON text without repeated keys, undefined for other texts: the parser of YAML takes 20 times as long (100,000 accounts: 2 s). */
+function readJson(text: string): unknown {
+  if (!/^\s*\{/.test(text)) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    const withoutSpaces = text.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
+    // A repeated key is missing in what the value makes.
+    return JSON.stringify(value) === withoutSpaces ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function fingerprint(passwordHash = ''): string {

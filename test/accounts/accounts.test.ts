@@ -169,6 +169,37 @@ test('a changed password changes nothing else in the accounts file', async (t) =
   }
 });
 
+test('an accounts file in JSON means what it means as YAML, and stays JSON when it is written', async (t) => {
+  const path = join(temporaryFolder(t), 'accounts.yaml');
+  const hash = await cheapHash('x');
+  const names = ['10', 'zoë', 'a "quoted" \\\\ name', '__proto__', 'b'];
+  const accounts = names.map((name) => `${JSON.stringify(name)} : {"password":"${hash}", "enabled": false}`).join(',\n\t');
+  const read = () => new AccountsFile(path, {}, systemClock, silentLog);
+  const found = (file: AccountsFile) => names.map((name) => file.find(name));
+  // A comment behind it makes it YAML.
+  for (const text of [`{"accounts": {${accounts}}}`, `{${accounts}}`]) {
+    writeFileSync(path, `${text} # all`);
+    const asYaml = found(read());
+    assert.equal(asYaml.filter((account) => account?.enabled === false).length, 4, 'all but the name that no account may have');
+    writeFileSync(path, text);
+    assert.deepEqual(found(read()), asYaml);
+  }
+  const fresh = await cheapHash('fresh');
+  await read().setPassword('zoë', fresh, 1);
+  const written = JSON.parse(readFileSync(path, 'utf8'));
+  assert.deepEqual([written.accounts['zoë'], written.password_history], [{ password: fresh, enabled: false }, { zoë: [hash] }]);
+  assert.equal(read().find('zoë')?.passwordHash, fresh);
+
+  for (const [text, fault] of [
+    [`{"accounts": {"bob": {"password": "${hash}"}, "bob": {"password": "${fresh}"}}}`, /Map keys must be unique at line 1/],
+    ['{"accounts": {"bob": ', /at line 1/],
+    ['{"accounts": {"bob": {"pasword": "x"}}}', /accounts\.bob/],
+  ] as const) {
+    writeFileSync(path, text);
+    assert.throws(read, fault);
+  }
+});
+
 test('the data folder is held by one process at a time', async (t) => {
   const folder = temporaryFolder(t);
   const first = openDataFolder(folder);

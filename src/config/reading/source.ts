@@ -52,7 +52,9 @@ export function readSource(file: string, mayWait = true): Source {
 }
 
 function tooLarge(file: string): ServiceError {
-  return new ServiceError('bad-request', `${file} is larger than ${maxFileBytes / 1024 / 1024} MiB.`);
+  const advice =
+    'Move accounts to a file of their own, accounts_file_path of the authentication method "application", which has no such limit';
+  return new ServiceError('bad-request', `${file} is larger than ${maxFileBytes / 1024 / 1024} MiB. ${advice}.`);
 }
 
 function decode(file: string, bytes: Buffer): string {
