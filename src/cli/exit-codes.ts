@@ -33,6 +33,10 @@ export const exitCode = {
   usage: 2,
   /** Could not run: port in use, data folder not writable. */
   cannotRun: 3,
+  /** `svc journal verify`: something does not fit. */
+  mismatch: 3,
+  /** `svc journal verify`: no checkpoint covers a part. */
+  undecided: 4,
   next: 10,
   rejected: 11,
   noReply: 12,

@@ -1,6 +1,7 @@
+import { type Command, Option } from 'commander';
 import { eventIds } from '../events/event-ids.ts';
 import { collect, positiveNumber, type Register } from './arguments.ts';
-import { addSelection } from './journal/event-selection.ts';
+import { addSelection, pointInTime } from './journal/event-selection.ts';
 
 const replayHelp = `
 Without FILE it sends events of the journal. FILE has one event per line, or saved request bodies ({"events": […]}).
@@ -37,7 +38,73 @@ Exit codes: 0 all events are in Redis, 2 wrong use, 3 a service uses the folder 
 Example:
   svc events forward --config svc.config.yaml --data-folder /mnt/node3/svc`;
 
-/** `svc webhook-replay` and `svc events`. */
+const verifyHelp = `
+FOLDER is the folder of a journal, or one that "svc journal export" wrote; default: the journal of the data folder.
+
+Exit codes:
+  0  whole   2  wrong use   3  something does not fit: the first place is printed
+  4  it cannot be decided: no checkpoint covers the newest events (yet), or the oldest
+
+Examples:
+  svc journal verify
+  svc journal verify /backup/svc-data/journal --public-key journal.pem --witness checkpoints.ndjson`;
+
+const exportHelp = `
+FOLDER gets events.ndjson or events.csv, checkpoints.ndjson, public-key.pem and export.json, which is signed with the key of the journal.
+"svc journal verify FOLDER" checks it anywhere.
+
+Example:
+  svc journal export --since 7d --account acme --format csv --out /tmp/acme`;
+
+const journalHelp = `
+Examples:
+  svc journal verify
+  svc journal export --since 7d --account acme --out /tmp/acme`;
+
+const keyHelp = `
+A service takes a new key with its next checkpoint, within a minute or when it starts. The old key signs that checkpoint, which names the new one.
+
+Examples:
+  svc journal key show > journal.pem
+  svc journal key rotate`;
+
+const configOptions = (command: Command): Command =>
+  command
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
+    .option('--data-folder <folder>', 'data folder with the journal (default: that of the configuration)');
+
+/** `svc journal`: evidence (docs/spec/evidence.md). */
+const registerJournal: Register = (program, run) => {
+  const load = () => import('./journal/evidence.ts');
+  const journal = program.command('journal').description('prove that the journal is whole').addHelpText('after', journalHelp);
+  configOptions(
+    journal.command('verify').description('check the journal against its signed checkpoints').argument('[folder]', 'folder to check'),
+  )
+    .option('--public-key <file>', 'PEM file of the key that must have signed (default: the key beside the journal)')
+    .option('--witness <file>', 'checkpoints that a receiver of their events kept, one a line')
+    .option('--since <time>', 'do not read what older checkpoints cover: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', verifyHelp)
+    .action((folder, options) => run(async () => (await load()).verify(folder, options)));
+  configOptions(journal.command('export').description('write events for somebody who can check them'))
+    .requiredOption('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .requiredOption('--out <folder>', 'new or empty folder')
+    .option('--until <time>', 'older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
+    .option('--account <name>', 'only events of this account: name or UUID')
+    .addOption(new Option('--format <format>', 'format of the events').choices(['ndjson', 'csv']).default('ndjson'))
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', exportHelp)
+    .action((options) => run(async () => (await load()).exportEvents(options)));
+  const key = journal.command('key').description('show or replace the key that signs the checkpoints').addHelpText('after', keyHelp);
+  configOptions(key.command('show').description('print the public key as PEM').addHelpText('after', keyHelp)).action((options) =>
+    run(async () => (await load()).showKey(options)),
+  );
+  configOptions(key.command('rotate').description('make a new key; the next checkpoint announces it').addHelpText('after', keyHelp)).action(
+    (options) => run(async () => (await load()).rotateKey(options)),
+  );
+};
+
+/** `svc webhook-replay`, `svc events` and `svc journal`. */
 export const registerEvents: Register = (program, run) => {
   const replay = program
     .command('webhook-replay')
@@ -80,4 +147,5 @@ export const registerEvents: Register = (program, run) => {
     .addHelpText('after', forwardHelp)
     // Options of this name are those of "events" wherever they stand.
     .action((_, command) => run(async () => (await import('./journal/forward.ts')).forwardEvents(command.optsWithGlobals())));
+  registerJournal(program, run);
 };

@@ -2,9 +2,11 @@ import { hostname } from 'node:os';
 import type { Config } from '../config/schema/schema.ts';
 import { JournalledDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
+import { processAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import { hasEvent } from '../events/journal/event-search.ts';
-import { FileEventLog, journalFolder } from '../events/journal/file-event-log.ts';
+import { FileEventLog, journalFolder, journalKeyPath } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import { FileCache } from '../files/disk/file-cache.ts';
 import { PathMutex } from '../files/disk/path-mutex.ts';
@@ -82,6 +84,16 @@ export class Core {
         // A shared journal is searched in Redis.
         hasSummaries: state.openShared === undefined,
         neededFrom,
+        evidence: {
+          keyPath: journalKeyPath(dataFolder.path),
+          onCheckpoint: (checkpoint) => {
+            events.emit({
+              id: eventIds.journalCheckpoint,
+              data: { ...checkpoint },
+              context: { account: processAccount(), component: server },
+            });
+          },
+        },
         clock,
         log,
       });

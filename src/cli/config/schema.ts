@@ -5,10 +5,12 @@ import { authTestReport, decision } from '../../config/report-shapes.ts';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';
+import { verification } from '../../events/journal/verify.ts';
 import { deliveryRecord, requestDifference, shownRequest } from '../../webhooks/records/delivery-record-schema.ts';
 import { caseResult } from '../auth-suite.ts';
 import { healthReport } from '../control/health.ts';
 import { exitCode } from '../exit-codes.ts';
+import { exported } from '../journal/evidence.ts';
 import { replayedDelivery } from '../journal/replay-report.ts';
 import { answeredRequest, listeningLine, receivedEvent } from '../mock-servers.ts';
 import { print } from '../output.ts';
@@ -28,6 +30,8 @@ export const jsonOutputs = {
   'mock-auth': z.union([listeningLine, answeredRequest]).describe('svc mock auth --json: the URL, then one line for each request.'),
   'mock-webhook': z.union([listeningLine, receivedEvent]).describe('svc mock webhook --json: the URL, then one line for each event.'),
   'events-deliveries': deliveryRecord.describe('svc events --deliveries --json: one line for each delivery.'),
+  'journal-verify': verification.extend({ folder: z.string() }).describe('svc journal verify --json: one document.'),
+  'journal-export': exported.describe('svc journal export --json: one document.'),
   sessions: shownItems.sessions.describe('svc sessions list --json, svc sessions remove --json: one line for each session.'),
   locks: shownItems.locks.describe('svc locks list --json, svc locks remove --json: one line for each lock.'),
   bans: shownItems.bans.describe('svc bans list --json, svc bans remove --json: one line for each ban.'),

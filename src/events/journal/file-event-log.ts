@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { makeFolders } from '../../lib/disk/durable-files.ts';
 import type { ServiceEvent } from '../event.ts';
 import { eventJson, isSpecialAccount } from '../event-factory.ts';
+import { eventIds } from '../event-ids.ts';
 import type { Backlog, BadLine, CandidateBlock, EventLog, EventMarks, EventReader, RawReader } from './event-log.ts';
+import { type EvidenceOptions, JournalEvidence } from './evidence.ts';
 import { Growth } from './growth.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { RecentBlocks, rawJournalReader } from './raw-reader.ts';
@@ -42,7 +44,11 @@ function serialiseLine(event: ServiceEvent, marks = noMarks, dataJson?: string):
 export interface FileEventLogOptions extends SegmentChainOptions {
   /** Whether to write summaries beside the files, which make searches fast. */
   hasSummaries?: boolean;
+  /** How the journal proves itself; not at all when left out. */
+  evidence?: Pick<EvidenceOptions, 'keyPath' | 'onCheckpoint'>;
 }
+
+const checkpointId = String(eventIds.journalCheckpoint);
 
 /**
  * The journal in NDJSON files. Appending is one synchronous write of a few microseconds, so a killed process loses nothing;
@@ -52,6 +58,7 @@ export class FileEventLog implements EventLog {
   readonly #options: FileEventLogOptions;
   readonly #reserve: JournalReserve;
   readonly #segments: SegmentChain;
+  readonly #evidence: JournalEvidence | undefined;
   readonly #growth = new Growth(() => this.end);
   readonly #recent = new RecentEvents();
   readonly #recentBlocks = new RecentBlocks();
@@ -68,7 +75,9 @@ export class FileEventLog implements EventLog {
     const { folder, clock, log } = options;
     makeFolders(folder, { mode: 0o700 });
     this.#reserve = new JournalReserve(folder, clock, log);
-    this.#segments = new SegmentChain(options);
+    const beforeRemoval = options.evidence && ((upTo: number) => this.#removing(upTo));
+    this.#segments = new SegmentChain(beforeRemoval ? { ...options, beforeRemoval } : options);
+    if (options.evidence) this.#evidence = new JournalEvidence({ ...options.evidence, folder, clock, log }, this.end);
     if (options.hasSummaries) this.#summariser = new Summariser({ folder, clock, log });
   }
 
@@ -172,6 +181,7 @@ export class FileEventLog implements EventLog {
     this.#writeGroup();
     this.#growth.close();
     await this.#summariser?.close();
+    await this.#evidence?.close();
     if (this.#lostEvents > 0) this.#options.log.error('events could not be journalled', { lost: this.#lostEvents });
     await this.#segments.close().catch((error) => Promise.reject(journalFault(error)));
   }
@@ -215,6 +225,7 @@ export class FileEventLog implements EventLog {
         journalled(() => this.#write(lines, bytes));
       }
       this.#reserve.countUse(bytes.length);
+      this.#evidence?.add(position.segment, bytes, lines.length === 1 && lines[0]?.event.id === checkpointId);
       this.#recentBlocks.add(position, bytes.length, lines.length);
       if (this.#recent.isKept) this.#keepRecent(lines, bytes, position);
       if (this.#growth.isAwaited) this.#wakeSoon();
@@ -229,6 +240,12 @@ export class FileEventLog implements EventLog {
       offset += sizeBytes;
     }
     this.#segments.writer.append(bytes);
+  }
+
+  // The chain of files asks while it is opened, before there is evidence.
+  async #removing(upTo: number): Promise<void> {
+    await Promise.resolve();
+    await this.#evidence?.removing(upTo);
   }
 
   #keepRecent(lines: readonly WaitingLine[], bytes: Buffer, first: LogPosition): void {
@@ -273,4 +290,9 @@ function journalled(action: () => void): void {
 /** The folder of the journal inside the data folder. */
 export function journalFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal');
+}
+
+/** The private key that signs the checkpoints of the journal. */
+export function journalKeyPath(dataFolder: string): string {
+  return join(dataFolder, 'journal.key');
 }

@@ -31,6 +31,13 @@ export interface SegmentChainOptions extends SegmentWriterOptions {
   neededFrom?: () => LogPosition | undefined;
   /** Largest size of what `neededFrom` spares; 10 GiB when left out. */
   neededLimitBytes?: number;
+  /** Waited for before retention removes files; gets the highest number among them. */
+  beforeRemoval?: (upTo: number) => Promise<void>;
+}
+
+interface RemovedSegment extends Segment {
+  /** Whether a handler still has to read it. */
+  isNeeded: boolean;
 }
 
 /** Numbered files of lines: the one being written, those being ended, and those past their retention. */
@@ -138,27 +145,54 @@ export class SegmentChain {
   }
 
   #removeOld(): void {
-    const { retentionDays, clock, log, neededFrom, alsoRemoves = [] } = this.#options;
+    const { retentionDays, clock, neededFrom, alsoRemoves = [] } = this.#options;
     if (retentionDays === undefined) return;
     const oldestMs = clock.nowMs() - retentionDays * 86_400_000;
+    this.#removeSegments(this.#kind, oldestMs, this.#writer.segment.number, neededFrom);
+    for (const kind of alsoRemoves) this.#removeSegments(kind, oldestMs);
+  }
+
+  #removeSegments(
+    kind: SegmentKind,
+    oldestMs: number,
+    current = Number.POSITIVE_INFINITY,
+    neededFrom: SegmentChainOptions['neededFrom'] = undefined,
+  ): void {
+    const { log, beforeRemoval } = this.#options;
+    const report = (error: unknown) => log.warn('journal files past their retention could not be removed', { reason: error });
     try {
-      this.#removeSegments(this.#kind, oldestMs, this.#writer.segment.number, neededFrom?.());
-      for (const kind of alsoRemoves) this.#removeSegments(kind, oldestMs);
+      const removed = this.#segmentsToRemove(kind, oldestMs, current, neededFrom?.());
+      const last = removed[0];
+      if (!last) return;
+      if (kind === this.#kind && beforeRemoval)
+        beforeRemoval(last.number)
+          .then(() => this.#remove(removed), report)
+          .catch(report);
+      else this.#remove(removed);
     } catch (error) {
-      log.warn('journal files past their retention could not be removed', { reason: error });
+      report(error);
     }
   }
 
   // Segments that a handler needs stay, the newest first, up to a limit: a receiver that never comes back must not fill the disk.
-  #removeSegments(kind: SegmentKind, oldestMs: number, current = Number.POSITIVE_INFINITY, neededFrom?: LogPosition): void {
-    const { folder, log, neededLimitBytes = defaultNeededLimitBytes } = this.#options;
+  /** @returns the newest first */
+  #segmentsToRemove(kind: SegmentKind, oldestMs: number, current: number, neededFrom: LogPosition | undefined): RemovedSegment[] {
+    const { folder, neededLimitBytes = defaultNeededLimitBytes } = this.#options;
     let neededBytes = 0;
-    for (const { number, path } of listSegments(folder, kind).reverse()) {
-      const stats = statSync(path, { throwIfNoEntry: false });
-      if (!stats || number >= current || stats.mtimeMs >= oldestMs) continue;
-      const isNeeded = neededFrom !== undefined && number >= neededFrom.segment;
+    const removed: RemovedSegment[] = [];
+    for (const segment of listSegments(folder, kind).reverse()) {
+      const stats = statSync(segment.path, { throwIfNoEntry: false });
+      if (!stats || segment.number >= current || stats.mtimeMs >= oldestMs) continue;
+      const isNeeded = neededFrom !== undefined && segment.number >= neededFrom.segment;
       if (isNeeded) neededBytes += stats.size;
-      if (isNeeded && neededBytes <= neededLimitBytes) continue;
+      if (!isNeeded || neededBytes > neededLimitBytes) removed.push({ ...segment, isNeeded });
+    }
+    return removed;
+  }
+
+  #remove(segments: readonly RemovedSegment[]): void {
+    const { log, neededLimitBytes = defaultNeededLimitBytes } = this.#options;
+    for (const { path, isNeeded } of segments) {
       try {
         unlinkSync(path);
         for (const beside of [marksPath(path), summaryPath(path)]) rmSync(beside, { force: true });

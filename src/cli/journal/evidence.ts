@@ -1,0 +1,189 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import * as z from 'zod';
+import type { Checkpoint } from '../../events/journal/checkpoints.ts';
+import { keyName, parseWitness } from '../../events/journal/checkpoints.ts';
+import { nextKeyPath, readKey, writeKey } from '../../events/journal/evidence.ts';
+import { type ExportFormat, exportJournal, isExport, verifyExport } from '../../events/journal/export.ts';
+import { journalFolder, journalKeyPath } from '../../events/journal/file-event-log.ts';
+import { type Verification, verifyCheckpoints, verifyJournal } from '../../events/journal/verify.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { peekDataFolder } from '../../lib/disk/data-folder.ts';
+import { readingFault } from '../../lib/disk/named-file.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { type ServiceOptions, serviceFolder } from '../control/service-folder.ts';
+import { exitCode } from '../exit-codes.ts';
+import { fileFault, readNamedFile } from '../file-fault.ts';
+import { complain, print, visible } from '../output.ts';
+
+interface VerifyOptions extends ServiceOptions {
+  publicKey?: string;
+  witness?: string;
+  since?: number;
+  json?: boolean;
+}
+
+/** Checks a journal (docs/spec/evidence.md#verification). */
+export async function verify(named: string | undefined, options: VerifyOptions): Promise<number> {
+  const folder = named ?? (await findJournalFolder(options));
+  if (!existsSync(folder)) throw new ServiceError('bad-request', `There is no journal in ${folder}; name its folder.`);
+  const given = options.publicKey === undefined ? undefined : readPublicKey(options.publicKey);
+  const witness = options.witness === undefined ? [] : readWitness(options.witness);
+  const { result, hasKey } = isExport(folder)
+    ? { result: await verifyExported(folder, given, witness), hasKey: given !== undefined }
+    : await verifyFolder(folder, given, { witness, sinceMs: options.since });
+  if (options.json) print(JSON.stringify({ folder, ...result }));
+  else print(describe(result, folder));
+  if (!hasKey)
+    complain('svc: signatures were checked with the keys that the checkpoints name; give the one that you trust with --public-key');
+  return { whole: exitCode.done, fault: exitCode.mismatch, undecided: exitCode.undecided }[result.outcome];
+}
+
+async function verifyFolder(
+  folder: string,
+  given: KeyObject | undefined,
+  rest: { witness: readonly Checkpoint[]; sinceMs: number | undefined },
+): Promise<{ result: Verification; hasKey: boolean }> {
+  const publicKey = given ?? ownKey(journalKeyPath(dirname(folder)));
+  return { result: await verifyJournal({ folder, publicKey, ...rest }), hasKey: publicKey !== undefined };
+}
+
+async function verifyExported(folder: string, given: KeyObject | undefined, witness: readonly Checkpoint[]): Promise<Verification> {
+  const publicKey = given ?? readPublicKey(join(folder, 'public-key.pem'));
+  const chain = verifyCheckpoints({ folder, witness });
+  return chain.outcome === 'fault' ? chain : { ...chain, ...(await verifyExport(folder, publicKey)), checkpoints: chain.checkpoints };
+}
+
+function describe({ outcome, fault, uncovered, checkpoints, segments, bytes, from, to }: Verification, folder: string): string {
+  const covered = `${checkpoints} checkpoints, ${segments} segments, ${bytes} bytes`;
+  if (fault) return visible(`does not fit: segment ${fault.segment}, byte ${fault.position}: ${fault.what} (${folder})`);
+  if (outcome === 'whole') return visible(`whole: ${covered}${from ? `, ${from} to ${to}` : ''}`);
+  if (!uncovered) return visible(`cannot be decided: ${folder} has no checkpoints`);
+  const { segment, position, since } = uncovered;
+  const where = since === undefined ? 'before the first checkpoint' : `since ${since}`;
+  return visible(
+    `cannot be decided: no checkpoint covers ${uncovered.bytes} bytes ${where} (segment ${segment}, byte ${position}); before: ${covered}`,
+  );
+}
+
+interface ExportOptions extends ServiceOptions {
+  since: number;
+  until?: number;
+  account?: string;
+  format: ExportFormat;
+  out: string;
+  json?: boolean;
+}
+
+export const exported = z.strictObject({ folder: z.string(), events: z.int(), bytes: z.int() });
+
+/** Writes events for others (docs/spec/evidence.md#export). */
+export async function exportEvents(options: ExportOptions): Promise<number> {
+  const folder = await findJournalFolder(options);
+  const dataFolder = dirname(folder);
+  if (!existsSync(folder))
+    throw new ServiceError('bad-request', `There is no journal in ${folder}; name its place with --config or --data-folder.`);
+  const key = readKey(journalKeyPath(dataFolder));
+  if (!key) throw new ServiceError('bad-request', `${journalKeyPath(dataFolder)} is missing: a service makes it when it starts.`);
+  const { out, format, since, until, account } = options;
+  makeEmptyFolder(out);
+  const selection = {
+    id: [],
+    uuid: [],
+    since,
+    ...(until === undefined ? {} : { until }),
+    ...(account === undefined ? {} : { account: [account] }),
+  };
+  const server = peekDataFolder(dataFolder).serverUuid ?? '';
+  const onBadLine = ({ path, offset, reason }: { path: string; offset: number; reason: string }) =>
+    complain(visible(`${path}, byte ${offset}: ${reason}; skipped`));
+  const done = await exportJournal({ folder, out, server, key, selection, format, nowMs: systemClock.nowMs(), onBadLine });
+  print(
+    options.json ? JSON.stringify({ folder: out, events: done.events, bytes: done.bytes }) : visible(`${done.events} events in ${out}`),
+  );
+  return exitCode.done;
+}
+
+/** Prints the public key of a journal. */
+export async function showKey(options: ServiceOptions): Promise<number> {
+  const path = journalKeyPath(dirname(await findJournalFolder(options)));
+  const key = ownKey(path);
+  if (!key) throw new ServiceError('bad-request', `${path} is missing: a service makes it when it starts.`);
+  print(key.export({ type: 'spki', format: 'pem' }).toString().trimEnd());
+  return exitCode.done;
+}
+
+/** Makes the next key; the service takes it with its next checkpoint, which the old key signs. */
+export async function rotateKey(options: ServiceOptions): Promise<number> {
+  const path = journalKeyPath(dirname(await findJournalFolder(options)));
+  if (!existsSync(path)) throw new ServiceError('bad-request', `${path} is missing: a service makes it when it starts.`);
+  const { privateKey } = generateKeyPairSync('ed25519');
+  try {
+    writeKey(nextKeyPath(path), privateKey);
+  } catch (error) {
+    if (systemErrorCode(error) === 'EEXIST')
+      throw new ServiceError(
+        'bad-request',
+        `${nextKeyPath(path)} waits for the next checkpoint already: within a minute of a running service, else when one starts.`,
+      );
+    throw new ServiceError('bad-request', `${nextKeyPath(path)}: ${fileFault('write', error)}.`, { cause: error });
+  }
+  print(`the next checkpoint announces the key ${keyName(privateKey)}`);
+  return exitCode.done;
+}
+
+/** The journal's folder of the service, or of its only node. */
+async function findJournalFolder(options: ServiceOptions): Promise<string> {
+  const dataFolder = await serviceFolder(options);
+  const folder = journalFolder(dataFolder);
+  const nodes = join(dataFolder, 'nodes');
+  if (existsSync(folder) || !existsSync(nodes)) return folder;
+  const names = readdirSync(nodes).filter((name) => existsSync(journalFolder(join(nodes, name))));
+  if (names.length > 1)
+    throw new ServiceError(
+      'bad-request',
+      `${nodes} has a journal for each node; name one: --data-folder ${join(nodes, names[0] as string)}.`,
+    );
+  return journalFolder(join(nodes, names[0] ?? '1'));
+}
+
+function makeEmptyFolder(out: string): void {
+  try {
+    mkdirSync(out, { recursive: true, mode: 0o700 });
+    if (readdirSync(out).length === 0) return;
+  } catch (error) {
+    throw new ServiceError('bad-request', `--out ${out}: ${fileFault('folder', error)}.`, { cause: error });
+  }
+  throw new ServiceError('bad-request', `--out ${out} is not empty; name a new folder.`);
+}
+
+/** The public half of the key beside a journal; undefined where this account may not read it. */
+function ownKey(path: string): KeyObject | undefined {
+  try {
+    const key = readKey(path);
+    return key && createPublicKey(key);
+  } catch (error) {
+    complain(visible(`svc: ${readingFault(path, error)}`));
+    return undefined;
+  }
+}
+
+function readPublicKey(file: string): KeyObject {
+  const pem = readNamedFile('--public-key', file);
+  try {
+    return createPublicKey(pem);
+  } catch (error) {
+    throw new ServiceError('bad-request', `--public-key ${file}: it is no key in PEM.`, { cause: error });
+  }
+}
+
+function readWitness(file: string): Checkpoint[] {
+  const lines = readNamedFile('--witness', file).split('\n');
+  return lines.flatMap((line, index) => {
+    if (line.trim() === '') return [];
+    const checkpoint = parseWitness(line);
+    if (!checkpoint) throw new ServiceError('bad-request', `--witness ${file}, line ${index + 1}: it is no checkpoint.`);
+    return [checkpoint];
+  });
+}

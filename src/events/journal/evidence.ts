@@ -1,0 +1,295 @@
+import { createHash, createPrivateKey, generateKeyPairSync, type Hash, type KeyObject } from 'node:crypto';
+import { closeSync, existsSync, fdatasyncSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
+import { fdatasyncAsync, openIfThere, readAsync } from '../../lib/disk/descriptors.ts';
+import { syncFolder, writeFileAtomically } from '../../lib/disk/durable-files.ts';
+import type { Log } from '../../lib/log.ts';
+import { type Checkpoint, checkpointsPath, keyName, parseCheckpoint, signCheckpoint, type UnsignedCheckpoint } from './checkpoints.ts';
+import type { LogPosition } from './position.ts';
+import { listSegments, repairSegment, segmentPath } from './segments.ts';
+
+/** The longest time that events are without a checkpoint (docs/spec/evidence.md#checkpoints). */
+const checkpointEveryMs = 60_000;
+
+/** Bytes that are collected before they are hashed: one call for many small lines. */
+const hashedAtOnceBytes = 64 * 1024;
+
+/** Bytes that are held while they cannot be hashed; more are read back from the file. */
+const maxHeldBytes = 1024 * 1024;
+
+/** Says where a chain goes on whose checkpoints somebody removed: no checkpoint has this hash. */
+const lostPrevious = '0'.repeat(64);
+
+export interface EvidenceOptions {
+  /** The journal's folder. */
+  folder: string;
+  /** The private key, made when it is missing. A key beside it named `….next` replaces it with the next checkpoint. */
+  keyPath: string;
+  clock: Clock;
+  log: Log;
+  /** Hears of each checkpoint that is on disk, but for the one at the end. */
+  onCheckpoint: (checkpoint: Checkpoint) => void;
+}
+
+/** The lines of one segment that are not hashed yet, or not under a checkpoint. */
+interface Part {
+  segment: number;
+  /** Bytes of the segment that `#hash` has. */
+  hashed: number;
+  /** Where the segment ends at present. */
+  end: number;
+  /** The bytes from `hashed` to `end`; undefined when they are to be read from the file. */
+  held: Buffer[] | undefined;
+  heldBytes: number;
+}
+
+/** Writes the checkpoints of a journal: a chain of hashes over all of its bytes, signed (docs/spec/evidence.md). */
+export class JournalEvidence {
+  readonly #options: EvidenceOptions;
+  readonly #path: string;
+  #key: KeyObject;
+  #last: Checkpoint;
+  /** Over `#last.hash` and the hashed bytes of the first part. */
+  #hash: Hash;
+  /** In the order of their segments; the last one grows. */
+  #parts: Part[];
+  /** Whether events came since the last checkpoint, its own apart. */
+  #isDue = false;
+  #isWriting = false;
+  #isClosing = false;
+  #removingTo = 0;
+  readonly #runs = new SharedRuns(() => this.#write());
+  readonly #timer: Timer;
+
+  /** @param end of the journal, whose last line is whole @throws what reading or making the key throws */
+  constructor(options: EvidenceOptions, end: LogPosition) {
+    this.#options = options;
+    this.#path = checkpointsPath(options.folder);
+    const known = existsSync(this.#path) ? readLines(this.#path, options.log) : [];
+    const { key, last } = openChain(options, this.#path, known, end);
+    this.#key = key;
+    this.#last = last;
+    this.#hash = createHash('sha256').update(last.hash);
+    this.#parts = this.#partsBehind(last, end);
+    this.#isDue = this.#parts.some(({ hashed, end: to }) => to > hashed);
+    this.#timer = options.clock.every(checkpointEveryMs, () => void this.#runs.run());
+  }
+
+  /**
+   * Takes lines that were appended.
+   *
+   * @param segment its number @param isOwn whether they tell of a checkpoint: one is not due for its own event
+   */
+  add(segment: number, bytes: Buffer, isOwn: boolean): void {
+    let part = this.#parts.at(-1);
+    if (part?.segment !== segment) {
+      part = { segment, hashed: 0, end: 0, held: [], heldBytes: 0 };
+      this.#parts.push(part);
+      if (this.#parts.length > 1) void this.#runs.run();
+    }
+    part.end += bytes.length;
+    this.#isDue ||= !isOwn;
+    if (!part.held) return;
+    part.held.push(bytes);
+    part.heldBytes += bytes.length;
+    if (part.heldBytes >= hashedAtOnceBytes && part === this.#parts[0] && !this.#isWriting) this.#hashHeld(part);
+    else if (part.heldBytes > maxHeldBytes) part.held = undefined;
+  }
+
+  /** Resolves once a checkpoint says that retention removes all segments up to this one. @throws when it cannot be written */
+  async removing(segment: number): Promise<void> {
+    this.#removingTo = Math.max(this.#removingTo, segment);
+    await this.#runs.run();
+    if ((this.#last.removed_to ?? 0) < segment) throw new Error('The checkpoint of the removal could not be written.');
+  }
+
+  /** Ends with a checkpoint of all that the journal has. */
+  async close(): Promise<void> {
+    this.#timer.cancel();
+    this.#isClosing = true;
+    await this.#runs.run();
+  }
+
+  async #write(): Promise<void> {
+    try {
+      for (let part = this.#parts[0]; part; part = this.#parts[0]) {
+        const isEnded = this.#parts.length > 1;
+        const isWanted = isEnded || this.#isDue || this.#isClosing || this.#isRemoving || existsSync(nextKeyPath(this.#options.keyPath));
+        if (!isWanted) return;
+        if (!isEnded) this.#isDue = false;
+        await this.#checkpoint(part);
+        if (!isEnded) return;
+        this.#parts.shift();
+      }
+    } catch (error) {
+      this.#isDue = true;
+      this.#options.log.error('a checkpoint of the journal could not be written', { path: this.#path, reason: error });
+    } finally {
+      this.#isWriting = false;
+    }
+  }
+
+  get #isRemoving(): boolean {
+    return this.#removingTo > (this.#last.removed_to ?? 0);
+  }
+
+  async #checkpoint(part: Part): Promise<void> {
+    const { clock, keyPath, folder } = this.#options;
+    const fd = openIfThere(segmentPath(folder, part.segment));
+    // A file that somebody removed: there is nothing to say of it, which is what a verification finds.
+    if (fd === undefined) return;
+    try {
+      await this.#hashPart(part, fd);
+      this.#isWriting = true;
+      const nextKey = readKey(nextKeyPath(keyPath));
+      const position = part.hashed;
+      const isNew = part.segment !== this.#last.segment || position !== this.#last.position;
+      if (!isNew && !this.#isRemoving && !nextKey) return;
+      const unsigned: UnsignedCheckpoint = {
+        segment: part.segment,
+        position,
+        hash: this.#hash.copy().digest('hex'),
+        previous: this.#last.hash,
+        time: new Date(clock.nowMs()).toISOString(),
+        key: keyName(this.#key),
+      };
+      const removedTo = Math.max(this.#removingTo, this.#last.removed_to ?? 0);
+      if (removedTo > 0) unsigned.removed_to = removedTo;
+      if (nextKey) unsigned.next_key = keyName(nextKey);
+      // The lines first: after a power cut no checkpoint names lines that are gone.
+      await fdatasyncAsync(fd);
+      await this.#keep(signCheckpoint(unsigned, this.#key));
+      if (nextKey) this.#key = takeNextKey(keyPath, nextKey);
+    } finally {
+      this.#isWriting = false;
+      closeSync(fd);
+    }
+    if (!this.#isClosing) this.#options.onCheckpoint(this.#last);
+  }
+
+  async #keep(checkpoint: Checkpoint): Promise<void> {
+    const line = `${JSON.stringify(checkpoint)}\n`;
+    const removedTo = checkpoint.removed_to ?? 0;
+    if (removedTo > (this.#last.removed_to ?? 0)) {
+      const kept = readFileSync(this.#path, 'utf8')
+        .split('\n')
+        .filter((text) => (parseCheckpoint(text)?.segment ?? 0) > removedTo);
+      await writeFileAtomically(this.#path, kept.map((text) => `${text}\n`).join('') + line, { mode: 0o600 });
+    } else appendDurably(this.#path, line);
+    this.#last = checkpoint;
+    this.#hash = createHash('sha256').update(checkpoint.hash);
+  }
+
+  #hashHeld(part: Part): void {
+    this.#hash.update(Buffer.concat(part.held as Buffer[]));
+    part.hashed = part.end;
+    part.held = [];
+    part.heldBytes = 0;
+  }
+
+  /** Hashes all of a part; lines that come meanwhile are held again. */
+  async #hashPart(part: Part, fd: number): Promise<void> {
+    const chunk = Buffer.allocUnsafe(part.held ? 0 : hashedAtOnceBytes * 4);
+    while (!part.held && part.hashed < part.end) {
+      const { bytesRead } = await readAsync(fd, chunk, 0, Math.min(chunk.length, part.end - part.hashed), part.hashed);
+      if (bytesRead === 0) break;
+      this.#hash.update(chunk.subarray(0, bytesRead));
+      part.hashed += bytesRead;
+    }
+    part.held ??= [];
+    this.#hashHeld(part);
+  }
+
+  #partsBehind(last: Checkpoint, end: LogPosition): Part[] {
+    const { folder, log } = this.#options;
+    const isShort = last.segment > end.segment || (last.segment === end.segment && last.position > end.offset);
+    if (isShort) log.error('the journal ends before its last checkpoint; see "svc journal verify"', { folder });
+    return listSegments(folder)
+      .filter(({ number }) => number === end.segment || (number >= last.segment && number < end.segment))
+      .map(({ number, path }) => {
+        const to = number === end.segment ? end.offset : (statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+        const hashed = number === last.segment ? Math.min(last.position, to) : 0;
+        return { segment: number, hashed, end: to, held: hashed < to ? undefined : [], heldBytes: 0 };
+      });
+  }
+}
+
+/** The key, and the checkpoint that the next one follows. */
+function openChain(
+  { folder, keyPath, clock, log }: EvidenceOptions,
+  path: string,
+  known: readonly string[],
+  end: LogPosition,
+): { key: KeyObject; last: Checkpoint } {
+  const found = readKey(keyPath);
+  const last = parseCheckpoint(known.at(-1) ?? '');
+  const next = readKey(nextKeyPath(keyPath));
+  if (found && last) return { key: next && last.next_key === keyName(next) ? takeNextKey(keyPath, next) : found, last };
+  // The first checkpoint is there before the key: so a key without any says that somebody removed them.
+  const isFirst = !found && known.length <= 1;
+  if (!isFirst)
+    log.error('the journal has lost its checkpoints or their key; see "svc journal verify"', { checkpoints: path, key: keyPath });
+  const key = found ?? generateKeyPairSync('ed25519').privateKey;
+  const previous = isFirst ? '' : (last?.hash ?? lostPrevious);
+  const first: UnsignedCheckpoint = {
+    segment: end.segment,
+    position: last?.segment === end.segment ? last.position : 0,
+    hash: createHash('sha256').update(previous).digest('hex'),
+    previous,
+    time: new Date(clock.nowMs()).toISOString(),
+    key: keyName(key),
+  };
+  const oldest = listSegments(folder)[0]?.number ?? end.segment;
+  if (oldest > 1) first.removed_to = oldest - 1;
+  const checkpoint = signCheckpoint(first, key);
+  appendDurably(path, `${JSON.stringify(checkpoint)}\n`, isFirst ? 'w' : 'a');
+  if (!found) writeKey(keyPath, key);
+  return { key, last: checkpoint };
+}
+
+/** @returns the last lines of the file; all of one that is short */
+function readLines(path: string, log: Log): string[] {
+  repairSegment(path, log);
+  return readFileSync(path, 'utf8').split('\n').slice(0, -1);
+}
+
+function appendDurably(path: string, text: string, flag = 'a'): void {
+  const isNew = !existsSync(path);
+  const fd = openSync(path, flag, 0o600);
+  try {
+    writeSync(fd, text);
+    fdatasyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  if (isNew) syncFolder(dirname(path));
+}
+
+/** The key that takes over with the next checkpoint: `svc journal key rotate` writes it. */
+export function nextKeyPath(keyPath: string): string {
+  return `${keyPath}.next`;
+}
+
+function takeNextKey(keyPath: string, key: KeyObject): KeyObject {
+  renameSync(nextKeyPath(keyPath), keyPath);
+  syncFolder(dirname(keyPath));
+  return key;
+}
+
+/** Writes a private key that only its owner may read. @throws EEXIST when there is one */
+export function writeKey(path: string, key: KeyObject): void {
+  appendDurably(path, key.export({ type: 'pkcs8', format: 'pem' }).toString(), 'wx');
+}
+
+/** @returns undefined when there is none */
+export function readKey(path: string): KeyObject | undefined {
+  const fd = openIfThere(path);
+  if (fd === undefined) return undefined;
+  try {
+    return createPrivateKey(readFileSync(fd));
+  } finally {
+    closeSync(fd);
+  }
+}
