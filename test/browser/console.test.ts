@@ -135,6 +135,21 @@ browserTest(
   },
 );
 
+browserTest('the buttons of a search stand side by side, however long their words are', async (t) => {
+  const { console } = await startConsole(t);
+  for (const locale of ['de-DE', 'fr-FR']) {
+    const page = await openBrowser(t, { expectedErrors: /401/, locale });
+    await signIn(page, console.url, '#deliveries');
+    const buttons = page.locator('.filter .buttons button');
+    await buttons.nth(1).waitFor();
+    for (const width of [320, 768, 1024, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      const boxes = await Promise.all((await buttons.all()).map((button) => button.boundingBox()));
+      assert.equal(new Set(boxes.map((box) => box?.y)).size, 1, `${locale}, ${width} px`);
+    }
+  }
+});
+
 browserTest('charts go on when the clock of the server was set back', async (t) => {
   const { console } = await startConsole(t);
   const page = await openBrowser(t, { expectedErrors: /401/ });

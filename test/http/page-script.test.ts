@@ -55,6 +55,15 @@ test('every language has every text with the same places', () => {
   }
 });
 
+test('French punctuation never begins a line: no-break spaces stand before it', () => {
+  const folder = join(process.env.SVC_ROOT ?? process.cwd(), 'src/web/texts');
+  for (const group of readdirSync(folder)) {
+    const texts: Record<string, Text> = JSON.parse(readFileSync(join(folder, group, 'fr.json'), 'utf8'));
+    for (const text of Object.values(texts).flatMap((forms) => (typeof forms === 'string' ? forms : Object.values(forms))))
+      assert.doesNotMatch(text, /[^\u202f][?!;](?=\s|$)|[^\u00a0]:(?=\s|$)|«[^\u00a0]|[^\u00a0]»/, `${group}: ${text}`);
+  }
+});
+
 test('Accept-Language: quality counts, the region is kept for formats', () => {
   const offers = ['en', 'de'];
   assert.deepEqual(preferredLanguage('de-at;q=0.8, en;q=0.7', offers), { tag: 'de', range: 'de-AT' });
