@@ -95,6 +95,8 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   home_folder_structure?: readonly string[] | null | undefined;
   virtual_folders?: readonly (readonly [string, string])[] | null | undefined;
   permissions?: PermissionOptions | null | undefined;
+  on_name_taken?: 'refuse' | 'number' | null | undefined;
+  retain?: { days: number } | null | undefined;
 }
 
 /** A group; its members are the defaults of its accounts. */
@@ -128,6 +130,10 @@ export interface Account {
   readonly homeFolderStructure: readonly string[];
   readonly virtualFolders: readonly { path: VirtualPath; realPath: string }[];
   readonly permissions: Permissions;
+  /** The fate of new content whose name is taken by a file that may not be replaced. */
+  readonly onNameTaken: 'refuse' | 'number';
+  /** For how long nobody may change, move or delete a file that the account made; 0 for not at all. */
+  readonly retainDays: number;
   readonly allowOwnPasswordChange: boolean;
   /** Largest file that the account may write, 0 = no limit. */
   readonly fileWriteSizeBytes: number;
@@ -212,6 +218,8 @@ export function effectiveAccount(
         realPath: expandUserInPath(realPath, name),
       })),
       permissions: new Permissions(configuration.permissions ?? group.permissions ?? defaultPermissions, name),
+      onNameTaken: configuration.on_name_taken ?? group.on_name_taken ?? 'refuse',
+      retainDays: (configuration.retain ?? group.retain)?.days ?? 0,
       allowOwnPasswordChange: group.allow_own_password_change ?? false,
       fileWriteSizeBytes: group.file_write_size ?? 0,
       quotaSizeBytes: group.quota_size ?? 0,

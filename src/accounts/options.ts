@@ -81,6 +81,12 @@ export const virtualFoldersOption = z
     }
   });
 
+/** `refuse` or `number`. */
+export const onNameTakenOption = z.enum(['refuse', 'number'], { error: 'must be refuse or number' });
+
+/** Days for which what an account makes stays as it is. */
+export const retainOption = z.strictObject({ days: integer(0, 36_500) }, { error: 'must be {days: NUMBER}' });
+
 const shared = {
   home_folder_path: optionalText()
     .describe('Real folder that the account sees as `/`; `${USER}` stands for the account name.')
@@ -97,6 +103,12 @@ const shared = {
   permissions: permissionsOption.describe(
     'Permissions: the general list, then lists of a path expression and its permissions; the first that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
   ),
+  on_name_taken: onNameTakenOption.describe(
+    'Uploads to a name that is taken, where files may only be added: refuse (403), or number (`a (2).csv`, which the reply says).',
+  ),
+  retain: retainOption.describe(
+    'Days for which nobody can change, move or delete through the service the files that the account makes; 0 = not at all.',
+  ),
 };
 
 /** One entry of `groups`. */
@@ -112,6 +124,8 @@ export const groupOptions = z
     home_folder_structure: shared.home_folder_structure.default([]),
     virtual_folders: shared.virtual_folders.default([]),
     permissions: shared.permissions.transform((value) => value ?? permissionsOfEmptyList).default(defaultPermissions),
+    on_name_taken: shared.on_name_taken.optional(),
+    retain: shared.retain.optional(),
     allow_own_password_change: yesNo().default(false).describe('Accounts of the group may change their own password.'),
     file_write_size: integer(0, largestSizeBytes).default(0).describe('Largest file that may be written, in bytes; 0 = no limit.'),
     quota_size: integer(0, largestSizeBytes).default(0).describe('Most that the folders of one account may hold, in bytes; 0 = no limit.'),
@@ -154,6 +168,8 @@ export const accountOptions = z
     home_folder_structure: shared.home_folder_structure.optional(),
     virtual_folders: shared.virtual_folders.optional(),
     permissions: shared.permissions.optional(),
+    on_name_taken: shared.on_name_taken.optional(),
+    retain: shared.retain.optional(),
   })
   .describe('An account of the `application` method; the key is its name.');
 

@@ -58,6 +58,7 @@ export const permissionKeywords = [
   'allow-list',
   'allow-traverse',
   'allow-create-folder',
+  'allow-create-file',
   'allow-write',
   'allow-rename',
   'allow-delete-file',
@@ -75,6 +76,7 @@ const rightBits = {
   'delete-file': 64,
   'delete-folder': 128,
   'set-attributes': 256,
+  'create-file': 512,
 } as const;
 
 /** A right that an operation needs on a path. */

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { didYouMean } from '../lib/nearest-name.ts';
 import { byPosition, ConfigError, type Finding, type FindingCode, pathText, type Report } from './findings.ts';
-import { lintAccounts, lintPermissions } from './lint/lint-accounts.ts';
+import { lintAccounts, lintAdding, lintPermissions } from './lint/lint-accounts.ts';
 import { lintHandlers } from './lint/lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint/lint-homes.ts';
 import { lintRemotes } from './lint/lint-remotes.ts';
@@ -64,6 +64,7 @@ export function lintConfig(
   lintAccounts(config, report);
   lintHomes(config, report);
   lintPermissions(config, report);
+  lintAdding(config, report);
   lintSecrets(loaded, report);
   return findings.sort(byPosition);
 }

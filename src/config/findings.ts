@@ -57,6 +57,7 @@ export const findingCodes = {
   'home-in-data-folder': 'A folder of accounts lies in the data folder, which no account can reach.',
   'virtual-folder-overlap': 'Two virtual folders with one path, or that show the same real folder.',
   'permissions-empty': 'A group whose `permissions` is `[]`, which is not nothing but the default.',
+  'add-only-undone': 'Permissions let files only be added, and with another right replaced all the same.',
   'rule-unreachable': 'A permission rule that an earlier one always precedes.',
   online: 'An endpoint does not answer as it must (`--online`).',
 } as const;

@@ -254,7 +254,7 @@ export class AccountFiles {
 
   /** The real path of a file to be written, once permissions and locks allow that. */
   async #writableFile(path: VirtualPath): Promise<string> {
-    this.#paths.require(path, 'writeFile');
+    this.#paths.require(path, 'createFile');
     this.environment.events.assertWritable();
     const location = this.mounts.locate(path);
     if (location.isFixed) throw new ServiceError('is-folder', 'A folder has this name.');
@@ -288,7 +288,8 @@ export class AccountFiles {
   /** Removes a file that is being uploaded, and the old one of its name; event `fileRemoved` or `fileRemovalFailed`. */
   async removeUpload(upload: RandomUpload): Promise<void> {
     const { path } = upload;
-    if (this.#paths.entryAt(path)) return followChange(this.deleteFile(path), () => upload.remove());
+    if (this.#paths.entryAt(path) && this.#paths.nameRules(path).mayReplace)
+      return followChange(this.deleteFile(path), () => upload.remove());
     this.#paths.orReport(eventIds.fileRemovalFailed, path, () => {
       this.#paths.require(path, 'deleteFile');
       this.environment.events.assertWritable();

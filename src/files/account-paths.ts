@@ -5,9 +5,11 @@ import { SharedMembers } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { notDurable } from '../events/internal-error.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
-import { baseName, checkNewName, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
+import { baseName, checkNewName, memberPath, parentPath, type VirtualPath } from '../lib/virtual-path.ts';
 import { Durability } from './disk/folder-sync.ts';
-import { inspect } from './disk/opened.ts';
+import { type NameRules, nameTaken } from './disk/new-names.ts';
+import { inspect, openParent, openWriteTarget, type WriteTarget } from './disk/opened.ts';
+import { retained } from './disk/retention.ts';
 import { asServiceError, checkPathLength } from './disk/system-errors.ts';
 import { isHiddenName } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
@@ -133,6 +135,50 @@ export class AccountPaths {
     return this.real(location);
   }
 
+  /** The rules for the name of a file that is made at a path. @see openUploadTarget */
+  nameRules(path: VirtualPath): NameRules {
+    const { permissions, onNameTaken, retainDays } = this.account;
+    const mayCreate = (name: string) => {
+      const other = memberPath(parentPath(path), name);
+      return permissions.allowsAny(other, neededRights.createFile) && !this.mounts.locate(other).isFixed;
+    };
+    return { mayReplace: permissions.allowsAny(path, neededRights.overwriteFile), ifTaken: onNameTaken, mayCreate, retainDays };
+  }
+
+  /**
+   * Opens the folder that an upload goes to. A file of its name that may not be replaced, for want of the right or because it is retained,
+   * refuses the upload, or has it get another name at its end.
+   *
+   * @param verify refuses by throwing
+   * @throws ServiceError `name-taken`, `retained`, as `openWriteTarget`
+   */
+  openUploadTarget(path: VirtualPath, realPath: string, verify?: (current: Entry | undefined) => void): WriteTarget {
+    const { mounts, environment } = this;
+    const target = openWriteTarget(mounts.roots, realPath);
+    try {
+      const { parent, name, existing } = target;
+      verify?.(existing && toEntry(name, existing));
+      if (!existing) return target;
+      const { mayReplace, ifTaken } = this.nameRules(path);
+      const untilMs = environment.retention.untilMs(parent.member(name));
+      if (mayReplace && untilMs === undefined) return target;
+      if (ifTaken === 'refuse') throw untilMs === undefined ? nameTaken() : retained(untilMs);
+      // A number goes to the name itself, wherever a link leads.
+      const own = { parent: openParent(mounts.roots, realPath), name: basename(realPath), existing: undefined };
+      parent.close();
+      return own;
+    } catch (error) {
+      target.parent.close();
+      throw error;
+    }
+  }
+
+  /** Refuses a change of what is retained. @param realPath links resolved @throws ServiceError `retained` */
+  requireNotRetained(path: VirtualPath): void {
+    const location = this.mounts.locate(path);
+    if (location.kind === 'real') this.environment.retention.requireFree(location.realPath);
+  }
+
   /** Refuses a change that a lock forbids, whichever service took the lock. @throws ServiceError `locked` */
   async requireUnlocked(path: VirtualPath, change: Change): Promise<void> {
     const location = this.mounts.locate(path);
@@ -173,6 +219,7 @@ export class AccountPaths {
       if (member.relativePath === '' || (!member.isFolder && isHiddenName(baseName(member.relativePath as VirtualPath)))) continue;
       const needed = neededRights[member.isFolder ? 'deleteFolder' : 'deleteFile'];
       if (!this.account.permissions.allowsAny(`${path}/${member.relativePath}` as VirtualPath, needed)) throw denied();
+      if (!member.isFolder) this.environment.retention.requireFree(member.boundPath);
     }
     return folders;
   }

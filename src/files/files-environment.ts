@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { FileCache } from './disk/file-cache.ts';
 import type { PathMutex } from './disk/path-mutex.ts';
+import type { Retention } from './disk/retention.ts';
 import type { Temporaries } from './disk/temporaries.ts';
 import type { LockStore } from './locks/lock-store.ts';
 import type { MissingFolders } from './mounts.ts';
@@ -16,6 +17,7 @@ export interface FilesEnvironment {
   readonly clock: Clock;
   readonly log: Log;
   readonly temporaries: Temporaries;
+  readonly retention: Retention;
   readonly quotas: Quotas;
   /** Held while a path is checked and then changed. */
   readonly pathMutex: PathMutex;

@@ -18,7 +18,9 @@ export const neededRights = {
   listFolder: ['list', 'traverse'],
   listWholeFolder: ['list'],
   createFolder: ['create-folder'],
-  writeFile: ['write'],
+  /** A new file; to replace one also needs `overwriteFile`. */
+  createFile: ['write', 'create-file'],
+  overwriteFile: ['write'],
   rename: ['rename'],
   setAttributes: ['set-attributes'],
   replaceFile: ['write', 'delete-file'],
@@ -29,7 +31,7 @@ export const neededRights = {
   /** To be asked for a confirmation. */
   confirmDeletion: [...inspect, ...deleteMember],
   /** To learn that a folder is missing. */
-  missFolder: [...inspect, 'create-folder', 'write', ...deleteMember],
+  missFolder: [...inspect, 'create-folder', 'write', 'create-file', ...deleteMember],
   lock: ['write'],
   seeLocks: ['read', 'list', 'traverse', 'write'],
 } as const satisfies Record<string, AnyRight>;
@@ -43,6 +45,8 @@ export interface ConditionalRight {
   /** Part of a sentence. */
   purpose: string;
   anyOf: AnyRight;
+  /** Whether an explanation is silent about it where it is granted. */
+  isUsual?: true;
 }
 
 /** The operations of a request at its path and its destination. */

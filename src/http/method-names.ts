@@ -2,15 +2,23 @@ import { neededRights, type RequestOperations } from '../files/needed-rights.ts'
 
 const move = { source: 'rename', destination: 'rename' } as const;
 
+const overwriting = (end: 'source' | 'destination') =>
+  ({
+    end,
+    purpose: 'replace a file',
+    anyOf: end === 'source' ? neededRights.overwriteFile : neededRights.replaceFile,
+    isUsual: true,
+  }) as const;
+
 /** In the order in which an explanation lists the methods. */
 const ofFiles: Readonly<Record<string, RequestOperations>> = {
   OPTIONS: {},
   GET: { source: 'readFile' },
   HEAD: { source: 'readFile' },
-  PUT: { source: 'writeFile' },
+  PUT: { source: 'createFile', conditional: overwriting('source') },
   DELETE: { source: 'deleteFile' },
   PROPFIND: { source: 'inspectFile' },
-  COPY: { source: 'readFile', destination: 'writeFile' },
+  COPY: { source: 'readFile', destination: 'createFile', conditional: overwriting('destination') },
   MOVE: { ...move, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };
 

@@ -13,6 +13,8 @@ export const errorCodes = [
   'forbidden',
   'never-allowed',
   'name-reserved',
+  'name-taken',
+  'retained',
   'fixed-folder',
   'destination-overlaps',
   'in-use',

@@ -10,6 +10,7 @@ import { FileEventLog, journalFolder, journalKeyPath } from '../events/journal/f
 import type { LogPosition } from '../events/journal/position.ts';
 import { FileCache } from '../files/disk/file-cache.ts';
 import { PathMutex } from '../files/disk/path-mutex.ts';
+import { Retention } from '../files/disk/retention.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import { MissingFolders } from '../files/mounts.ts';
@@ -118,11 +119,13 @@ export class Core {
       log,
     });
     const temporaries = new Temporaries(dataFolder.path, log);
+    const retention = new Retention(dataFolder.path, clock);
     const files = {
       events,
       clock,
       log,
       temporaries,
+      retention,
       quotas: new Quotas(clock),
       pathMutex: new PathMutex(),
       locks: state.locks,

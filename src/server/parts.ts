@@ -36,6 +36,11 @@ export function makeParts(config: Config, dependencies: Omit<MethodDependencies,
   };
 }
 
+/** The longest `retain` of groups and accounts, in days; 0 without any. Accounts of an accounts file count when they first make a file. */
+export function longestRetention({ config, groups }: RequestParts): number {
+  return [...groups.values(), ...Object.values(config.accounts)].reduce((days, { retain }) => Math.max(days, retain?.days ?? 0), 0);
+}
+
 /** Starts the methods that are enabled. */
 export async function startMethods({ methods, config }: RequestParts): Promise<void> {
   const enabled = [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);

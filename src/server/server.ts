@@ -29,7 +29,7 @@ import { type Announce, bothReloads, type PreparedReload } from './listeners.ts'
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
-import { makeParts, type RequestParts, startMethods, stopMethods } from './parts.ts';
+import { longestRetention, makeParts, type RequestParts, startMethods, stopMethods } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
 import type { NodeSetup, SupervisorCalls } from './supervisor/protocol.ts';
@@ -138,6 +138,7 @@ export class Server {
       if (this.#supervisor) await this.#monitoring.count(this.#config);
       else await this.#monitoring.apply(this.#config);
       this.#emit(eventIds.serverStarting, { version: SVC_VERSION });
+      core.files.retention.configure(longestRetention(parts));
       await core.deliveries.apply(parts.handlers, Object.keys(this.#config.event_handlers));
       await startMethods(parts);
       this.#assertGoesOn();
@@ -243,6 +244,7 @@ export class Server {
       }
       this.#loaded = next;
       this.#config = parts.config;
+      core.files.retention.configure(longestRetention(parts));
       core.files.fileCache.resize(parts.config.server.file_cache_size);
       const ended = await prepared.commit();
       await this.#monitoring.apply(parts.config);

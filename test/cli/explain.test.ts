@@ -105,6 +105,38 @@ test('what explain says is what Permissions decides, on every method and path', 
   }
 });
 
+test('svc explain says of a new file what becomes of a taken name, and for how long it is retained', () => {
+  const source = `
+groups:
+  DEFAULT_GROUP: {home_folder_path: /srv}
+  ADDING: {home_folder_path: /srv, permissions: [[allow-create-file, allow-read]], retain: {days: 30}}
+accounts:
+  alice: {${key}}
+  dropper: {group: ADDING, ${key}}
+  numberer: {group: ADDING, on_name_taken: number, retain: {days: 0}, ${key}}
+services: {web: {type: http}}
+`;
+  const config = parseConfig(parseSource('/nowhere/svc.config.yaml', source), {});
+  const added = (user: string, method: string, path: string) =>
+    decide(config, { user, method, path, destination: '/home/b' })
+      .steps.filter(({ step, text }) => step === 'permission' && !/is granted$/.test(text))
+      .map(({ text }) => text);
+  assert.deepEqual(added('alice', 'PUT', '/home/a'), []);
+  assert.deepEqual(added('dropper', 'PUT', '/home/a'), [
+    '/a: to replace a file: allow-write is not granted',
+    '/a: if the name is taken, the new file is refused (403)',
+    '/a: the new file is retained for 30 days',
+  ]);
+  assert.deepEqual(added('dropper', 'COPY', '/home/a'), [
+    '/b: to replace a file: allow-write or allow-delete-file is not granted',
+    '/b: the new file is retained for 30 days',
+  ]);
+  assert.deepEqual(added('numberer', 'OPEN-WRITE', '/a'), [
+    '/a: to change a file: allow-write is not granted',
+    '/a: if the name is taken, the new file gets a number',
+  ]);
+});
+
 test('svc explain: exit codes, --json, errors', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'svc.config.yaml'), configuration);

@@ -43,6 +43,29 @@ export function sharedFilesContract(name: string, open: (t: TestContext) => Shar
     );
   });
 
+  contract('where files may only be added, two nodes give one name to one upload, or each a number', async (t, folder) => {
+    for (const on_name_taken of ['refuse', 'number']) {
+      const nodes = await start(t, folder, { account: { permissions: [['allow-create-file', 'allow-read']], on_name_taken } });
+      for (let round = 0; round < 10; round++) {
+        const url = `/home/${on_name_taken}-${round}`;
+        const texts = ['0', '1', '2', '3', '4', '5'];
+        const replies = await Promise.all(texts.map((text, index) => (nodes[index % 2] as TestServer).put(url, text)));
+        const stored = texts.filter((_, index) => replies[index]?.status === 201);
+        assert.equal(stored.length, on_name_taken === 'number' ? 6 : 1, JSON.stringify(replies.map(({ status }) => status)));
+        const names = readdirSync(folder.here).filter((name) => name.startsWith(`${on_name_taken}-${round}`));
+        assert.deepEqual(names.map((name) => readFileSync(join(folder.there, name), 'utf8')).sort(), stored);
+      }
+    }
+  });
+
+  contract('what one node retained the other does not change, although it was never told of it', async (t, folder) => {
+    const [here, there] = await start(t, folder, { account: { retain: { days: 1 } } });
+    assert.equal((await here.put('/home/kept.txt', 'one')).status, 201);
+    assert.equal((await there.put('/home/kept.txt', 'two')).status, 403);
+    assert.equal((await there.send('DELETE', '/home/kept.txt')).status, 403);
+    assert.equal((await there.get('/home/kept.txt')).text, 'one');
+  });
+
   contract('of many folders of one name that two nodes are to make, and of many moves to one name, one succeeds', async (t, folder) => {
     const nodes = await start(t, folder);
     for (let round = 0; round < 10; round++) {

@@ -66,6 +66,19 @@ test('killed between the rename and its event: the event is told, once', async (
   );
 });
 
+test('killed between the rename to a number and its event: the event tells the name that the file has', async (t) => {
+  const { files, id, contentPath, home, run, record, events } = await killedAtItsEnd(t, false);
+  const target = join(home, 'ä b (2).bin');
+  const { completion } = (await record()) ?? {};
+  if (completion) await changeUpload(files.uploads, id, { completion: { ...completion, target, numberedName: basename(target) } });
+  renameSync(contentPath, target);
+  await run();
+  assert.deepEqual(
+    events.map(({ data }) => [data.path, data.requested_path, data.real_path]),
+    [['/inbox/ä b (2).bin', '/inbox/ä b.bin', target]],
+  );
+});
+
 test('killed between the two names that the file had: the event is told, once, and one name is left', async (t) => {
   const { contentPath, target, home, run, record, events } = await killedAtItsEnd(t, false);
   linkSync(contentPath, target);

@@ -9,6 +9,7 @@ import { createEvent } from '../../src/events/event-factory.ts';
 import { AccountFiles } from '../../src/files/account-files.ts';
 import { FileCache } from '../../src/files/disk/file-cache.ts';
 import { PathMutex } from '../../src/files/disk/path-mutex.ts';
+import { Retention } from '../../src/files/disk/retention.ts';
 import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
@@ -87,6 +88,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
       log,
     }),
     transfers: new Transfers(systemClock),
+    retention: new Retention(data, systemClock),
     missingFolders: new MissingFolders(log),
     excludedPaths: [data],
   };

@@ -182,12 +182,14 @@ function follow(config: Config, question: Question, decision: Decision): void {
   if (needs.source) checkRights(account, target.path, needs.source, decision, addStep);
   const { conditional } = needs;
   if (conditional?.end === 'source') addRight(account, target.path, conditional, addStep);
+  if (needs.source === 'createFile') addFate(account, target.path, conditional, addStep);
   checkPlace(mounts, decision.method, target);
   if (!needs.destination) return;
   if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
   const destination = parseTarget(question.destination);
   checkRights(account, destination.path, needs.destination, decision, addStep);
   if (conditional?.end === 'destination') addRight(account, destination.path, conditional, addStep);
+  if (needs.destination === 'createFile') addFate(account, destination.path, undefined, addStep);
   if (!isSftp && destination.isFolder && !target.isFolder && !takesLocks(config))
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
 }
@@ -244,16 +246,30 @@ function checkRights(account: Account, path: VirtualPath, operation: Operation, 
   const set = account.permissions.setAt(path);
   decision.rule = set.expression ?? 'general';
   addStep('rule', `${path}: ${describeRule(set)}`);
-  const names = anyOf.map((right) => `allow-${right}`);
+  // Of the two rights to make a file the usual one is named.
+  const names = operation === 'createFile' ? ['allow-write'] : anyOf.map((right) => `allow-${right}`);
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   if (granted === undefined) throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')} is not granted`);
   addStep('permission', `${path}: allow-${granted} is granted`);
 }
 
-function addRight(account: Account, path: VirtualPath, { purpose, anyOf }: ConditionalRight, addStep: AddStep): void {
+function addRight(account: Account, path: VirtualPath, { purpose, anyOf, isUsual }: ConditionalRight, addStep: AddStep): void {
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
+  if (isUsual && granted) return;
   const names = anyOf.map((right) => `allow-${right}`).join(' or ');
   addStep('permission', `${path}: to ${purpose}: ${granted ? `allow-${granted} is granted` : `${names} is not granted`}`);
+}
+
+/** Says what becomes of a new file. @param overwriting right without which a taken name stays as it is; undefined where it is always refused */
+function addFate(account: Account, path: VirtualPath, overwriting: ConditionalRight | undefined, addStep: AddStep): void {
+  const { permissions, onNameTaken, retainDays } = account;
+  const mayReplace = !overwriting || permissions.allowsAny(path, overwriting.anyOf);
+  if (!mayReplace)
+    addStep(
+      'permission',
+      `${path}: if the name is taken, ${onNameTaken === 'number' ? 'the new file gets a number' : 'the new file is refused (403)'}`,
+    );
+  if (retainDays > 0) addStep('permission', `${path}: the new file is retained for ${retainDays} ${retainDays === 1 ? 'day' : 'days'}`);
 }
 
 function describeRule({ index, expression, permissions }: PermissionSet): string {

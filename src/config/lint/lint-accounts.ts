@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { defaultGroupUuid, type GroupConfiguration, noHomeFolder } from '../../accounts/account.ts';
-import { permissionsOfEmptyList } from '../../accounts/permissions.ts';
+import { defaultPermissions, type PermissionOptions, permissionsOfEmptyList } from '../../accounts/permissions.ts';
 import { compileExpression } from '../../lib/expression.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 import { keyLineFault } from '../../ssh/public-keys.ts';
@@ -146,6 +146,47 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
     real.push({ virtualPath: name, realPath: folder });
   }
 }
+
+/** Finds permissions and options of accounts that only add files which have no effect, or that another right undoes. */
+export function lintAdding(config: Config, report: Report): void {
+  const sets = (permissions: PermissionOptions | null | undefined) =>
+    permissions ? [permissions.general, ...permissions.rules.map((rule) => rule.permissions)] : [];
+  const has = (set: readonly string[], ...keywords: string[]) => keywords.some((keyword) => set.includes(keyword));
+  const grantsAll = (set: readonly string[]) => has(set, 'allow-full-control') && !has(set, 'deny-full-control');
+  const onlyAdds = (set: readonly string[]) =>
+    has(set, 'allow-create-file') && !has(set, 'allow-write', 'allow-full-control', 'deny-full-control');
+  const creates = (set: readonly string[]) =>
+    grantsAll(set) || (has(set, 'allow-create-file', 'allow-write') && !has(set, 'deny-full-control'));
+  // An endpoint may send other permissions.
+  const isOpen = Object.values(config.authentications).some((method) => method.enabled && method.type === 'http');
+  const look = (path: PropertyKey[], own: AccountsOptions, inForce: readonly (readonly string[])[], retainDays: number) => {
+    for (const [index, set] of sets(own.permissions).entries()) {
+      const at = [...path, 'permissions', index];
+      if (has(set, 'allow-create-file') && has(set, 'allow-write', 'allow-full-control'))
+        report.warning('no-effect', at, 'allow-create-file has no effect: the same list lets files be replaced as well');
+      if (onlyAdds(set) && has(set, 'allow-delete-file') && retainDays === 0)
+        report.warning('add-only-undone', at, 'files may only be added, but allow-delete-file lets the account replace them all the same');
+    }
+    const isOfGroup = path[0] === 'groups';
+    if (isOfGroup && isOpen) return;
+    if (own.on_name_taken === 'number' && retainDays === 0 && !inForce.some(onlyAdds))
+      report.warning('no-effect', [...path, 'on_name_taken'], 'no permissions let files be added but not replaced, and none is retained');
+    if ((own.retain?.days ?? 0) > 0 && !inForce.some(creates))
+      report.warning('no-effect', [...path, 'retain'], 'no permissions let files be made');
+  };
+  const accounts = Object.entries(config.accounts);
+  for (const [uuid, group] of Object.entries(config.groups)) {
+    const members = accounts.flatMap(([, account]) => (account.group === uuid ? sets(account.permissions) : []));
+    look(['groups', uuid], group, [...sets(group.permissions), ...members], group.retain?.days ?? 0);
+  }
+  for (const [name, account] of accounts) {
+    const group = findGroup(config, account.group);
+    const inForce = sets(account.permissions ?? group?.permissions ?? defaultPermissions);
+    look(['accounts', name], account, inForce, (account.retain ?? group?.retain)?.days ?? 0);
+  }
+}
+
+type AccountsOptions = Pick<GroupConfiguration, 'permissions' | 'on_name_taken' | 'retain'>;
 
 /** Finds accounts that cannot log in, and accounts that no method asks for. */
 export function lintAccounts(config: Config, report: Report): void {

@@ -5,7 +5,6 @@ import {
   fchownSync,
   fstatSync,
   ftruncateSync,
-  linkSync,
   openSync,
   renameSync,
   type Stats,
@@ -25,41 +24,14 @@ import {
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { type QuotaReservation, unlimited } from '../quota.ts';
+import { unlimited } from '../quota.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
+import { freeName, type NameRules, nameTaken, renameToFree } from './new-names.ts';
 import { lstatOrUndefined, type WriteTarget } from './opened.ts';
+import type { Finished, FinishOptions, RandomWriter } from './random-writer.ts';
+import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
-
-/** How a written file gets its name. */
-export interface FinishOptions {
-  /** Throws when a lock forbids the change; locks that were taken while the file was written count, too. */
-  requireUnlocked: () => Promise<void>;
-  /** Modification time to set, Unix time in milliseconds. */
-  modifiedMs?: number | undefined;
-  /** Access time to set with it; by default the same. */
-  accessedMs?: number | undefined;
-  /** Runs under the mutex of the rename, with the current file of that name; throwing keeps that file. */
-  verify?: ((current: Entry | undefined) => void) | undefined;
-  /** Ended by `finish` when that succeeds. */
-  reservation?: QuotaReservation;
-}
-
-/** Writes pieces of a file in any order. Ends with `finish` or `discard`. */
-export interface RandomWriter {
-  /** Whether it writes into the file itself, and not into one that replaces it. */
-  readonly isInPlace: boolean;
-  readonly fd: number;
-  writeAt(chunks: readonly Buffer[], position: number): Promise<void>;
-  /** Cuts the file, or lengthens it with zeros. */
-  truncate(sizeBytes: number): Promise<void>;
-  /** Has all that was written on disk. Fails also for what could not be written before. */
-  sync(): Promise<void>;
-  /** @param durability gets the fault of a disk that failed after the file had its name */
-  finish(durability: Durability, options?: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }>;
-  /** @param reservation counts what stays */
-  discard(reservation?: QuotaReservation): Promise<void>;
-}
 
 /** Files up to this size are written synchronously, into the page cache: the thread pool would cost far more. */
 const atOnceBytes = 128 * 1024;
@@ -85,6 +57,7 @@ export class FileWriter implements RandomWriter {
   #target: WriteTarget;
   readonly #temporaries: Pick<FilesEnvironment['temporaries'], 'add' | 'delete' | 'giveBack'>;
   readonly #pathMutex: FilesEnvironment['pathMutex'];
+  readonly #retention: Retention;
   readonly #temporaryName: string;
   readonly #onSynced: ((sizeBytes: number) => void) | undefined;
   #isNameSynced: boolean;
@@ -104,13 +77,14 @@ export class FileWriter implements RandomWriter {
    */
   constructor(
     target: WriteTarget,
-    { temporaries, pathMutex }: Pick<FilesEnvironment, 'temporaries' | 'pathMutex'>,
+    { temporaries, pathMutex, retention }: Pick<FilesEnvironment, 'temporaries' | 'pathMutex' | 'retention'>,
     newMode = 0o666,
     kept?: KeptContent,
   ) {
     this.#target = target;
     this.#temporaries = kept ? unrecorded : temporaries;
     this.#pathMutex = pathMutex;
+    this.#retention = retention;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
     this.#syncAtBytes = kept ? firstSyncBytes : syncEveryBytes;
@@ -252,8 +226,9 @@ export class FileWriter implements RandomWriter {
    * @param durability gets the fault of a disk that failed after the file had its name
    * @returns the new file's entry, and whether it replaced a file
    */
-  async finish(durability: Durability, options: FinishOptions): Promise<{ entry: Entry; isReplacement: boolean }> {
-    const { parent, name } = this.#target;
+  async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
+    const { parent, name: wanted } = this.#target;
+    let release: (() => void) | undefined;
     try {
       await this.#syncing;
       if (this.#syncFailure !== undefined) throw this.#syncFailure;
@@ -265,16 +240,24 @@ export class FileWriter implements RandomWriter {
         this.#syncFailure = error;
         throw error;
       });
-      const entry = toEntry(name, fstatSync(this.fd));
       await options.requireUnlocked();
-      const { freed, isReplacement } = await this.#pathMutex.runExclusive([`${parent.realPath}/${name}`], () =>
-        this.#putInPlace(entry, options),
-      );
+      const { retainDays } = options.rules;
+      if (retainDays > 0) release = await this.#retention.retain(parent.member(this.#temporaryName), retainDays);
+      let put: Put | undefined;
+      for (let name = wanted; !put; ) {
+        const entry = toEntry(name, fstatSync(this.fd));
+        put = await this.#pathMutex.runExclusive([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
+        if (put) continue;
+        name = this.#otherName(options.rules);
+        await options.onNumbered?.(name);
+      }
       this.#isOpen = false;
       await durability.syncFolder(parent.fd);
-      await freed;
-      return { entry, isReplacement };
+      await put.freed;
+      const { entry, isReplacement } = put;
+      return { entry, isReplacement, numberedName: entry.name === wanted ? undefined : entry.name };
     } catch (error) {
+      if (this.#isOpen) release?.();
       if (systemErrorCode(error) === 'ENOENT')
         throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.', { cause: error });
       throw asServiceError(error);
@@ -283,45 +266,41 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  async #putInPlace(
-    { sizeBytes }: Entry,
-    { verify, reservation = unlimited }: FinishOptions,
-  ): Promise<{ freed: Promise<void> | undefined; isReplacement: boolean }> {
-    const { parent, name } = this.#target;
-    const current = lstatOrUndefined(parent.member(name));
-    const isReplacement = current?.isFile() === true;
-    const { freed } = await reservation.commit(sizeBytes, isReplacement ? current.size : 0, () => {
-      verify?.(this.#currentEntry());
-      const rename = () => {
-        renameSync(parent.member(this.#temporaryName), parent.member(name));
-        this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
-      };
-      if (current) return freeInBackground(parent.member(name), current, rename);
-      if (!verify || !this.#linkAsNew()) {
+  /** @returns undefined when the name is taken by what may not be replaced */
+  async #putInPlace(entry: Entry, { verify, reservation = unlimited, rules }: FinishOptions): Promise<Put | undefined> {
+    const { parent } = this.#target;
+    const [temporary, member] = [parent.member(this.#temporaryName), parent.member(entry.name)];
+    const before = lstatOrUndefined(member);
+    const isReplacement = before?.isFile() === true;
+    try {
+      const { freed } = await reservation.commit(entry.sizeBytes, isReplacement ? before.size : 0, () => {
         verify?.(this.#currentEntry());
-        rename();
-      }
-      return { freed: undefined };
-    });
-    return { freed, isReplacement };
+        const current = lstatOrUndefined(member);
+        const isFree = !current || (rules.mayReplace && this.#retention.untilMs(member) === undefined);
+        if (!isFree) throw new NameIsTaken();
+        if (current) return freeInBackground(member, current, () => renameSync(temporary, member));
+        if ((!verify && rules.mayReplace) || !renameToFree(temporary, member)) {
+          if (!rules.mayReplace) throw new NameIsTaken();
+          verify?.(this.#currentEntry());
+          renameSync(temporary, member);
+        }
+        return { freed: undefined };
+      });
+      this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
+      return { entry, freed, isReplacement };
+    } catch (error) {
+      if (error instanceof NameIsTaken) return undefined;
+      throw error;
+    }
   }
 
-  // If several nodes create a name under a condition, one succeeds: link(2) fails for a name that exists, rename(2) does not.
-  #linkAsNew(): boolean {
+  /** A free name in place of the one that is taken. @throws ServiceError `name-taken`, `retained` */
+  #otherName({ ifTaken, mayCreate, mayReplace }: NameRules): string {
     const { parent, name } = this.#target;
-    try {
-      linkSync(parent.member(this.#temporaryName), parent.member(name));
-    } catch {
-      // The name exists by now, or the file system has no hard links.
-      return false;
-    }
-    try {
-      unlinkSync(parent.member(this.#temporaryName));
-      this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
-    } catch {
-      // The next start removes it.
-    }
-    return true;
+    const free = ifTaken === 'number' ? freeName(parent, name) : undefined;
+    if (free !== undefined && mayCreate(free)) return free;
+    if (mayReplace) this.#retention.requireFree(parent.member(name));
+    throw nameTaken();
   }
 
   #currentEntry(): Entry | undefined {
@@ -371,6 +350,16 @@ export class FileWriter implements RandomWriter {
     return closeFile(this.fd, this.sizeBytes);
   }
 }
+
+/** The outcome of the rename. */
+interface Put {
+  entry: Entry;
+  freed: Promise<void> | undefined;
+  isReplacement: boolean;
+}
+
+/** Ends the commit of a reservation without the file. */
+class NameIsTaken extends Error {}
 
 /** Content that several writers write one after the other. */
 interface KeptContent {

@@ -9,11 +9,11 @@ import {
   writevAsync,
 } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import { type Entry, toEntry } from '../entry.ts';
+import { toEntry } from '../entry.ts';
 import { unlimited } from '../quota.ts';
-import type { FinishOptions, RandomWriter } from './file-writer.ts';
 import type { Durability } from './folder-sync.ts';
 import type { WriteTarget } from './opened.ts';
+import type { Finished, FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
 
 /** Writes into the file itself, for files too large to be copied; readers see what is written so far. */
@@ -76,7 +76,7 @@ export class InPlaceWriter implements RandomWriter {
   async finish(
     _durability: Durability,
     { modifiedMs, accessedMs, reservation = unlimited, requireUnlocked }: FinishOptions,
-  ): Promise<{ entry: Entry; isReplacement: boolean }> {
+  ): Promise<Finished> {
     await requireUnlocked();
     await this.#kept(async () => {
       if (modifiedMs !== undefined) await futimesAsync(this.fd, toSeconds(accessedMs ?? modifiedMs), toSeconds(modifiedMs));

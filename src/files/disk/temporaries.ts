@@ -17,6 +17,7 @@ import { syncFolder } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { freeInBackground } from './freeing.ts';
+import { isRetentionName } from './retention.ts';
 
 /** Names that are kept for reuse, in all folders together. */
 const maxFreeNames = 256;
@@ -45,7 +46,7 @@ export function isRemovedName(name: string): boolean {
 
 /** Whether a member name is never listed and never addressed. */
 export function isHiddenName(name: string): boolean {
-  return isTemporaryName(name) || isRemovedName(name);
+  return isTemporaryName(name) || isRemovedName(name) || isRetentionName(name);
 }
 
 /** An unchanged temporary file of this age belongs to a node that is gone: stalled uploads end within a day. */

@@ -7,8 +7,10 @@ import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
+import type { NameRules } from '../disk/new-names.ts';
 import { inspect, type OpenedFile, openFile, openParent, openWriteTarget } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
+import { neededRights } from '../needed-rights.ts';
 import type { QuotaReservation } from '../quota.ts';
 import { setAside } from './folder-remover.ts';
 import { checkNesting } from './move.ts';
@@ -45,7 +47,7 @@ export async function copyFile(
   let replaced: Replaced;
   try {
     paths.require(from, 'readFile');
-    paths.require(to, 'writeFile');
+    paths.require(to, 'createFile');
     if (options.isConditional) paths.requireVisible(to);
     paths.environment.events.assertWritable();
     checkFree(paths, to, options);
@@ -134,7 +136,10 @@ async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, 
       options.verify?.(copy.source);
     };
     const requireUnlocked = () => paths.requireUnlocked(copy.to, 'content');
-    return (await writer.finish(copy.durability, { requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation })).isReplacement;
+    const mayReplace = paths.account.permissions.allowsAny(copy.to, neededRights.replaceFile);
+    const rules: NameRules = { ...paths.nameRules(copy.to), mayReplace, ifTaken: 'refuse' };
+    return (await writer.finish(copy.durability, { requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation, rules }))
+      .isReplacement;
   } catch (error) {
     await writer.discard();
     throw error;

@@ -23,6 +23,7 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
       if (current) verify?.(current);
       if (current?.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
       if (!current) throw new ServiceError('not-found', 'Path not found.');
+      environment.retention.requireFree(realPath);
       await removeFile(mounts.roots, realPath, durability);
     });
   });

@@ -2,13 +2,12 @@ import type { BackendDelivery } from '../../events/dispatcher.ts';
 import type { EventDraft } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { totalBytes } from '../../lib/disk/descriptors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
-import { openWriteTarget } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
-import { type Entry, toEntry } from '../entry.ts';
+import type { Entry } from '../entry.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
 import { transferData } from './file-download.ts';
@@ -28,6 +27,8 @@ export interface UploadOptions {
 
 export interface UploadResult {
   entry: Entry;
+  /** Another one than was asked for if that was taken (`on_name_taken`). */
+  path: VirtualPath;
   /** The back-end's reply, for `backendUuid`. */
   delivery: BackendDelivery | undefined;
 }
@@ -52,10 +53,9 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   const { clock, quotas, events, transfers } = files.environment;
   const neededBytes = options.expectedSizeBytes ?? 0;
   files.checkFileSize(neededBytes);
-  const target = openWriteTarget(files.mounts.roots, realPath);
+  const target = files.openUploadTarget(path, realPath, options.verify);
   let reservation: QuotaReservation;
   try {
-    options.verify?.(target.existing && toEntry(target.name, target.existing));
     reservation = await quotas.reserve(files.mounts.roots, files.account.quotaSizeBytes, target.existing?.size ?? 0, neededBytes);
   } catch (error) {
     target.parent.close();
@@ -96,16 +96,18 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
     async commit() {
       events.assertWritable();
       const durability = new Durability();
-      const { entry, isReplacement } = await writer.finish(durability, {
+      const { entry, isReplacement, numberedName } = await writer.finish(durability, {
         requireUnlocked: () => files.requireUnlocked(path, 'content'),
         modifiedMs: options.modifiedMs,
         verify: options.verify,
         reservation,
+        rules: files.nameRules(path),
       });
       isDone = true;
       transfers.leave(transfer);
-      const draft = files.draft(eventIds.fileUploaded, path, { ...eventData(), replaced: isReplacement || undefined });
-      return { entry, delivery: await emitUploaded(files, durability, draft, options.backendUuid) };
+      const { path: stored, data: asked } = numberedPath(path, numberedName);
+      const draft = files.draft(eventIds.fileUploaded, stored, { ...eventData(), ...asked, replaced: isReplacement || undefined });
+      return { entry, path: stored, delivery: await emitUploaded(files, durability, draft, options.backendUuid) };
     },
     async abort(reason) {
       if (isDone) return;
@@ -118,6 +120,11 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
       files.emit(eventIds.uploadFailed, path, data);
     },
   };
+}
+
+/** The path of content that may have got a number, and data of its events that say which one was asked for. */
+export function numberedPath(path: VirtualPath, name: string | undefined): { path: VirtualPath; data: { requested_path?: string } } {
+  return name === undefined ? { path, data: {} } : { path: memberPath(parentPath(path), name), data: { requested_path: path } };
 }
 
 /**

@@ -5,6 +5,7 @@ import { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
 import { changeInParent, type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
+import { isRetentionName } from '../disk/retention.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { isKeptName, isRemovedName, type Successor, type Temporaries, temporaryName } from '../disk/temporaries.ts';
 import { walkTree } from '../disk/walk-tree.ts';
@@ -152,7 +153,8 @@ export async function removeUnusedFolder(roots: RealRoots, path: string, durabil
   const folder = openFolder(roots, path);
   try {
     const names = readdirSync(folder.member('.'));
-    if (names.every(isKeptName)) for (const name of names) await removeMember(folder.member(name)).freed;
+    if (names.every((name) => isKeptName(name) || isRetentionName(name)))
+      for (const name of names) await removeMember(folder.member(name)).freed;
   } finally {
     folder.close();
   }

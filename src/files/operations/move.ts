@@ -1,9 +1,10 @@
 import { basename } from 'node:path';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { baseName, isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
+import { isWithin, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, denied } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
+import { freeName } from '../disk/new-names.ts';
 import { openParent } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { checkPathLength } from '../disk/system-errors.ts';
@@ -11,7 +12,7 @@ import { walkTree } from '../disk/walk-tree.ts';
 import { neededRights } from '../needed-rights.ts';
 import { endUploadsBelow } from '../uploads/end-upload.ts';
 import type { RandomUpload } from './random-upload.ts';
-import { type Move, type MoveEnd, type MoveOptions, relocate } from './relocate.ts';
+import { endsUpload, type Move, type MoveEnd, type MoveOptions, relocate } from './relocate.ts';
 import { checkFree, checkReplaceable } from './replacement.ts';
 
 /**
@@ -32,6 +33,34 @@ export async function moveEntry(
   to: VirtualPath,
   options: MoveOptions,
 ): Promise<{ created: boolean }> {
+  for (;;) {
+    const free = options.mayNumber ? freePath(paths, to) : to;
+    try {
+      return await moveTo(paths, from, free, free === to ? options : { ...options, mayReplace: 'nothing' });
+    } catch (error) {
+      // Somebody else took the number.
+      if (free === to || !isServiceError(error, 'destination-exists', 'name-taken')) throw error;
+    }
+  }
+}
+
+/** A path, or if a file there may not be replaced and `on_name_taken` says so, one with a number. */
+function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
+  const { account, environment, mounts } = paths;
+  const current = paths.entryAt(path);
+  if (!current || current.isFolder || account.onNameTaken !== 'number') return path;
+  const realPath = paths.writable(mounts.locate(path));
+  const mayReplace = account.permissions.allowsAny(path, neededRights.replaceFile);
+  if (mayReplace && environment.retention.untilMs(realPath) === undefined) return path;
+  const folder = openParent(mounts.roots, realPath);
+  try {
+    return memberPath(parentPath(path), freeName(folder, basename(realPath)));
+  } finally {
+    folder.close();
+  }
+}
+
+async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, options: MoveOptions): Promise<{ created: boolean }> {
   const { roots } = paths.mounts;
   const usage = paths.environment.quotas.usage(roots);
   const data = { destination: to };
@@ -66,8 +95,7 @@ export async function moveEntry(
   const hasReplaced = replaced ? true : undefined;
   const drafts = [paths.draft(isFolder ? eventIds.folderRenamed : eventIds.fileRenamed, from, { ...data, replaced: hasReplaced })];
   if (replaced === 'folder') drafts.unshift(paths.draft(eventIds.folderRemoved, to));
-  const { isTemporaryName = () => false } = options;
-  if (!isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to)))
+  if (endsUpload(move))
     drafts.push(paths.draft(eventIds.fileUploaded, to, { total_write: sizeBytes, uploaded_as: from, replaced: hasReplaced }));
   try {
     await paths.emitDone(durability, drafts);
@@ -85,18 +113,20 @@ export async function moveEntry(
 export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to: VirtualPath, options: MoveOptions): Promise<void> {
   const from = upload.path;
   const target = paths.mounts.locate(to);
-  if (paths.entryAt(from)) {
+  if (paths.entryAt(from) && paths.nameRules(from).mayReplace) {
     // `fileUploaded` comes at the end of the upload.
     const moving = moveEntry(paths, from, to, { ...options, isTemporaryName: undefined });
     return followChange(moving, () => upload.moveTo(to, paths.writable(target)));
   }
   const data = { destination: to };
   const rename = async () => {
-    checkMove(paths, from, to, options);
+    // A name that is taken gets its number at the end of the upload.
+    const isNumbered = options.mayNumber === true && freePath(paths, to) !== to;
+    checkMove(paths, from, to, isNumbered ? { ...options, mayReplace: 'file' } : options);
     if (target.isFixed) throw fixedFolder();
     await paths.requireUnlocked(to, 'tree');
     const realTo = paths.writable(target);
-    await checkReplaceable(paths, to, realTo, await upload.entry(), options);
+    if (!isNumbered) await checkReplaceable(paths, to, realTo, await upload.entry(), options);
     await upload.moveTo(to, realTo);
   };
   await paths.orReportAsync(eventIds.renameFailed, from, rename, data);
@@ -155,6 +185,7 @@ async function checkEnds(move: Move): Promise<void> {
   if (roots.isHeldBy(source.realPath) || roots.isHeldBy(target.realPath)) throw fixedFolder();
   await paths.requireUnlocked(from, 'tree');
   await paths.requireUnlocked(to, 'tree');
+  if (!entry.isFolder) paths.environment.retention.requireFree(source.folder.member(source.name));
   if (entry.isFolder && !entry.isLink) await checkMembers(move);
   await checkReplaceable(paths, to, target.realPath, entry, options);
 }
@@ -163,10 +194,12 @@ async function checkEnds(move: Move): Promise<void> {
 // of a quota, which counts only what has a path.
 async function checkMembers({ paths, from, to, source, target }: Move): Promise<void> {
   const { permissions, quotaSizeBytes } = paths.account;
+  const { retention } = paths.environment;
   const mayLeaveQuota = quotaSizeBytes > 0 && Buffer.byteLength(target.realPath) > Buffer.byteLength(source.realPath);
-  if (!permissions.hasRules && !mayLeaveQuota) return;
-  for await (const { relativePath } of walkTree(paths.mounts.roots, source.realPath)) {
+  if (!permissions.hasRules && !mayLeaveQuota && !retention.isUsed) return;
+  for await (const { relativePath, isFolder, boundPath } of walkTree(paths.mounts.roots, source.realPath)) {
     if (relativePath === '') continue;
+    if (!isFolder) retention.requireFree(boundPath);
     checkPathLength(`${target.realPath}/${relativePath}`);
     for (const end of [from, to]) if (!permissions.allowsAny(`${end}/${relativePath}` as VirtualPath, neededRights.rename)) throw denied();
   }

@@ -1,13 +1,17 @@
 import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
 import { readAsync } from '../../lib/disk/descriptors.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { FileWriter, type FinishOptions, type RandomWriter } from '../disk/file-writer.ts';
+import { FileWriter } from '../disk/file-writer.ts';
 import type { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
 import { InPlaceWriter } from '../disk/in-place-writer.ts';
-import { openWriteTarget, type WriteTarget } from '../disk/opened.ts';
+import { nameTaken } from '../disk/new-names.ts';
+import type { WriteTarget } from '../disk/opened.ts';
+import type { Finished, FinishOptions, RandomWriter } from '../disk/random-writer.ts';
 import { asServiceError } from '../disk/system-errors.ts';
+import type { Entry } from '../entry.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
 
 interface Extent {
@@ -145,9 +149,9 @@ export class RandomContent {
    * @param realPath absolute path, links not resolved
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`
    */
-  static async open(paths: AccountPaths, realPath: string, options: RandomContentOptions): Promise<RandomContent> {
+  static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomContentOptions): Promise<RandomContent> {
     const { mounts, environment, account } = paths;
-    const target = openWriteTarget(mounts.roots, realPath);
+    const target = paths.openUploadTarget(path, realPath, (current) => checkNumbered(paths, path, current, options));
     const { existing } = target;
     let reservation: QuotaReservation = unlimited;
     let base: Opened['base'];
@@ -225,18 +229,18 @@ export class RandomContent {
     if (this.writer instanceof FileWriter) this.writer.retarget(openTarget());
   }
 
-  /** Gives the content its name, on disk when the promise resolves. @returns whether it replaced a file */
-  async finish(durability: Durability, options: Omit<FinishOptions, 'reservation'>): Promise<boolean> {
+  /** Gives the content its name, on disk when the promise resolves. */
+  async finish(durability: Durability, options: Omit<FinishOptions, 'reservation'>): Promise<Finished> {
     await this.#fillGaps(0, this.#baseBytes);
-    const { isReplacement } = await this.writer.finish(durability, { ...options, reservation: this.#reservation });
+    const finished = await this.writer.finish(durability, { ...options, reservation: this.#reservation });
     this.#closeBase();
-    return isReplacement;
+    return finished;
   }
 
   /** Gives the content up to the first gap its name. Not for content that is written in place. */
   async keepBeginning(
     durability: Durability,
-    { requireUnlocked }: Pick<FinishOptions, 'requireUnlocked'>,
+    { requireUnlocked, rules }: Pick<FinishOptions, 'requireUnlocked' | 'rules'>,
     openTarget?: () => WriteTarget,
   ): Promise<void> {
     await requireUnlocked();
@@ -244,7 +248,7 @@ export class RandomContent {
     const [gap] = this.#extents.gaps(0, this.sizeBytes);
     if (gap) await this.writer.truncate(gap.start);
     if (openTarget) this.retarget(openTarget);
-    await this.writer.finish(durability, { requireUnlocked, reservation: this.#reservation });
+    await this.writer.finish(durability, { requireUnlocked, rules, reservation: this.#reservation });
   }
 
   /** Drops the content; the old file stays as it was, unless it was written in place. Only closes after `finish` or `keepBeginning`. */
@@ -283,6 +287,17 @@ export class RandomContent {
       this.#extents.add(gap.start, gap.end);
     }
   }
+}
+
+// A number is for what is new as a whole: who goes on with a file, or says that the name must be free, wants no other.
+function checkNumbered(
+  paths: AccountPaths,
+  path: VirtualPath,
+  current: Entry | undefined,
+  { create, truncate, exclusive }: RandomContentOptions,
+): void {
+  const { mayReplace } = paths.nameRules(path);
+  if (current && !mayReplace && (!create || !truncate || exclusive)) throw nameTaken();
 }
 
 function openBase(target: WriteTarget, existing: Stats): { fd: number; sizeBytes: number } {

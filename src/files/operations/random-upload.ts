@@ -5,12 +5,12 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
-import { openWriteTarget } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { type Entry, toEntry, virtualEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
 import { WriteQueue } from '../write-queue.ts';
 import { transferData } from './file-download.ts';
+import { numberedPath } from './file-upload.ts';
 import { RandomContent, type RandomContentOptions } from './random-content.ts';
 import { type AttributeChange, applyToOpened, changeData, checkOwner } from './set-attributes.ts';
 
@@ -67,7 +67,7 @@ export class RandomUpload implements Transfer {
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`, `too-many-requests`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomUploadOptions): Promise<RandomUpload> {
-    const content = await RandomContent.open(paths, realPath, options);
+    const content = await RandomContent.open(paths, path, realPath, options);
     const upload = new RandomUpload(paths, path, options, content);
     const { uploads, events, transfers } = paths.environment;
     try {
@@ -154,7 +154,7 @@ export class RandomUpload implements Transfer {
   /** Changes the path that the file gets in the end. The caller checks rights and locks, and emits events. */
   moveTo(path: VirtualPath, realPath: string): Promise<void> {
     return this.#whileOpen(async () => {
-      this.#content.retarget(() => openWriteTarget(this.files.mounts.roots, realPath));
+      this.#content.retarget(() => this.files.openUploadTarget(path, realPath));
       this.path = path;
     });
   }
@@ -216,14 +216,19 @@ export class RandomUpload implements Transfer {
     events.assertWritable();
     const { times } = this.#change;
     const durability = new Durability();
-    const isReplacement = await this.#content.finish(durability, {
+    const isTemporary = this.#options.isTemporaryName(baseName(this.path));
+    const rules = this.files.nameRules(this.path);
+    const { isReplacement, numberedName } = await this.#content.finish(durability, {
       requireUnlocked: () => this.#requireUnlocked(),
       modifiedMs: times?.modifiedMs,
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
+      // The time begins when the file gets the name that it is uploaded for.
+      rules: isTemporary ? { ...rules, retainDays: 0 } : rules,
     });
-    const id = this.#options.isTemporaryName(baseName(this.path)) ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;
-    await this.files.emitDurable(id, this.path, { ...this.#eventData(), replaced: isReplacement || undefined }, durability);
+    const { path, data: asked } = numberedPath(this.path, numberedName);
+    const id = isTemporary ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;
+    await this.files.emitDurable(id, path, { ...this.#eventData(), ...asked, replaced: isReplacement || undefined }, durability);
   }
 
   // A client that still sends content gets the error at once, and not only at the end.
@@ -251,8 +256,8 @@ export class RandomUpload implements Transfer {
     try {
       await this.#content.keepBeginning(
         durability,
-        { requireUnlocked: () => this.files.requireUnlocked(path, 'content') },
-        path === this.path ? undefined : () => openWriteTarget(this.files.mounts.roots, realPath),
+        { requireUnlocked: () => this.files.requireUnlocked(path, 'content'), rules: { ...this.files.nameRules(path), retainDays: 0 } },
+        path === this.path ? undefined : () => this.files.openUploadTarget(path, realPath),
       );
       return path;
     } catch {

@@ -1,13 +1,15 @@
 import { lstatSync, renameSync, type Stats, unlinkSync } from 'node:fs';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import type { Durability } from '../disk/folder-sync.ts';
 import { freeInBackground } from '../disk/freeing.ts';
+import { nameTaken, renameToFree } from '../disk/new-names.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { inodeAt, temporaryName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
+import { neededRights } from '../needed-rights.ts';
 import { removeAll, type SetAside, setAside } from './folder-remover.ts';
 import { checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 import { copyTree, isSameState, treeState } from './tree-copy.ts';
@@ -17,6 +19,8 @@ export interface MoveOptions extends ReplacementRules {
   verify?: ((source: Entry) => void) | undefined;
   /** Recognizes names that files have only during their upload: a file that gets another name was uploaded under that. */
   isTemporaryName?: ((name: string) => boolean) | undefined;
+  /** Whether a file whose new name is taken may get a number instead (`on_name_taken`). */
+  mayNumber?: boolean | undefined;
 }
 
 /** One end of a move: a name in an opened folder. */
@@ -65,8 +69,25 @@ export async function relocate(move: Move): Promise<Put['replaced']> {
   return put.replaced;
 }
 
+/** Whether a file gets the name for which it was uploaded. */
+export function endsUpload({ from, to, entry, options: { isTemporaryName = () => false } }: Move): boolean {
+  return !entry.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to));
+}
+
+async function putInPlace(move: Move, member: string): Promise<Put> {
+  const { account, environment } = move.paths;
+  if (account.retainDays === 0 || !endsUpload(move)) return renameOver(move, member);
+  const release = await environment.retention.retain(member, account.retainDays, move.target.folder.member('.'));
+  try {
+    return await renameOver(move, member);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
 /** Gives what is at `member` the destination's name, all under one mutex: conditions, removal of the destination, rename. */
-function putInPlace({ paths, from, to, entry, source, target, options }: Move, member: string): Promise<Put> {
+function renameOver({ paths, from, to, entry, source, target, options }: Move, member: string): Promise<Put> {
   const { roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
     await checkReplaceable(paths, to, target.realPath, entry, options);
@@ -75,12 +96,15 @@ function putInPlace({ paths, from, to, entry, source, target, options }: Move, m
     const { ino, dev } = lstatSync(member);
     const targetMember = target.folder.member(target.name);
     const existing = lstatSync(targetMember, { throwIfNoEntry: false });
+    const isFolder = entry.isFolder && !entry.isLink;
     if (!existing) {
-      renameSync(member, targetMember);
+      const mustBeFree = !isFolder && !paths.account.permissions.allowsAny(to, neededRights.replaceFile);
+      if (!mustBeFree) renameSync(member, targetMember);
+      else if (!renameToFree(member, targetMember)) throw nameTaken();
       return { replaced: undefined };
     }
     checkKnown(existing, options);
-    const isFolder = entry.isFolder && !entry.isLink;
+    paths.environment.retention.requireFree(targetMember);
     if (!isFolder && existing.ino === ino && existing.dev === dev) {
       // rename(2) does nothing with two names of one file, and leaves both.
       unlinkSync(member);

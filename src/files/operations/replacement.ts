@@ -1,7 +1,9 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
+import { nameTaken } from '../disk/new-names.ts';
 import type { Entry } from '../entry.ts';
+import { neededRights } from '../needed-rights.ts';
 
 /** Limits of what COPY and MOVE may replace (docs/spec/webdav.md#replacing). */
 export interface ReplacementRules {
@@ -35,7 +37,8 @@ export async function checkReplaceable(
   if (source.isFolder !== existing.isFolder && !rules.acrossKinds)
     throw new ServiceError('exists', existing.isFolder ? 'A folder has this name.' : 'A file has this name.');
   if (!existing.isFolder) {
-    paths.require(to, 'replaceFile');
+    if (!paths.account.permissions.allowsAny(to, neededRights.replaceFile)) throw nameTaken();
+    paths.environment.retention.requireFree(realTo);
     return;
   }
   if (rules.mayReplace !== 'anything')

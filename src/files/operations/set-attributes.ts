@@ -60,8 +60,9 @@ function applyToPath(path: string, { times, mode }: AttributeChange): void {
 
 // The descriptor needs no right to read the file, and takes changes only through its path in /proc.
 function applyTo(paths: AccountPaths, realPath: string, change: AttributeChange): void {
-  const { fd } = paths.mounts.roots.openVerified(realPath, openToLook);
+  const { fd, realPath: resolved } = paths.mounts.roots.openVerified(realPath, openToLook);
   try {
+    paths.environment.retention.requireFree(resolved);
     const stats = fstatSync(fd);
     if (!stats.isFile() && !stats.isDirectory()) throw new ServiceError('not-found', 'Path not found.');
     checkOwner(change.owner, stats);

@@ -3,9 +3,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
-import { openWriteTarget } from '../disk/opened.ts';
 import { keptName } from '../disk/temporaries.ts';
-import { type Entry, toEntry } from '../entry.ts';
+import type { Entry } from '../entry.ts';
 import { ResumableUpload } from './resumable-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';
 
@@ -32,9 +31,8 @@ export async function beginUpload(
   const { account, environment, context, mounts } = paths;
   const { uploads, events, quotas } = environment;
   paths.checkFileSize(lengthBytes ?? 0);
-  const target = openWriteTarget(mounts.roots, realPath);
+  const target = paths.openUploadTarget(path, realPath, verify);
   target.parent.close();
-  verify?.(target.existing && toEntry(target.name, target.existing));
   const reservation = await quotas.reserve(mounts.roots, account.quotaSizeBytes, target.existing?.size ?? 0, lengthBytes ?? 0);
   reservation.release();
   const { request: _, ...origin } = context;

@@ -6,12 +6,11 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
-import { openWriteTarget } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { keptName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { transferData } from '../operations/file-download.ts';
-import { emitUploaded, type UploadResult } from '../operations/file-upload.ts';
+import { emitUploaded, numberedPath, type UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
 import { decideEnd, emitEnd, removeContent, resumedData, uploadEventUuid } from './end-upload.ts';
@@ -109,7 +108,7 @@ export class ResumableUpload {
   async #open(announces: boolean): Promise<void> {
     const { environment, mounts, account } = this.#paths;
     const { offsetBytes, lengthBytes } = this.record;
-    const target = openWriteTarget(mounts.roots, await this.#realPath());
+    const target = this.#paths.openUploadTarget(this.record.path, await this.#realPath());
     let reservation: QuotaReservation;
     let name: string;
     try {
@@ -267,17 +266,20 @@ export class ResumableUpload {
     const completion = { inode: `${dev}-${ino}`, target, eventUuid, atMs: clock.nowMs(), data, asidePath };
     await this.#change({ completion });
     const durability = new Durability();
-    const { entry, isReplacement } = await writer.finish(durability, {
+    const { entry, isReplacement, numberedName } = await writer.finish(durability, {
       requireUnlocked: () => this.#paths.requireUnlocked(path, 'content'),
       modifiedMs,
       verify,
       reservation,
+      rules: this.#paths.nameRules(path),
+      onNumbered: (name) => this.#change({ completion: { ...completion, target: `${dirname(target)}/${name}`, numberedName: name } }),
     });
     this.#stopReceiving();
     // If this process was suspended, another one may have emitted the event.
     await this.#hold.confirm();
-    const draft = this.#paths.draft(eventIds.fileUploaded, path, { ...data, replaced: isReplacement || undefined });
-    return { entry, delivery: await emitUploaded(this.#paths, durability, { ...draft, uuid: eventUuid }, backendUuid) };
+    const { path: stored, data: asked } = numberedPath(path, numberedName);
+    const draft = this.#paths.draft(eventIds.fileUploaded, stored, { ...data, ...asked, replaced: isReplacement || undefined });
+    return { entry, path: stored, delivery: await emitUploaded(this.#paths, durability, { ...draft, uuid: eventUuid }, backendUuid) };
   }
 
   /** Keeps the outcome for later requests. */

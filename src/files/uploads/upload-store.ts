@@ -41,6 +41,8 @@ export interface UploadCompletion {
   readonly inode: string;
   /** Real path of the final name. */
   readonly target: string;
+  /** The name, if it is not that of the upload's path, which was taken. */
+  readonly numberedName?: string;
   /** UUID of the event `fileUploaded`. */
   readonly eventUuid: string;
   /** Unix time in milliseconds. */

@@ -8,6 +8,7 @@ import { baseName } from '../../lib/virtual-path.ts';
 import { pathData } from '../account-paths.ts';
 import { inodeAt } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
+import { numberedPath } from '../operations/file-upload.ts';
 import { concludeEnd, emitEnd, endsAtOnce, endUpload, removeContent, uploadEventUuid, whileHeld } from './end-upload.ts';
 import { putAside } from './take-over.ts';
 import { isEnding, type UploadCompletion, type UploadHold, type UploadRecord } from './upload-store.ts';
@@ -121,13 +122,14 @@ export class UploadUpkeep {
   async #isStored(
     hold: UploadHold,
     { path, origin }: UploadRecord,
-    { eventUuid, atMs, target, inode, data }: UploadCompletion,
+    { eventUuid, atMs, target, numberedName, inode, data }: UploadCompletion,
   ): Promise<boolean> {
     const { files, isJournalled } = this.#dependencies;
     if (await isJournalled(eventUuid, atMs)) return true;
     if (inodeAt(target) !== inode) return false;
     await hold.confirm();
-    const members = { ...pathData(path, `${dirname(target)}/${baseName(path)}`), ...data };
+    const { path: stored, data: asked } = numberedPath(path, numberedName);
+    const members = { ...pathData(stored, `${dirname(target)}/${baseName(stored)}`), ...data, ...asked };
     await files.events.emitDurable({ id: eventIds.fileUploaded, context: origin, data: members, uuid: eventUuid });
     return true;
   }

@@ -3,7 +3,7 @@ import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { writeKeyValueList } from '../../lib/list-values.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
-import { memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
@@ -258,8 +258,8 @@ class UploadReceiver {
 
   async #commit(name: string, path: VirtualPath, upload: FileUpload): Promise<void> {
     const result: UploadResult = await upload.commit();
-    this.#stored.push(path);
-    Object.assign(this.#passed, await backendReplyHeaders(this.#exchange, path, result));
-    this.#results.push({ target: name, problem: undefined, status: 201 });
+    this.#stored.push(result.path);
+    Object.assign(this.#passed, await backendReplyHeaders(this.#exchange, result.path, result));
+    this.#results.push({ target: result.path === path ? name : baseName(result.path), problem: undefined, status: 201 });
   }
 }

@@ -58,7 +58,7 @@ function comparison({ column, direction, folders }: ListingOrder, language: stri
 /** The page of a folder that can be written to but not looked into. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
-  const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayCreateFolder && ' create-folder'}">
+  const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}" data-taken="${model.onNameTaken}">
 ${folderHead(context, model)}
 <div id="members" tabindex="-1">
 ${tools(context, model)}
@@ -84,7 +84,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   try {
     batches = files.openListing(path, () => unreadableNames++);
   } catch (error) {
-    if (!isServiceError(error, 'forbidden') || !files.may(path, 'writeFile')) throw error;
+    if (!isServiceError(error, 'forbidden') || !files.may(path, 'createFile')) throw error;
   }
   const query = new URLSearchParams(exchange.target.query);
   const { flash, clearLine } = takeFlash(exchange, context.language);
@@ -93,7 +93,10 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const folder = {
     path,
     mayLook: files.may(path, 'inspectFile'),
-    mayWrite: files.may(path, 'writeFile'),
+    mayWrite: files.may(path, 'createFile'),
+    mayReplace: files.may(path, 'overwriteFile'),
+    onNameTaken: files.account.onNameTaken,
+    retainDays: files.account.retainDays,
     mayCreateFolder: files.may(path, 'createFolder'),
     metadata: exchange.service.options.metadata_fields,
     flash,

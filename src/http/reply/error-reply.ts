@@ -14,6 +14,8 @@ export const statusOf: Record<ErrorCode, number> = {
   forbidden: 403,
   'never-allowed': 403,
   'name-reserved': 403,
+  'name-taken': 403,
+  retained: 403,
   'fixed-folder': 403,
   'destination-overlaps': 403,
   'in-use': 403,

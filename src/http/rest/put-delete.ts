@@ -12,6 +12,7 @@ import { type Exchange, type HttpMiddleware, header } from '../request/exchange.
 import { redirectFolder } from '../request/member-url.ts';
 import { entryValidators, isConditional, preconditions } from '../request/preconditions.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
+import { memberUrlPath, serverPathValue } from '../request/request-target.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
 import { checkDigest, checkReceivedLength, checkRequestBytes, receiveBody } from './upload-stream.ts';
 
@@ -107,8 +108,17 @@ export async function putFile(exchange: Exchange): Promise<Response> {
     await upload.abort(error);
     throw error;
   }
-  const headers = { etag: entryValidators(result.entry).etag, 'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted' };
-  return respond(exchange, { status: 201, headers: mergeHeaders(headers, await backendReplyHeaders(exchange, path, result)) });
+  const own = {
+    etag: entryValidators(result.entry).etag,
+    'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
+    ...storedElsewhere(path, result.path),
+  };
+  return respond(exchange, { status: 201, headers: mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result)) });
+}
+
+/** Headers for a file that got another name than was asked for (`on_name_taken`). */
+export function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders {
+  return stored === asked ? {} : { location: memberUrlPath(stored, false), 'server-path': serverPathValue(stored) };
 }
 
 /** PUT of a folder: 201; a body makes no sense there (docs/spec/files.md#folders). */

@@ -85,7 +85,7 @@ export function tusRefusal(error: unknown): unknown {
 }
 
 function statusOfEnd(code: ErrorCode): number {
-  if (['forbidden', 'never-allowed', 'name-reserved', 'fixed-folder', 'read-only'].includes(code)) return 403;
+  if (['forbidden', 'never-allowed', 'name-reserved', 'name-taken', 'retained', 'fixed-folder', 'read-only'].includes(code)) return 403;
   return code === 'not-found' ? 410 : 422;
 }
 

@@ -115,7 +115,7 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
  * @throws ServiceError; the upload is over then, unless the fault may pass
  */
 export async function completeUpload(exchange: Exchange, upload: ResumableUpload, seen?: WholeContent): Promise<ReplyHeaders> {
-  const { path, modifiedMs } = upload.record;
+  const { modifiedMs } = upload.record;
   let whole: WholeContent | undefined;
   let verify: Preconditions;
   try {
@@ -133,9 +133,9 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
       etag: entryValidators(result.entry).etag,
       'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
       'repr-digest': sha256 && formatReprDigest(sha256),
-      'server-path': serverPathValue(path),
+      'server-path': serverPathValue(result.path),
     };
-    const headers = mergeHeaders(own, await backendReplyHeaders(exchange, path, result));
+    const headers = mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result));
     // The file is stored, even if the record of that fails: the cleaning of uploads finds out.
     await upload.conclude({ kind: 'stored', headers: headerLines(headers) }).catch(() => {});
     return headers;

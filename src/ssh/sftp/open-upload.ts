@@ -77,7 +77,7 @@ export class Uploads {
   /** Ends an upload whose connection is gone. */
   async drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
     const keepAs = this.#keptPath(upload.path);
-    const keep = keepAs && files.may(keepAs, 'writeFile') ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;
+    const keep = keepAs && files.may(keepAs, 'createFile') ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;
     await upload.abort(new ServiceError('client-gone', 'The client went away.'), keep);
   }
 

@@ -20,7 +20,10 @@ const rename = { source: 'rename', destination: 'rename' } as const;
 /** SFTP requests about a file that `svc explain` knows, in the order of its list; OPEN has one for each purpose. */
 export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'OPEN-READ': { source: 'readFile' },
-  'OPEN-WRITE': { source: 'writeFile' },
+  'OPEN-WRITE': {
+    source: 'createFile',
+    conditional: { end: 'source', purpose: 'change a file', anyOf: neededRights.overwriteFile, isUsual: true },
+  },
   OPENDIR: { source: 'listFolder' },
   STAT: { source: 'inspectFile' },
   SETSTAT: { source: 'setAttributes' },

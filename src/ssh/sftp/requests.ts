@@ -228,7 +228,7 @@ export class SftpRequests {
   async #rename(files: AccountFiles, path: VirtualPath, to: VirtualPath, mayReplace: 'nothing' | 'file'): Promise<void> {
     // rename(2) of a file to itself does nothing.
     if (path === to && mayReplace === 'file' && files.inspect(path)) return;
-    const options = { mayReplace, acrossKinds: false, isTemporaryName: this.#isTemporaryName };
+    const options = { mayReplace, acrossKinds: false, isTemporaryName: this.#isTemporaryName, mayNumber: true };
     const upload = this.#uploads.at(path);
     if (upload) await files.renameUpload(upload, to, options);
     else await files.move(path, to, options);

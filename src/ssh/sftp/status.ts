@@ -17,6 +17,8 @@ export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   forbidden: permissionDenied,
   'never-allowed': permissionDenied,
   'name-reserved': permissionDenied,
+  'name-taken': permissionDenied,
+  retained: permissionDenied,
   'fixed-folder': permissionDenied,
   'destination-overlaps': failure,
   'in-use': failure,

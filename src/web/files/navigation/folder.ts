@@ -33,6 +33,12 @@ export function folderTitle(): string {
 }
 
 /** Whether the account may do something in the folder; the service checks every request all the same. */
-export function may(right: 'look' | 'read' | 'write' | 'create-folder' | 'delete' | 'rename'): boolean {
+export function may(right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename'): boolean {
   return (byId('main').dataset.may ?? '').split(' ').includes(right);
+}
+
+/** The choice for an upload whose name is taken; who may not look is not told. */
+export function conflictRule(): 'ask' | 'overwrite' | 'keep-both' {
+  if (!may('look')) return 'overwrite';
+  return byId('main').dataset.taken === 'number' && !may('overwrite') ? 'keep-both' : 'ask';
 }

@@ -2,6 +2,7 @@ import { nameInText } from '../../../lib/display-name.ts';
 import { ask } from '../../shared/dialogs.ts';
 import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
+import { may } from '../navigation/folder.ts';
 import { signInAgain } from '../sign-in.ts';
 import { ensureFolder, forgetFolders } from './folders.ts';
 import { discardUpload, keptUpload } from './kept-uploads.ts';
@@ -32,7 +33,7 @@ async function question(name: string): Promise<ConflictChoice> {
     content: [make('p', text('conflictQuestion')), make('label.line', always, text('forAll'))],
     buttons: [
       { value: 'skip', label: text('skip') },
-      { value: 'overwrite', label: text('overwrite') },
+      ...(may('overwrite') ? [{ value: 'overwrite', label: text('overwrite') }] : []),
       { value: 'keep-both', label: text('keepBoth'), kind: 'primary' },
     ],
   });

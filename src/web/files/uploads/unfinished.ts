@@ -4,7 +4,7 @@ import { sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { wholeTime } from '../dates.ts';
 import { text } from '../language.ts';
-import { folderUrl, may } from '../navigation/folder.ts';
+import { conflictRule, folderUrl } from '../navigation/folder.ts';
 import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './kept-uploads.ts';
 import { ask } from './requests.ts';
 import { newUpload, type Upload, uploadPath } from './upload.ts';
@@ -55,7 +55,7 @@ export function offerUnfinished(add: (uploads: Upload[]) => void): (location: st
 
   const take = ({ fileName, size, lastModified, home, folder }: KeptUpload, file: File) => {
     if (file.name === fileName && file.size === size && file.lastModified === lastModified)
-      add([newUpload(file, home, folder, may('look'))]);
+      add([newUpload(file, home, folder, conflictRule())]);
     else notice(text('otherFile', { name: nameInText(fileName), size: sizeText(size), time: wholeTime(lastModified) }), 'error');
   };
 

@@ -64,8 +64,8 @@ export interface Upload {
   stop: (() => void) | undefined;
 }
 
-/** A file that has just been chosen. @param mayLook whether the account may be told that its name is taken */
-export function newUpload(file: File, home: string, folder: string, mayLook: boolean): Upload {
+/** A file that has just been chosen. */
+export function newUpload(file: File, home: string, folder: string, onConflict: Upload['onConflict']): Upload {
   return {
     file,
     home,
@@ -77,7 +77,7 @@ export function newUpload(file: File, home: string, folder: string, mayLook: boo
     reason: '',
     remark: '',
     isReconnecting: false,
-    onConflict: mayLook ? 'ask' : 'overwrite',
+    onConflict,
     location: undefined,
     stop: undefined,
   };

@@ -2,7 +2,7 @@ import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { askMetadata } from '../metadata.ts';
-import { folderTitle, folderUrl, may } from '../navigation/folder.ts';
+import { conflictRule, folderTitle, folderUrl, may } from '../navigation/folder.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { ensureFolder } from './folders.ts';
 import { uploadPanel } from './panel.ts';
@@ -27,7 +27,7 @@ function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => v
 interface Dropped {
   /** URL path of the folder on whose page it was. */
   home: string;
-  mayLook: boolean;
+  onConflict: Upload['onConflict'];
   uploads: Upload[];
   emptyFolders: string[];
 }
@@ -37,22 +37,22 @@ async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
   // The items are gone as soon as the event is over, so they are taken before the first wait.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   const home = folderUrl();
-  const mayLook = may('look');
-  const dropped: Dropped = { home, mayLook, uploads: [], emptyFolders: [] };
-  if (entries.length === 0) dropped.uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', mayLook)));
+  const onConflict = conflictRule();
+  const dropped: Dropped = { home, onConflict, uploads: [], emptyFolders: [] };
+  if (entries.length === 0) dropped.uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', onConflict)));
   for (const entry of entries) await gather(entry, '', dropped);
   return dropped;
 }
 
 /** Files from a field; one for folders tells the folder of each file. */
 function chosenFiles(files: FileList): Upload[] {
-  return [...files].map((file) => newUpload(file, folderUrl(), file.webkitRelativePath.split('/').slice(0, -1).join('/'), may('look')));
+  return [...files].map((file) => newUpload(file, folderUrl(), file.webkitRelativePath.split('/').slice(0, -1).join('/'), conflictRule()));
 }
 
 async function gather(entry: FileSystemEntry, folder: string, dropped: Dropped): Promise<void> {
   if (entry.isFile) {
     const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
-    dropped.uploads.push(newUpload(file, dropped.home, folder, dropped.mayLook));
+    dropped.uploads.push(newUpload(file, dropped.home, folder, dropped.onConflict));
     return;
   }
   const path = folder === '' ? entry.name : `${folder}/${entry.name}`;

@@ -51,6 +51,11 @@ export interface FolderModel {
   /** Whether the members may be revealed. */
   mayLook: boolean;
   mayWrite: boolean;
+  /** Whether an upload may replace a file of its name. */
+  mayReplace: boolean;
+  onNameTaken: 'refuse' | 'number';
+  /** For how long new files stay as they are; 0 where they may be changed. */
+  retainDays: number;
   mayCreateFolder: boolean;
   /** The metadata of uploads, and its header. */
   metadata: { header: string; required: boolean; keys: readonly { pattern: string; required: boolean }[] } | null;

@@ -72,7 +72,7 @@ async function* withFirst<T>(first: IteratorResult<T>, others: AsyncIterable<T>)
 function pageBody(context: PageContext, model: ListingModel, isShort: boolean, rows: Html): Html {
   const { language } = context;
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
-  return html`<main id="main" data-may="${rightNames(model)}" data-view="${model.view}">
+  return html`<main id="main" data-may="${rightNames(model)}" data-taken="${model.onNameTaken}" data-view="${model.view}">
 ${folderHead(context, model)}
 ${tools(context, model, html`${searchForm(context, '')}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
@@ -98,6 +98,7 @@ function rightNames(model: ListingModel): string {
     look: model.mayLook,
     read: model.mayRead,
     write: model.mayWrite,
+    overwrite: model.mayReplace,
     'create-folder': model.mayCreateFolder,
     delete: model.mayDelete,
     rename: model.mayRename,

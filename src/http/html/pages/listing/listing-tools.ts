@@ -71,7 +71,17 @@ ${
 </form>`
 }
 ${more}
-</div>`;
+</div>
+${model.mayWrite && limits(language, model)}`;
+}
+
+/** Says that uploads replace nothing, and for how long they stay as they are. */
+function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
+  const lines = [
+    ...(mayReplace ? [] : [language.text('addOnly')]),
+    ...(retainDays > 0 ? [language.text('retainedFor', { count: retainDays })] : []),
+  ];
+  return lines.length > 0 && html`<p class="hint">${lines.join(' ')}</p>`;
 }
 
 /** The field to search a folder and all below it. @param text of the last search */

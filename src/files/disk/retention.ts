@@ -1,0 +1,147 @@
+import { constants, lstatSync, readFileSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../../lib/clock.ts';
+import { closeAsync, fsyncAsync, openAsync } from '../../lib/disk/descriptors.ts';
+import { syncFolder } from '../../lib/disk/durable-files.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+
+const dayMs = 86_400_000;
+
+const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
+
+/** File of the data folder that says until when files of this server may be retained. */
+const markName = 'retention';
+
+/** The mark reaches this much further than it has to, so that it is written seldom, and by nodes that take no uploads often enough. */
+const markMarginDays = 366;
+
+/** Whether a member name is that of the record of a retained file: never listed, never addressed. */
+export function isRetentionName(name: string): boolean {
+  return name.length === 36 && recordPattern.test(name);
+}
+
+/** Until when a file is retained, and when it was born: another file may get its inode. */
+interface RetentionRecord {
+  /** Unix time in milliseconds. */
+  until: number;
+  /** Unix time in nanoseconds; 0 where the file system does not know. */
+  born: string;
+}
+
+/**
+ * Files that nobody may change, move or delete through the service for a time (docs/spec/files.md#retained-files). A hidden file beside
+ * each says until when: Node.js has no call for extended attributes, and all nodes see it.
+ */
+export class Retention {
+  readonly #markPath: string;
+  readonly #clock: Clock;
+  #markedUntilMs: number;
+  #isConfigured = false;
+
+  /** @throws what `readFileSync` throws, but for a file that is missing */
+  constructor(dataFolderPath: string, clock: Clock) {
+    this.#markPath = join(dataFolderPath, markName);
+    this.#clock = clock;
+    this.#markedUntilMs = Number(readOrUndefined(this.#markPath) ?? 0);
+  }
+
+  /** Takes the longest time of the configuration. Without any, and without a file of an earlier one, nothing is looked up. @param days 0 for none */
+  configure(days: number): void {
+    this.#isConfigured = days > 0;
+    if (days > 0) this.#mark(days);
+  }
+
+  #mark(days: number): void {
+    const now = this.#clock.nowMs();
+    if (this.#markedUntilMs >= now + (days + markMarginDays / 2) * dayMs) return;
+    const untilMs = now + (days + markMarginDays) * dayMs;
+    writeFileSync(this.#markPath, String(untilMs), { mode: 0o600, flush: true });
+    syncFolder(dirname(this.#markPath));
+    this.#markedUntilMs = untilMs;
+  }
+
+  /** Whether any file may be retained. */
+  get isUsed(): boolean {
+    return this.#isConfigured || this.#clock.nowMs() < this.#markedUntilMs;
+  }
+
+  /** Until when a file is retained. @param member its path, bound to its folder @returns Unix time in milliseconds; undefined when it is not */
+  untilMs(member: string): number | undefined {
+    if (!this.isUsed) return undefined;
+    const stats = lstatSync(member, { bigint: true, throwIfNoEntry: false });
+    if (!stats?.isFile()) return undefined;
+    const path = join(dirname(member), recordName(stats.ino));
+    const record = parseRecord(readOrUndefined(path));
+    if (!record) return undefined;
+    const born = String(stats.birthtimeNs);
+    const isOfOther = record.born !== '0' && born !== '0' && record.born !== born;
+    if (!isOfOther && this.#clock.nowMs() < record.until) return record.until;
+    removeIfThere(path);
+    return undefined;
+  }
+
+  /** Refuses a change of a file that is retained. @param member as for `untilMs` @throws ServiceError `retained` */
+  requireFree(member: string): void {
+    const untilMs = this.untilMs(member);
+    if (untilMs !== undefined) throw retained(untilMs);
+  }
+
+  /**
+   * Retains a file that is about to get its name; the record is on disk when the promise resolves, its own name once the folder is synced.
+   *
+   * @param member path of the file under its temporary name, bound to its folder
+   * @param folder path of the folder in which it gets its name, bound to that
+   * @returns takes the record back, for a file that got no name
+   */
+  async retain(member: string, days: number, folder = dirname(member)): Promise<() => void> {
+    this.#mark(days);
+    const stats = lstatSync(member, { bigint: true });
+    const path = join(folder, recordName(stats.ino));
+    const record: RetentionRecord = { until: this.#clock.nowMs() + days * dayMs, born: String(stats.birthtimeNs) };
+    const fd = await openAsync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW, 0o600);
+    try {
+      writeSync(fd, JSON.stringify(record));
+      await fsyncAsync(fd);
+    } finally {
+      await closeAsync(fd);
+    }
+    return () => removeIfThere(path);
+  }
+}
+
+function recordName(inode: bigint): string {
+  return `.svc-${inode.toString(16).padStart(24, '0')}.retain`;
+}
+
+/** The error for a change of a retained file. @param untilMs Unix time in milliseconds */
+export function retained(untilMs: number): ServiceError {
+  const until = new Date(untilMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  return new ServiceError('retained', `The file is retained until ${until}; until then it cannot be changed, moved or deleted.`);
+}
+
+// A record is whole before its file gets a name, so one that does not parse belongs to none.
+function parseRecord(text: string | undefined): RetentionRecord | undefined {
+  try {
+    const { until, born } = JSON.parse(text ?? '') as Partial<RetentionRecord>;
+    return typeof until === 'number' && typeof born === 'string' ? { until, born } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readOrUndefined(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Another node was faster, or the folder may not be changed; a record that no longer applies does no harm.
+  }
+}
