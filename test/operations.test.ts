@@ -69,6 +69,13 @@ test('the Dockerfile: a pinned image, no root, commands without a shell, files t
   for (const source of sources) assert.ok(readFileSync(join(operations, '../..', source)).length > 0);
 });
 
+test('the unit keeps compiled code in a folder that the service alone may write', () => {
+  const unit = read('svc.service');
+  const value = (name: string) => new RegExp(`^${name}=(.+)$`, 'm').exec(unit)?.[1];
+  assert.equal(value('Environment=NODE_COMPILE_CACHE'), `/var/cache/${value('CacheDirectory')}`);
+  assert.equal(value('CacheDirectoryMode'), '0700');
+});
+
 test('the image, the unit and the nodes bound the young generation of Node.js, with an option that it takes there', () => {
   const nodes = parse(read('nodes/compose.yaml'), { merge: true });
   const given = [

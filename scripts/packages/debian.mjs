@@ -77,10 +77,13 @@ async function fill() {
   cpSync('examples', join(root, docs, 'examples'), { recursive: true });
 }
 
-/** The unit of the examples, with the binary where Node.js and the script stand there. */
+/** The unit of the examples, with the binary where Node.js and the script stand there; the binary has its compiled code inside. */
 function unit() {
   const text = readFileSync('examples/operations/svc.service', 'utf8');
-  return text.slice(text.indexOf('[Unit]')).replaceAll('/usr/bin/node /usr/local/lib/svc/svc.mjs', '/usr/bin/svc');
+  return text
+    .slice(text.indexOf('[Unit]'))
+    .replaceAll('/usr/bin/node /usr/local/lib/svc/svc.mjs', '/usr/bin/svc')
+    .replace(/^# .*compiled code.*\n(?:.*\n){3}/m, '');
 }
 
 function pack(name) {

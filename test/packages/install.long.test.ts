@@ -148,6 +148,7 @@ function serves(copy: MachineCopy): void {
 function unit(copy: MachineCopy): void {
   const verified = copy.run('systemd-analyze verify /usr/lib/systemd/system/svc.service');
   assert.equal(verified.stderr.includes('svc.service:'), false, verified.stderr);
+  assert.doesNotMatch(copy.run('cat /usr/lib/systemd/system/svc.service').stdout, /cache/i, 'the binary has its own');
   const { stdout } = copy.run('systemd-analyze security --offline=true /usr/lib/systemd/system/svc.service');
   const exposure = Number(/exposure level for svc\.service: ([\d.]+)/.exec(stdout)?.[1]);
   assert.ok(exposure > 0 && exposure <= 2, stdout);
