@@ -91,17 +91,15 @@ const shared = {
   home_folder_path: optionalText()
     .describe('Real folder that the account sees as `/`; `${USER}` stands for the account name.')
     .meta({ example: './files/${USER}' }),
-  create_home_folder: yesNo().describe(
-    'Create a missing home folder at login, with `home_folder_structure`; yes where nothing says otherwise.',
-  ),
+  create_home_folder: yesNo().describe('Create a missing home folder at login, with `home_folder_structure`; default: yes.'),
   create_home_folder_owner: optionalText().describe(
-    'OS account that owns a new home folder; the service must be permitted to give files away.',
+    'OS account that owns a new home folder; the service needs the right to change owners.',
   ),
   create_home_folder_group: optionalText().describe('OS group of a new home folder.'),
   home_folder_structure: structureOption.describe('Folders to create inside the home folder, relative to it.'),
   virtual_folders: virtualFoldersOption.describe('Further folders: pairs of virtual path and real path.'),
   permissions: permissionsOption.describe(
-    'Permissions: the general list, then lists of a path expression and its permissions; the first that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
+    'Permissions: the general list, then rules: lists of a path expression and its permissions. The first rule that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
   ),
   on_name_taken: onNameTakenOption.describe(
     'Uploads to a name that is taken, where files may only be added: refuse (403), or number (`a (2).csv`, which the reply says).',
@@ -128,16 +126,16 @@ export const groupOptions = z
     retain: shared.retain.optional(),
     allow_own_password_change: yesNo().default(false).describe('Accounts of the group may change their own password.'),
     file_write_size: integer(0, largestSizeBytes).default(0).describe('Largest file that may be written, in bytes; 0 = no limit.'),
-    quota_size: integer(0, largestSizeBytes).default(0).describe('Most that the folders of one account may hold, in bytes; 0 = no limit.'),
+    quota_size: integer(0, largestSizeBytes)
+      .default(0)
+      .describe('Largest total size of the folders of one account, in bytes; 0 = no limit.'),
     required_credentials: z
       .enum(requiredCredentials, { error: 'must be any, password, ssh-key or both' })
       .default('any')
-      .describe('What accounts of the group have to present to `ssh` services: any, password, ssh-key or both (in either order).'),
-    show_recent: yesNo()
-      .default(false)
-      .describe('Accounts of the group may see on a page what they changed lately; it is read from the journal.'),
+      .describe('Credentials that `ssh` services require of accounts of the group: any, password, ssh-key or both (in either order).'),
+    show_recent: yesNo().default(false).describe('Accounts of the group have a page of their recent changes, read from the journal.'),
   })
-  .describe('What accounts have in common; `DEFAULT_GROUP` is for accounts that name no group.');
+  .describe('Settings that accounts share; `DEFAULT_GROUP` is for accounts that name no group.');
 
 /** A password hash, as `svc hash-password` prints it. */
 export const passwordHash = z.string().superRefine((text, context) => void readOrIssue(context, () => parsePasswordHash(text)));
@@ -146,7 +144,7 @@ export const passwordHash = z.string().superRefine((text, context) => void readO
 export const accountOptions = z
   .strictObject({
     enabled: yesNo().default(true).describe('A disabled account is rejected.'),
-    uuid: uuidText.optional().describe('UUID of the account; without it the name.'),
+    uuid: uuidText.optional().describe('UUID of the account; default: the name.'),
     password: z
       .union([passwordHash, z.null()])
       .optional()

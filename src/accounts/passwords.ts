@@ -10,7 +10,7 @@ import { longestCredentialCharacters } from './user-names.ts';
 export interface PasswordPolicy {
   minimum_length: number;
   character_requirements: readonly string[];
-  /** Former passwords that must not be used again. */
+  /** Number of former passwords that must not be used again. */
   history: number;
 }
 

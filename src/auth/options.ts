@@ -6,7 +6,7 @@ import { integer, number, optionalText, readOrIssue, requestHeaderLines, textLis
 
 /** Options of each service that accounts log in to, over any protocol. */
 export const loginServiceOptions = {
-  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   enabled: yesNo().default(true).describe('A disabled service is not started.'),
   address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
@@ -19,7 +19,9 @@ export const loginServiceOptions = {
     .default(300)
     .describe('Seconds without activity after which a connection is closed and a session ends.'),
   session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest life of a session, in seconds.'),
-  maximum_concurrent_connections: integer(1, 1_000_000).default(10_000).describe('Connections at once; more are closed.'),
+  maximum_concurrent_connections: integer(1, 1_000_000)
+    .default(10_000)
+    .describe('Maximum concurrent connections; further ones are closed.'),
 };
 
 /** Port to listen on. */
@@ -32,7 +34,7 @@ export function forwardedHeader() {
   return z
     .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
     .default('')
-    .describe("Header from which a trusted proxy's client address is taken, for example `X-Forwarded-For`.");
+    .describe('Header in which a trusted proxy names the address of its client, for example `X-Forwarded-For`.');
 }
 
 /** Loopback and private ranges: where proxies stand. */
@@ -50,7 +52,7 @@ export function proxyRanges() {
 
 const common = {
   enabled: yesNo().default(true).describe('A disabled method is not started and not asked.'),
-  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
 };
 
@@ -58,15 +60,17 @@ const common = {
 export const calloutOptions = z.strictObject({
   type: z.literal('http').describe('Asks a remote HTTP endpoint (the authentication callout).'),
   ...common,
-  url: urlList().describe('URL of the endpoint; of several the next is tried when one gives no reply.'),
+  url: urlList().describe('URL of the endpoint, or several: the next one is tried when one does not reply.'),
   timeout: number(0.1, 3600).default(120).describe('Longest time for connecting, sending and the whole reply, in seconds.'),
-  username: optionalText().default('').describe('User name for HTTP Basic towards the endpoint.'),
-  password: optionalText().default('').describe('Password for HTTP Basic towards the endpoint.'),
+  username: optionalText().default('').describe('User name for HTTP Basic at the endpoint.'),
+  password: optionalText().default('').describe('Password for HTTP Basic at the endpoint.'),
   headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
   test_at_start: yesNo()
     .default(true)
-    .describe('Send one test request when the method starts; until one passes, what reaches the method is rejected.'),
-  ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's."),
+    .describe('Send a test request when the method starts; until one succeeds, the method rejects all logins.'),
+  ca_certificates_path: optionalText()
+    .default('')
+    .describe('PEM file of certificate authorities to trust in addition to those of the system.'),
   cache_seconds: number(0, 86_400).default(0).describe('Seconds for which an accepted credential is remembered; 0 = ask every time.'),
 });
 export type CalloutOptions = z.infer<typeof calloutOptions>;
@@ -77,7 +81,7 @@ export const applicationOptions = z.strictObject({
   accounts_file_path: optionalText()
     .default('')
     .describe(
-      'File of further accounts, YAML or JSON, which password changes are written to; default `accounts.yaml` in the data folder. For tens of thousands use JSON, which is read four times as fast.',
+      'File of further accounts, in YAML or JSON; the service writes password changes to it. Default: `accounts.yaml` in the data folder. For tens of thousands of accounts use JSON, which is read four times as fast.',
     ),
 });
 

@@ -43,25 +43,25 @@ function overlaps(wanted: string): (address: string) => boolean {
 /** Items as they are shown, by kind: names in the form of `--json`, times in ISO 8601. */
 export const shownItems = {
   sessions: z.strictObject({
-    id: z.string().describe('Names the session in remove; nobody can sign in with it.'),
+    id: z.string().describe('ID for `remove`; nobody can sign in with it.'),
     service: z.string().describe('UUID of the service.'),
     account: z.string().describe('Name of the account.'),
-    address: z.string().describe('Where the login came from; empty when that is not known.'),
+    address: z.string().describe('Address of the login; empty if unknown.'),
     created: z.string(),
-    expires: z.string().describe('When it ends unless it is used before.'),
+    expires: z.string().describe('End of the session if it is not used.'),
   }),
   locks: z.strictObject({
-    id: z.string().describe('Names the lock in remove.'),
+    id: z.string().describe('ID for `remove`.'),
     path: z.string().describe('Real path.'),
     depth: z.enum(['0', 'infinity']),
     account: z.string().describe('Name of the account.'),
-    address: z.string().describe('Where the request came from; empty when that is not known.'),
-    owner: z.string().describe('What the client said about its owner.'),
+    address: z.string().describe('Address of the client; empty if unknown.'),
+    owner: z.string().describe('Owner, as the client named it.'),
     expires: z.string(),
   }),
   bans: z.strictObject({
-    id: z.string().describe('Names the ban in remove.'),
-    address: z.string().describe('An IPv4 address, or the /64 of IPv6 addresses; empty for the limit of a name.'),
+    id: z.string().describe('ID for `remove`.'),
+    address: z.string().describe('An IPv4 address, or the /64 network of an IPv6 address; empty for the limit of a name.'),
     account: z
       .string()
       .describe(
@@ -70,14 +70,14 @@ export const shownItems = {
     expires: z.string(),
   }),
   uploads: z.strictObject({
-    id: z.string().describe('Names the upload here; it is no part of its URL.'),
+    id: z.string().describe('ID for `remove`; not part of the URL of the upload.'),
     service: z.string().describe('UUID of the service.'),
     account: z.string().describe('Name of the account.'),
-    address: z.string().describe('Where it was begun; empty when that is not known.'),
+    address: z.string().describe('Address of the client that began it; empty if unknown.'),
     path: z.string().describe('Virtual path that the file will have.'),
     received_bytes: z.number(),
-    total_bytes: z.number().nullable().describe('Size of the whole; null while the client has not said it.'),
-    expires: z.string().describe('When it is given up unless its client goes on.'),
+    total_bytes: z.number().nullable().describe('Size of the whole file; null until the client has sent it.'),
+    expires: z.string().describe('Time at which it is removed if its client does not continue.'),
   }),
 } as const satisfies Record<string, z.ZodObject>;
 

@@ -9,7 +9,7 @@ export const time = z.string().meta({ format: 'date-time' });
 
 /** Counts of a node since its start; in a sample since the sample before. */
 export const counts = z.object({
-  requests: count.describe('Of HTTP and SFTP; of the latter each block of a file is one.'),
+  requests: count.describe('Requests over HTTP and SFTP; over SFTP each block of a file is a request.'),
   failures: count,
   received_bytes: count,
   sent_bytes: count,
@@ -26,7 +26,7 @@ export const service = z.object({
   name: text,
   url: text,
   connections: count,
-  sessions: count.describe('Nodes share them: those of the service on all nodes.'),
+  sessions: count.describe('Sessions of the service on all nodes, which share them.'),
 });
 
 /** An authentication method. */
@@ -41,14 +41,14 @@ export const method = z.object({
 
 /** A file, or an archive, on its way. */
 export const transfer = z.object({
-  id: text.describe('Tells it from all others of its node.'),
+  id: text.describe('Unique on its node.'),
   service: text.describe('UUID.'),
   account: text,
-  path: text.describe('Of an archive, the folder that it was asked of.'),
+  path: text.describe('Path of the file; for an archive that of its folder.'),
   direction: z.enum(['download', 'upload']),
   bytes: count.describe('So far.'),
-  total_bytes: count.nullable().describe('Null where nobody said how many there will be.'),
-  bytes_per_second: count.describe('Of the last seconds.'),
+  total_bytes: count.nullable().describe('Null while the total is unknown.'),
+  bytes_per_second: count.describe('Average of the last seconds.'),
   started: time,
 });
 
@@ -62,10 +62,10 @@ export const replay = z.object({
   administrator: text,
   dry_run: z.boolean(),
   state: z.enum(['waiting', 'running', 'done', 'cancelled', 'failed']),
-  total: count.nullable().describe('Events, once for each handler; null until all was looked through.'),
+  total: count.nullable().describe('Number of events, counted once per handler; null until the selection is known.'),
   done: count,
   delivered: count,
   failed: count,
-  details: text.describe('Why it failed as a whole.'),
-  results_left_out: count.describe('Results that there was no room for; the record of deliveries has them.'),
+  details: text.describe('Reason why the replay failed as a whole.'),
+  results_left_out: count.describe('Number of results that are not listed; the records of deliveries have them.'),
 });

@@ -68,7 +68,10 @@ function fileEvent(id: number, meaning: string, outcome: EventGroup, operation: 
 
 function sftpEvent(id: number, meaning: string, outcome: EventGroup, operation: EventGroup, data: readonly string[] = []): EventDefinition {
   const all = ['requested_path', 'mode', ...data];
-  return { ...event(id, meaning, ['authenticated', 'ssh', 'file-operation', operation, outcome], all), isAboutPath: true };
+  return {
+    ...event(id, meaning, [...new Set<EventGroup>(['authenticated', 'ssh', 'file-operation', operation, outcome])], all),
+    isAboutPath: true,
+  };
 }
 
 /** All events, by their names in the code, in the order of their IDs. */
@@ -181,8 +184,8 @@ export const definitions = {
   sftpFolderCreationFailed: sftpEvent(30030, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder'),
   sftpFolderRemoved: sftpEvent(30032, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['durable']),
   sftpFolderRemovalFailed: sftpEvent(30033, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
-  sftpAttributesRead: sftpEvent(30035, 'The attributes of "{path}" were looked at.', 'success', 'operation-read'),
-  sftpAttributesReadFailed: sftpEvent(30036, 'The attributes of "{path}" could not be looked at: {details}', 'failure', 'operation-read'),
+  sftpAttributesRead: sftpEvent(30035, 'The attributes of "{path}" were read.', 'success', 'operation-read'),
+  sftpAttributesReadFailed: sftpEvent(30036, 'The attributes of "{path}" could not be read: {details}', 'failure', 'operation-read'),
   sftpAttributesSet: sftpEvent(30038, 'The attributes of "{path}" were set.', 'success', 'operation-write', attributes),
   sftpAttributesSetFailed: sftpEvent(
     30039,

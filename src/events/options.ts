@@ -7,6 +7,6 @@ export const journalOptions = z
     retention_days: number(0.01, 36_500).default(30).describe('Days that events are kept in the journal.'),
     maximum_file_size: integer(65_536, largestSizeBytes)
       .default(67_108_864)
-      .describe('Size at which a new journal file is begun, in bytes.'),
+      .describe('Size of a journal file, in bytes, after which the next one begins.'),
   })
   .describe('The event journal.');

@@ -67,16 +67,16 @@ export const appearanceOptions = z
       .string()
       .max(80, 'must not have more than 80 characters')
       .default('')
-      .describe("Name in the head of every page; without it the word for files in the reader's language."),
-    logo_path: optionalText().default('').describe('Image shown beside it: SVG, PNG, JPEG or WebP, at most 512 KiB.'),
+      .describe('Title of every page; default: the word for files in the language of the reader.'),
+    logo_path: optionalText().default('').describe('Image beside the title: SVG, PNG, JPEG or WebP, at most 512 KiB.'),
     footer: z.string().max(500, 'must not have more than 500 characters').default('').describe('Text at the foot of every page.'),
     footer_links: links.default([]).describe('Links at the foot of every page, for example an imprint: a map of label to URL.'),
     accent_color: accentColor('light')
       .default('')
       .describe('Colour of links and buttons on light pages, `#rrggbb`; refused when its contrast is below 4.5:1.'),
-    accent_color_dark: accentColor('dark').default('').describe('The same on dark pages.'),
+    accent_color_dark: accentColor('dark').default('').describe('Colour of links and buttons on dark pages.'),
   })
-  .describe('Looks of the browser pages.');
+  .describe('Appearance of the browser pages.');
 
 export type AppearanceOptions = z.infer<typeof appearanceOptions>;
 

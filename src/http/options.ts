@@ -87,39 +87,39 @@ const shared = {
   accepted_origins: originList()
     .default([])
     .describe(
-      'Origins under which the service is known to browsers, for example behind a proxy. With `https://HOST` listed, changes from `http://HOST` are refused.',
+      'Origins under which browsers know the service, for example behind a proxy. If `https://HOST` is listed, changes from `http://HOST` are refused.',
     ),
   client_forwarded_header: forwardedHeader(),
   trusted_proxies: proxyRanges().describe(
-    'Addresses and ranges of proxies whose `client_forwarded_header` is believed; the client is the last address in it, from the right, that is not one of them. Default: loopback and private ranges.',
+    'Addresses and ranges of proxies whose `client_forwarded_header` is trusted. The client is the rightmost address in it that is not such a proxy. Default: loopback and private ranges.',
   ),
   cors_origins: originList()
     .default([])
-    .describe(
-      'Other origins whose pages may use the API from a browser, with credentials in headers alone; cookies of theirs count for nothing.',
-    ),
-  announce_session_authentication: yesNo().default(true).describe('Name the `session` scheme in the challenges of a 401.'),
+    .describe('Other origins whose pages may use the API from a browser. They must send credentials in headers; cookies do not count.'),
+  announce_session_authentication: yesNo().default(true).describe('Offer the `session` scheme in the challenges of a 401.'),
   announce_version: yesNo().default(true).describe('Show the version in the `server` header.'),
   webdav_compatibility: yesNo().default(false).describe('Relax WebDAV for Finder, Explorer and Office.'),
   metadata_fields: metadataFields
     .default(null)
-    .describe('Header with upload metadata, then its keys, one a line, each `, required` or `, optional`.'),
+    .describe('Name of the header with upload metadata, then its keys, one per line, each followed by `, required` or `, optional`.'),
   triggers: triggers.default([]).describe('Custom triggers: `Name, style, group…`.'),
   appearance: appearanceOptions.prefault({}),
   api_backend_uuid: z
     .union([z.literal(''), z.null().transform(() => ''), uuidText])
     .default('')
-    .describe('Event handler whose reply an upload waits for.'),
-  api_passthrough_headers: passthrough.default([]).describe("Headers of the back-end's reply that the client gets."),
-  api_partial_success_headers: headerLines().default([]).describe('Headers that the client gets when the back-end gave no valid reply.'),
+    .describe('UUID of the event handler whose reply an upload waits for.'),
+  api_passthrough_headers: passthrough.default([]).describe('Headers that are copied from the reply of the back-end to the client.'),
+  api_partial_success_headers: headerLines().default([]).describe('Headers that the client gets if the back-end gives no valid reply.'),
 };
 
 const tls = {
   tls_certificate_path: optionalText()
     .default('')
-    .describe('PEM file of the certificate chain (https); of several, for keys of different kinds.'),
-  tls_key_path: optionalText().default('').describe('PEM file of the private key (https), or of one for each chain.'),
-  tls_client_ca_path: optionalText().default('').describe('PEM file of the authorities whose client certificates authenticate (https).'),
+    .describe('PEM file of the certificate chain, or several files for keys of different kinds (https).'),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key, or one file for each chain (https).'),
+  tls_client_ca_path: optionalText()
+    .default('')
+    .describe('PEM file of the authorities whose client certificates are accepted for logins (https).'),
   tls_minimum_version: z
     .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
     .default('TLSv1.2')

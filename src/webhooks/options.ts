@@ -81,16 +81,18 @@ export const eventHandlerOptions = z.lazy(() =>
     .strictObject({
       type: z.literal('http', { error: 'must be http' }).describe('Sends events to URLs.'),
       enabled: yesNo().default(true).describe('A disabled handler is not started; its position in the journal stays.'),
-      name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+      name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
       description: z.string().default('').describe('Free text.'),
-      target: eventFilter.default({ include: [], exclude: [] }).describe('Event IDs, comma-separated; empty = all, `!ID` = all but these.'),
+      target: eventFilter
+        .default({ include: [], exclude: [] })
+        .describe('Event IDs, comma-separated; empty = all, `!ID` = all but this one.'),
       groups: groupFilter.default({ include: [], exclude: [] }).describe('Event groups; `!` excludes.'),
       usernames: filterList().default({ include: [], exclude: [] }).describe('Account names; `!` excludes.'),
       user_groups: filterList().default({ include: [], exclude: [] }).describe('UUIDs of account groups; `!` excludes.'),
       components: filterList().default({ include: [], exclude: [] }).describe('UUIDs of components; `!` excludes.'),
       source_addresses: addressFilter.default({ include: [], exclude: [] }).describe('Client addresses or CIDR ranges; `!` excludes.'),
-      data_filter: dataFilter.default([]).describe('Rules on event data, one a line: member name, expression. All must hold.'),
-      url: urlList().describe('URL that events go to; of several the next is tried when one fails.'),
+      data_filter: dataFilter.default([]).describe('Rules on event data, one per line: member name, expression. All must hold.'),
+      url: urlList().describe('URL that receives the events, or several: the next one is tried when one fails.'),
       request_method: z
         .string()
         .toLowerCase()
@@ -100,30 +102,32 @@ export const eventHandlerOptions = z.lazy(() =>
       http_content_type: z
         .enum(['json', 'xml', 'soap', 'custom'], { error: 'must be json, xml, soap or custom' })
         .default('json')
-        .describe('Form of the body: json, xml (SOAP 1.2; soap means the same), or custom, where `extra_data` is the template.'),
+        .describe('Format of the body: json, xml (SOAP 1.2; soap means the same), or custom with `extra_data` as its template.'),
       headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
       username: optionalText().default('').describe('User name for HTTP Basic.'),
       password: optionalText().default('').describe('Password for HTTP Basic.'),
       timeout: number(0.1, 3600).default(120).describe('Longest time for one request with its whole reply, in seconds.'),
-      ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's."),
+      ca_certificates_path: optionalText()
+        .default('')
+        .describe('PEM file of certificate authorities to trust in addition to those of the system.'),
       expected_response: z
         .union([z.literal(''), z.null().transform(() => ''), expressionText()])
         .default('')
         .describe('Expression that the body of a 2xx reply must match.'),
-      retry_count: integer(0, 1000).default(0).describe('Retries for each URL.'),
-      retry_increase: number(0, 86_400).default(0).describe('Seconds that the n-th retry waits, times n.'),
+      retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
+      retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by its number.'),
       fail_after_errors: integer(0, 1_000_000)
         .default(10)
-        .describe('Consecutive failed deliveries after which the handler stops; 0 = never.'),
+        .describe('Number of consecutive failed deliveries after which the handler stops; 0 = never.'),
       extra_data: z
         .union([z.record(z.string(), z.unknown()), z.string(), z.null().transform(() => ({}))], { error: 'must be a map, or a text' })
         .default({})
         .describe('Members added to the body, with template variables; for `custom` the body itself.'),
-      batch_size: integer(1, 10_000).default(1).describe('Largest number of events in one request.'),
-      concurrency: integer(1, 256).default(1).describe('Requests under way at once; above 1 the order of events is not kept.'),
+      batch_size: integer(1, 10_000).default(1).describe('Maximum events in one request.'),
+      concurrency: integer(1, 256).default(1).describe('Maximum concurrent requests; above 1 the order of events is not kept.'),
       signing_secret: signingSecrets
         .default([])
-        .describe('Secrets for Standard Webhooks signatures (`whsec_` and base64); several while one replaces another.'),
+        .describe('Secret for Standard Webhooks signatures (`whsec_` and base64); several during a change of secrets.'),
     })
     .describe('A webhook.')
     .transform((options, context) => {

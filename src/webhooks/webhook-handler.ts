@@ -31,7 +31,7 @@ export class WebhookHandler {
   readonly options: EventHandlerOptions;
   readonly component: EventComponent;
   readonly wants: Subscription;
-  /** Largest number of events in one request. */
+  /** Maximum events in one request. */
   readonly batchSize: number;
   readonly #payload: Payload;
   readonly #delivery: Delivery;

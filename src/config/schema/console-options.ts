@@ -20,8 +20,8 @@ const administratorName = z
 
 /** A service of type console. */
 export const consoleOptions = z.strictObject({
-  type: z.literal('console').describe('Pages and API for those who run the service; no files.'),
-  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+  type: z.literal('console').describe('Pages and API for administrators; no files.'),
+  name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
   description: z.string().default('').describe('Free text.'),
   enabled: yesNo().default(true).describe('A disabled service is not started.'),
   address: z.string().min(1).default('127.0.0.1').describe('Address to listen on; `0.0.0.0` or `::` for all.'),
@@ -29,26 +29,26 @@ export const consoleOptions = z.strictObject({
   administrators: z
     .record(administratorName, administratorOptions)
     .default({})
-    .describe('Who may log in, by name. Accounts for files are nobody here.'),
+    .describe('Administrators who may log in, by name. Accounts of files cannot.'),
   idle_connection_timeout: number(1, 86_400).default(900).describe('Seconds without a request after which a session ends.'),
   session_maximum_age: number(1, 31_536_000).default(43_200).describe('Longest life of a session, in seconds.'),
-  maximum_concurrent_connections: integer(1, 1_000_000).default(2000).describe('Connections at once; more are closed.'),
+  maximum_concurrent_connections: integer(1, 1_000_000).default(2000).describe('Maximum concurrent connections; further ones are closed.'),
   accepted_origins: originList()
     .default([])
     .describe(
-      'Origins under which the console is known to browsers, for example behind a proxy that ends TLS. Other names than these, `address` and `localhost` are refused; numbers are not.',
+      'Origins under which browsers know the console, for example behind a proxy that ends TLS. Host names other than these, `address` and `localhost` are refused; IP addresses are not.',
     ),
   client_forwarded_header: forwardedHeader(),
   trusted_proxies: proxyRanges().describe(
-    'Addresses and ranges of proxies whose `client_forwarded_header` is believed. Default: loopback and private ranges.',
+    'Addresses and ranges of proxies whose `client_forwarded_header` is trusted. Default: loopback and private ranges.',
   ),
   tls_certificate_path: optionalText()
     .default('')
-    .describe('PEM file of the certificate chain; with it the console is reached by https; of several, for keys of different kinds.'),
-  tls_key_path: optionalText().default('').describe('PEM file of the private key, or of one for each chain.'),
+    .describe('PEM file of the certificate chain, or several files for keys of different kinds; with it the console uses https.'),
+  tls_key_path: optionalText().default('').describe('PEM file of the private key, or one file for each chain.'),
   tls_client_ca_path: optionalText()
     .default('')
-    .describe('PEM file of authorities: who connects must show a certificate of theirs, beside logging in.'),
+    .describe('PEM file of authorities; clients need a certificate of one of them in addition to the login.'),
   tls_minimum_version: z
     .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
     .default('TLSv1.2')

@@ -34,30 +34,32 @@ const stateOptions = z
     type: z
       .enum(['memory', 'redis'], { error: 'must be memory or redis' })
       .default('memory')
-      .describe('Where sessions, bans, locks and uploads are kept: memory, or redis for many nodes.'),
+      .describe('Store of sessions, bans, locks and uploads: memory, or redis for several nodes.'),
     url: z
       .string()
       .default('')
       .describe(
-        'Where Redis is: `redis://host:6379`, `rediss://` over TLS, `redis+sentinel://host,host/primary`, `redis+cluster://host,host`; with `user:password@` in front.',
+        'URL of Redis: `redis://host:6379`, `rediss://` over TLS, `redis+sentinel://host,host/primary`, `redis+cluster://host,host`; with `user:password@` in front.',
       ),
-    sentinel_username: optionalText().default('').describe('User of Sentinel itself (ACL), where it has any.'),
+    sentinel_username: optionalText().default('').describe('User of Sentinel itself (ACL), if it has users.'),
     sentinel_password: optionalText()
       .default('')
-      .describe('Password of Sentinel itself, where it has one; user and password of the URL are those of Redis.'),
+      .describe('Password of Sentinel itself, if it has one; the user and the password in the URL are those of Redis.'),
     prefix: z
       .string()
       .regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"')
       .default('svc')
-      .describe('Begin of all keys, so that several installations may share one Redis.'),
-    ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's (rediss)."),
+      .describe('Prefix of all keys, so that several installations can share one Redis.'),
+    ca_certificates_path: optionalText()
+      .default('')
+      .describe('PEM file of certificate authorities to trust in addition to those of the system (rediss).'),
     retention_days: number(0, 36_500)
       .default(0)
-      .describe('Days that events stay in Redis; 0 = as `server.events`. The files of each node keep them as that says.'),
+      .describe('Days that events stay in Redis; 0 = as in `server.events`, which holds for the files of each node in any case.'),
     secret: optionalText()
       .default('')
       .describe(
-        'The same text on all nodes, under which they share remembered credentials (`cache_seconds`); without it each has its own.',
+        'Secret that is the same on all nodes, so that they share remembered credentials (`cache_seconds`); without it each node remembers its own.',
       ),
   })
   .describe('Shared state.');
@@ -67,55 +69,59 @@ const logOptions = z
     level: z
       .enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` })
       .default('info')
-      .describe('Least important messages to log.'),
-    format: z.enum(['pretty', 'json'], { error: 'must be pretty or json' }).default('json').describe('Form of a log line.'),
+      .describe('Lowest level to log.'),
+    format: z.enum(['pretty', 'json'], { error: 'must be pretty or json' }).default('json').describe('Format of the log.'),
   })
   .describe('The log, on stderr.');
 
 const passwordPolicyOptions = z
   .strictObject({
-    minimum_length: integer(1, 150).default(8).describe('Characters that a new password must have.'),
+    minimum_length: integer(1, 150).default(8).describe('Minimum length of a new password, in characters.'),
     character_requirements: textList()
       .pipe(z.array(z.enum(['lowercase', 'uppercase', 'digit', 'symbol'], { error: 'must be of lowercase, uppercase, digit, symbol' })))
       .default([])
-      .describe('Kinds of characters that it must have: lowercase, uppercase, digit, symbol.'),
-    history: integer(0, 100).default(0).describe('Former passwords that must not be used again.'),
+      .describe('Kinds of characters that a new password must have: lowercase, uppercase, digit, symbol.'),
+    history: integer(0, 100).default(0).describe('Number of former passwords that must not be used again.'),
   })
-  .describe('What new passwords must be.');
+  .describe('Requirements for new passwords.');
 
 const securityPolicyOptions = z
   .strictObject({
     ban_after_failures: integer(0, 10_000)
       .default(10)
-      .describe('Different wrong credentials from one address after which it is refused; 0 = no protection at all.'),
-    ban_seconds: number(1, 31_536_000).default(300).describe('How long it is refused, in seconds.'),
-    ban_window_seconds: number(1, 31_536_000).default(600).describe('Time in which the failures count, in seconds.'),
+      .describe('Number of different wrong credentials from one address that bans it; 0 = no protection at all.'),
+    ban_seconds: number(1, 31_536_000).default(300).describe('Length of a ban, in seconds.'),
+    ban_window_seconds: number(1, 31_536_000).default(600).describe('Time within which failures count, in seconds.'),
   })
   .describe('Protection against guessing passwords.');
 
 const serverOptions = z
   .strictObject({
-    uuid: uuidText.optional().describe('UUID of this server; made once and kept in the data folder when left out.'),
+    uuid: uuidText.optional().describe('UUID of this server; default: made once and kept in the data folder.'),
     name: z.string().default('').describe('Name of this server in events; default: the host name.'),
     data_folder_path: z
       .string()
       .min(1)
       .default('./svc-data')
-      .describe('Folder of the journal, the generated identity and handler positions.'),
-    shutdown_timeout: number(0, 86_400).default(30).describe('Seconds that running transfers and deliveries get to finish.'),
+      .describe('Folder of the journal, the identity of the server and the positions of event handlers.'),
+    shutdown_timeout: number(0, 86_400).default(30).describe('Seconds that running transfers and deliveries have to finish at the end.'),
     shutdown_delay: number(0, 3600)
       .default(0)
-      .describe('Seconds from `/ready` saying 503 to the end of accepting, so that load balancers notice first.'),
+      .describe('Seconds between the first 503 of `/ready` and the end of accepting connections, so that load balancers notice in time.'),
     user: z
       .string()
       .default('')
-      .describe('Account of the operating system to become once all addresses are bound, started as root; `root` stays root knowingly.'),
-    group: z.string().default('').describe("Group to become a member of then; default: the account's own."),
+      .describe(
+        'OS account that a service started as root changes to once all addresses are bound; `root` says that it is meant to stay root.',
+      ),
+    group: z.string().default('').describe('OS group that it changes to; default: the group of the account.'),
     umask: z
       .string()
       .regex(/^(0?[0-7]{3})?$/, 'must be an octal number in quotes, such as "027"')
       .default('')
-      .describe('Rights that new files and folders never get, octal in quotes, such as `"027"`; default: that of the start.'),
+      .describe(
+        'Permission bits that new files and folders never get: octal, in quotes, such as `"027"`; default: the umask at the start.',
+      ),
     security_contact: z
       .string()
       .regex(
@@ -124,13 +130,13 @@ const serverOptions = z
       )
       .transform((contact) => (contact === '' || /^(mailto|https|tel):/.test(contact) ? contact : `mailto:${contact}`))
       .default('')
-      .describe('Where people report weaknesses of this installation: an e-mail address or a URI, told in `/.well-known/security.txt`.'),
+      .describe('E-mail address or URI for reports of vulnerabilities in this installation; published in `/.well-known/security.txt`.'),
     state: stateOptions.prefault({}),
     log: logOptions.prefault({}),
     events: journalOptions.prefault({}),
     file_cache_size: integer(0, 2 ** 34)
       .default(32 * 1024 * 1024)
-      .describe('Bytes of memory for the content of small files (up to 128 KiB) on local disks. 0 = none is kept.'),
+      .describe('Bytes of memory that cache the content of small files (up to 128 KiB) on local disks; 0 = no cache.'),
     uploads: uploadOptions.prefault({}),
     password_policy: passwordPolicyOptions.prefault({}),
     security_policy: securityPolicyOptions.prefault({}),

@@ -48,13 +48,13 @@ const text = z.string().max(32_768);
 
 /** Credentials and their client; names are those of `svc auth-test`. */
 export const authTestRequest = z.strictObject({
-  username: text.optional().describe('Name of the account; that of a certificate where it is left out.'),
+  username: text.optional().describe('Name of the account; default: the name in the certificate.'),
   password: text.optional(),
   ssh_key: text.optional().describe('Line of an OpenSSH public key.'),
   certificate: text.optional().describe('Client certificate in PEM.'),
-  method: text.optional().describe('UUID of the one method to ask; the chain of a service where it is left out.'),
-  peer: text.optional().describe('`ADDRESS` or `ADDRESS:PORT` of the client; 127.0.0.1 where it is left out.'),
-  creator_type: text.optional().describe('Type of the service that the client reaches: https where it is left out, ssh with a key.'),
+  method: text.optional().describe('UUID of the only method to ask; default: all, in their order.'),
+  peer: text.optional().describe('`ADDRESS` or `ADDRESS:PORT` of the client; default: 127.0.0.1.'),
+  creator_type: text.optional().describe('Type of the service that the client logs in to; default: `https`, with a key `ssh`.'),
 });
 type AuthTestRequest = z.infer<typeof authTestRequest>;
 

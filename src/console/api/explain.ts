@@ -10,12 +10,17 @@ const text = z.string().max(10_000);
 /** A question; names are those of `svc explain`. */
 export const explainRequest = z.strictObject({
   user: text.describe('Name of the account.'),
-  group: text.optional().describe('Group of an account that only the callout knows.'),
-  method: text.describe('Of HTTP, the name of a request of SFTP, or `LOGIN`.'),
-  path: text.optional().describe('Path of the URL, `/home/…`; of SFTP the path that the client names; none for a login.'),
-  destination: text.optional().describe('Path of the new name.'),
-  service: text.optional().describe('Of a login: UUID of the SSH service; the first one where it is left out.'),
-  credentials: z.array(z.enum(credentialKinds)).min(1).max(2).optional().describe('Of a login: what the client presents, in this order.'),
+  group: text.optional().describe('Group of the account, if only the authentication endpoint knows it.'),
+  method: text.describe('A method of HTTP, a request of SFTP, or `LOGIN`.'),
+  path: text.optional().describe('Path of the URL, `/home/…`; for SFTP the path that the client sends; none for `LOGIN`.'),
+  destination: text.optional().describe('Destination of a copy, move or rename.'),
+  service: text.optional().describe('For `LOGIN`: UUID of the SSH service; default: the first one.'),
+  credentials: z
+    .array(z.enum(credentialKinds))
+    .min(1)
+    .max(2)
+    .optional()
+    .describe('For `LOGIN`: credentials in the order in which the client presents them.'),
 });
 
 /** `POST /api/explain`: how the configuration in force decides about a request, without changing or asking anything else. */

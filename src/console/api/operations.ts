@@ -18,15 +18,15 @@ const passwordLogin = z.object({ username: text, password: text.meta({ format: '
 
 /** The query that says which sessions, locks, bans or uploads are meant. */
 const whichItems = z.object({
-  id: z.array(text).describe('ID of an item; several are given by several parameters.'),
+  id: z.array(text).describe('ID of an item; repeatable.'),
   account: text.describe('Name of an account.'),
-  address: text.describe('Address, or a range in CIDR notation, that theirs lies in.'),
+  address: text.describe('Address, or range in CIDR notation.'),
 });
 const listedItems = whichItems.extend({
-  limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Most items that are listed.'),
+  limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
 });
 const removedItems = whichItems.extend({
-  all: z.enum(['1']).describe('Says that no other parameter means everything.'),
+  all: z.enum(['1']).describe('Removes all; needed when no other parameter is given.'),
 });
 
 /** `DELETE /api/sessions`, `/api/locks`, `/api/bans` and `/api/uploads`. */
@@ -53,7 +53,7 @@ export interface Operation {
 }
 
 const errors = z.object({ errors: z.array(z.object({ code: text, message: text })) });
-const validated = validation.extend({ file: validation.shape.file.nullable().describe('Null for a server without a file.') });
+const validated = validation.extend({ file: validation.shape.file.nullable().describe('Null for a server without a configuration file.') });
 
 /** The schemas that the document names, by their names. */
 export const namedSchemas = {
@@ -111,23 +111,27 @@ export const operations: Record<string, Operation> = {
     headers: ['Set-Cookie'],
     refusals: [403],
   },
-  'GET /api/me': { id: 'showMe', summary: 'Who is logged in.', reply: ['Name and role.', administrator] },
+  'GET /api/me': { id: 'showMe', summary: 'The administrator who is logged in.', reply: ['Name and role.', administrator] },
 
-  'GET /api/overview': { id: 'showOverview', summary: 'All nodes at this moment.', reply: ['What they are and do.', overview] },
+  'GET /api/overview': {
+    id: 'showOverview',
+    summary: 'The present state of all nodes.',
+    reply: ['The nodes, services, transfers and errors.', overview],
+  },
   'GET /api/samples': {
     id: 'showSamples',
-    summary: 'The last hour in figures of all nodes together, oldest first.',
+    summary: 'Figures of the last hour, summed over all nodes, oldest first.',
     reply: ['A sample each ten seconds.', sampleList],
   },
   'GET /api/live': {
     id: 'showLive',
-    summary: 'Server-Sent Events: `overview` (as `/api/overview`) whenever it changes, each two seconds at most, and `sample`.',
+    summary: 'Server-Sent Events: `overview` (as `/api/overview`) after a change, at most every two seconds, and `sample`.',
     reply: ['The events, until the client ends it.', 'text/event-stream'],
   },
 
   'GET /api/events': {
     id: 'listEvents',
-    summary: 'Events, the newest first.',
+    summary: 'Events, newest first.',
     description:
       'A page that is not complete ended at the limits of time or bytes of one search; the next one goes on. With `Accept: application/x-ndjson` all that match, one a line.',
     query: eventPageQuery,
@@ -140,7 +144,7 @@ export const operations: Record<string, Operation> = {
     description:
       'Server-Sent Events: each event as a message, whose ID is where it stands; `lag` (`skipped`, `from`, `to`) where some were left out because they came too fast or the reader was too slow. `skipped` is null where nobody counted. `Last-Event-ID` goes on from there.',
     query: eventQuery.extend({
-      last_event_id: text.describe('For those who cannot send `Last-Event-ID`; `begin` of a page will do, too.'),
+      last_event_id: text.describe('Instead of the header `Last-Event-ID`; also takes `begin` of a page.'),
     }),
     reply: ['The events, until the connection ends.', 'text/event-stream'],
     refusals: [400],
@@ -148,49 +152,50 @@ export const operations: Record<string, Operation> = {
   'GET /api/events/{uuid}': {
     id: 'showEvent',
     summary: 'An event, its deliveries, and the other events of its request.',
-    query: z.object({ at: eventQuery.shape.since.describe('When it happened, to a minute: finds it sooner.') }),
+    query: z.object({ at: eventQuery.shape.since.describe('Time of the event, to a minute; speeds up the search.') }),
     reply: ['The event.', openedEvent],
     refusals: [400, 404, 503],
   },
 
   'GET /api/deliveries': {
     id: 'listDeliveries',
-    summary: 'Deliveries to event handlers, by the service and by hand, the newest first.',
-    description: 'A page may be short, or empty, and still have a next one: each looks through a part of the records.',
+    summary: 'Deliveries to event handlers, made by the service and by hand, newest first.',
+    description: 'Each request searches a part of the records: a page may be short or empty and still have a next one.',
     query: deliveryQuery,
     reply: ['A page.', deliveryPage],
     refusals: [400],
   },
   'GET /api/deliveries/{id}': {
     id: 'showDelivery',
-    summary: 'All that is known of a delivery; what may be secret is ***.',
+    summary: 'A delivery with all its attempts; values that may be secret are ***.',
     reply: ['The delivery.', openedDelivery],
     refusals: [404],
   },
 
   'GET /api/replays': {
     id: 'listReplays',
-    summary: 'The replays of all nodes that run, that wait, and the last that ended; the newest first.',
+    summary: 'Replays of all nodes: running, waiting and recently ended ones, newest first.',
     reply: ['The replays.', replayList],
   },
   'POST /api/replays': {
     id: 'startReplay',
-    summary: 'Send again, to the event handlers of the configuration at their own URLs.',
+    summary: 'Start a replay: send events again to the URLs of their event handlers.',
     body: replayRequest,
     reply: ['It is taken on.', z.object({ id: text })],
     status: 202,
     headers: ['Location'],
   },
-  'GET /api/replays/{id}': { id: 'showReplay', summary: 'How far a replay is.', reply: ['The replay.', replayView], refusals: [404] },
+  'GET /api/replays/{id}': { id: 'showReplay', summary: 'The progress of a replay.', reply: ['The replay.', replayView], refusals: [404] },
   'DELETE /api/replays/{id}': {
     id: 'cancelReplay',
-    summary: 'Cancel a replay that has not ended; what is under way is given up.',
+    summary: 'Cancel a replay that has not ended, with its requests under way.',
     reply: ['It ends.'],
     refusals: [404],
   },
   'GET /api/replays/{id}/results': {
     id: 'showReplayResults',
-    summary: 'A line for each request so far, as far as there is room; of a dry run each request with what today makes different.',
+    summary:
+      'The results of a replay so far, one per line, up to a limit; those of a dry run have the request and how it differs from the recorded one.',
     reply: ['The results.', 'application/x-ndjson'],
     refusals: [404],
   },
@@ -224,14 +229,14 @@ export const operations: Record<string, Operation> = {
   ),
   'POST /api/explain': {
     id: 'explainDecision',
-    summary: 'What the configuration in force makes of a request or a login, as `svc explain --json` tells it. Nobody else is asked.',
+    summary: 'How the configuration in force decides a request or a login, as `svc explain --json` prints it. No endpoint is asked.',
     body: explainRequest,
     reply: ['The decision, step by step.', decision],
   },
   'POST /api/auth-test': {
     id: 'testLogin',
     summary: 'Ask the authentication methods in force about credentials, as `svc auth-test --json` does.',
-    description: `The credentials are kept nowhere. At most ${testsAtOnce} tests run at once, each for ${longestTestS} seconds at most.`,
+    description: `The credentials are not stored. At most ${testsAtOnce} tests run at once, each for at most ${longestTestS} seconds.`,
     body: authTestRequest,
     reply: ['What each method says, and what comes of it.', authTestReport],
     refusals: [503],
@@ -239,14 +244,14 @@ export const operations: Record<string, Operation> = {
 
   'GET /api/configuration': {
     id: 'showConfiguration',
-    summary: 'The configuration in force, its secrets masked.',
+    summary: 'The configuration in force, with secrets masked.',
     description:
       'Masked are passwords, hashes, keys, values of headers, user names and queries in URLs, and all that comes from a variable or a file.',
     reply: ['The options in force, defaults included; no file without one.', runningConfiguration],
   },
   'GET /api/configuration/findings': {
     id: 'showFindings',
-    summary: 'What is wrong with the file as it stands now, as `svc validate --json` tells it; nothing without a file.',
+    summary: 'Findings in the present configuration file, as of `svc validate --json`; none without a file.',
     reply: ['The findings.', validated],
     refusals: [400],
   },
@@ -258,7 +263,7 @@ export const operations: Record<string, Operation> = {
   },
   'POST /api/configuration/reload': {
     id: 'reloadConfiguration',
-    summary: 'Have each node take its file over as it stands now, all or nothing, as `svc reload --json`.',
+    summary: 'Reload the configuration file on each node, as `svc reload --json` does.',
     reply: ['What came of it; a file that is refused changes nothing at its node.', reloadOfAll],
   },
 };

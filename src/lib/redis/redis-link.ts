@@ -34,7 +34,7 @@ export interface RedisCaller {
 
 export interface RedisLinkOptions {
   url: string;
-  /** Begin of all keys, so that several installations may share one Redis. */
+  /** Prefix of all keys, so that several installations can share one Redis. */
   prefix: string;
   caPem?: string | undefined;
   /** Credentials of Sentinel, if it has its own. */

@@ -58,7 +58,10 @@ export const deliveryRecord = z.strictObject({
   reply: recordedReply.exactOptional(),
   /** An upload waited for it, it was sent again by hand, or it was a test; absent for deliveries in the background. */
   source: z.enum(['upload', 'replay', 'test']).exactOptional(),
-  resume: z.string().describe('Where the handler goes on in the journal; only for deliveries in the background.').exactOptional(),
+  resume: z
+    .string()
+    .describe('Position of the handler in the journal after this delivery; only for deliveries in the background.')
+    .exactOptional(),
 });
 export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 
@@ -76,7 +79,7 @@ export type ShownRequest = z.infer<typeof shownRequest>;
 export const requestDifference = z.strictObject({
   handler: z.string(),
   events: z.array(sentEvent),
-  differences: z.array(z.string()).describe('Lines that begin with - or +.'),
+  differences: z.array(z.string()).describe('Lines that begin with `-` (before) or `+` (after).'),
 });
 export type RequestDifference = z.infer<typeof requestDifference>;
 
@@ -90,8 +93,11 @@ const dryResult = z.strictObject({
   delivery: z
     .string()
     .nullable()
-    .describe('The newest delivery that begins with the same event; null without one, or when what it sent is not known any more.'),
-  differences: z.array(z.string()).nullable().describe('Lines that begin with - or +; null without a delivery.'),
+    .describe('The newest delivery that begins with the same event; null if there is none, or if its request is no longer known.'),
+  differences: z
+    .array(z.string())
+    .nullable()
+    .describe('Lines that begin with `-` (recorded) or `+` (now); null without a recorded delivery.'),
 });
 export type DryResult = z.infer<typeof dryResult>;
 

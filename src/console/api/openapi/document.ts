@@ -16,9 +16,9 @@ const refusals: Record<number, [name: string, description: string, ...headers: s
 
 const headers = {
   'Set-Cookie': { description: 'The session, `svc_console`.', schema: { type: 'string' } },
-  'WWW-Authenticate': { description: '`Basic` for those who sent it, else `session`.', schema: { type: 'string' } },
+  'WWW-Authenticate': { description: '`Basic` for requests that sent it, else `session`.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } },
-  Location: { description: 'Where it is found.', schema: { type: 'string' } },
+  Location: { description: 'URL of the new replay.', schema: { type: 'string' } },
 };
 
 type Json = Record<string, unknown>;

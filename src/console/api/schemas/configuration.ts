@@ -10,12 +10,12 @@ export type RunningConfiguration = z.infer<typeof runningConfiguration>;
 /** `GET /api/configuration/changes`: the options that a reload would change. */
 export const changes = z.object({
   would_reload: z.boolean(),
-  reason: text.nullable().describe('Why it would be refused.'),
+  reason: text.nullable().describe('Reason why it would be refused.'),
   changes: z.array(
     z.object({
       path: text,
-      old: z.unknown().exactOptional().describe('Left out where there is none.'),
-      new: z.unknown().exactOptional().describe('Left out where there is none.'),
+      old: z.unknown().exactOptional().describe('Absent without a value.'),
+      new: z.unknown().exactOptional().describe('Absent without a value.'),
     }),
   ),
   findings: z.array(finding),
@@ -31,14 +31,14 @@ const nodeReload = z.object({
   reloaded: z.boolean(),
   changes: changed,
   ended,
-  reason: text.nullable().describe('Why it was refused, or is not known to be done.'),
+  reason: text.nullable().describe('Reason why it was refused, or why its result is unknown.'),
 });
 export type NodeReload = z.infer<typeof nodeReload>;
 
 /** `POST /api/configuration/reload`: what came of it at the node that was asked, and at each. */
 export const reloadOfAll = z.object({
   ...reloadReport.shape,
-  nodes: z.array(nodeReload).describe('The node that was asked first.'),
+  nodes: z.array(nodeReload).describe('The node that answered this request.'),
   incomplete,
 });
 export type ReloadOfAll = z.infer<typeof reloadOfAll>;

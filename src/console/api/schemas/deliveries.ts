@@ -22,15 +22,15 @@ export type DeliveryView = z.infer<typeof deliveryView>;
 
 /** The query of `GET /api/deliveries`. */
 export const deliveryQuery = z.object({
-  handler: text.describe('UUIDs; of several handlers it is given several times.'),
-  outcome: text.describe('Of `delivered`, `failed`, `discarded`; comma-separated.'),
-  kind: text.describe('Of `deliveries`, `replays`: by the service, and by hand.'),
-  since: time.describe('Not older.'),
-  until: time.describe('Older.'),
+  handler: text.describe('UUID of a handler; repeatable.'),
+  outcome: text.describe('Outcomes, comma-separated: `delivered`, `failed`, `discarded`.'),
+  kind: text.describe('`deliveries` (made by the service) or `replays` (made by hand).'),
+  since: time.describe('Earliest time.'),
+  until: time.describe('End of the time range, excluded.'),
   event_id: text.describe(`Such as ${eventIds.fileUploaded}.`),
   event_uuid: text.describe('UUID of an event.'),
-  limit: z.int().min(1).max(500).default(50).describe('Most of a page.'),
-  cursor: text.describe('`next` of the page before.'),
+  limit: z.int().min(1).max(500).default(50).describe('Maximum number of items on a page.'),
+  cursor: text.describe('`next` of the previous page.'),
 });
 
 /** `GET /api/deliveries`. */
@@ -48,7 +48,7 @@ export const openedDelivery = z.object({
     headers: z.object({ from: madeFrom, values: z.record(text, text) }),
     body: z.object({ from: madeFrom, text, is_truncated: z.boolean() }).nullable(),
   }),
-  reply: recordedReply.nullable().describe('The last reply of one that was not delivered.'),
+  reply: recordedReply.nullable().describe('Last reply of a failed delivery.'),
 });
 export type OpenedDelivery = z.infer<typeof openedDelivery>;
 

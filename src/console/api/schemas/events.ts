@@ -22,27 +22,27 @@ export type EventView = z.infer<typeof eventView>;
 
 /** The query of `GET /api/events/live`. */
 export const eventQuery = z.object({
-  since: time.optional().describe('Not older.'),
-  until: time.optional().describe('Older.'),
+  since: time.optional().describe('Earliest time.'),
+  until: time.optional().describe('End of the time range, excluded.'),
   id: text.optional().describe('IDs of events, comma-separated.'),
   group: text.optional().describe(`Groups of events, comma-separated: ${eventGroups.join(', ')}.`),
-  account: texts.describe('Name or UUID of an account, or a name that somebody tried to log in with; repeatable.'),
-  path: texts.describe('A path, virtual or on disk; one that ends in `/` with all that is below it; repeatable.'),
+  account: texts.describe('Name or UUID of an account, or a name used in a login; repeatable.'),
+  path: texts.describe('A virtual or real path. With a final `/` it also selects everything below; repeatable.'),
   address: texts.describe('Address of a client; repeatable.'),
   request_id: texts.describe('ID of a request; repeatable.'),
-  text: text.optional().describe('Stands in some value, as it is: no pattern, and capitals count.'),
+  text: text.optional().describe('Text in any value; not a pattern, case-sensitive.'),
 });
 
 /** The query of `GET /api/events`. */
 export const eventPageQuery = eventQuery.extend({
-  limit: z.int().min(1).max(1000).default(100).describe('Most of a page, or of all.'),
-  cursor: text.optional().describe('`next` of the page before.'),
+  limit: z.int().min(1).max(1000).default(100).describe('Maximum number of items.'),
+  cursor: text.optional().describe('`next` of the previous page.'),
 });
 
 /** `GET /api/events`. */
 export const eventPage = z.object({
   events: z.array(eventView),
-  begin: text.describe('Where the page begins: a live tail after it tells what came later.'),
+  begin: text.describe('Position of the first event of the page; a live stream from here has all later events.'),
   next: text.nullable(),
   searched: z.object({ files: count, bytes: count }),
   is_complete: z.boolean(),

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { count, counts, failure, method, service, text, time, transfer } from '../../../control/shown-node.ts';
 
-const ofDisk = count.nullable().describe('Null while the disk does not tell.');
+const ofDisk = count.nullable().describe('Null while the size is unknown.');
 
 /** Of answers that say what all nodes know. */
-export const incomplete = text.describe('Why the other nodes cannot be seen at present; empty when they can.');
+export const incomplete = text.describe('Reason why the other nodes are not shown; empty if they are.');
 
 /** An event handler. */
 export const handlerView = z.object({
@@ -12,12 +12,12 @@ export const handlerView = z.object({
   name: text,
   enabled: z.boolean(),
   state: z.enum(['running', 'stopped', 'paused', 'disabled']),
-  reason: text.describe('Why it does not run; empty when it does.'),
+  reason: text.describe('Reason why it does not run; empty if it runs.'),
   waiting_events: count,
   oldest_waiting_seconds: z.number().nonnegative(),
   rate_per_minute: z.number().nonnegative(),
   suspended_urls: z.array(z.object({ url: text, until: time })),
-  node: text.describe('Which node delivers for it; empty while none does.'),
+  node: text.describe('Node that runs the handler; empty while none does.'),
 });
 export type HandlerView = z.infer<typeof handlerView>;
 
@@ -27,13 +27,13 @@ export type HandlerList = z.infer<typeof handlerList>;
 
 /** A server of the installation. */
 export const nodeView = z.object({
-  node: text.describe('`server.name`, or the name of the host; more where several nodes have the same.'),
-  uuid: text.describe('Of its data folder.'),
+  node: text.describe('`server.name`, or the host name; with a suffix if several nodes have the same.'),
+  uuid: text.describe('Free space of the data folder.'),
   phase: z
     .enum(['starting', 'ready', 'stopping', 'gone'])
-    .describe('`gone` when nothing was heard of it for ten seconds; ten minutes later it is not listed any more.'),
+    .describe('`gone` after ten seconds without a sign of life; ten minutes later it is no longer listed.'),
   version: text,
-  seen: time.describe('When it was last heard of, rounded down to ten seconds.'),
+  seen: time.describe('Last sign of life, rounded down to ten seconds.'),
 });
 export type NodeView = z.infer<typeof nodeView>;
 
@@ -54,7 +54,7 @@ export const overview = z.object({
   handlers: z.array(handlerView),
   /** Those that began first. */
   transfers: z.array(transferView),
-  transfers_left_out: count.describe('Of the transfers under way, those 100 are listed that began first.'),
+  transfers_left_out: count.describe('The 100 oldest transfers under way are listed.'),
   /** The newest first; of those before the start, what a short look back finds. */
   errors: z.array(failure.extend({ node: text })),
   journal: z.object({ bytes: ofDisk, free_bytes: ofDisk }),

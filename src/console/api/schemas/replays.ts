@@ -12,28 +12,28 @@ export const eventFilter = z.strictObject({
   id: texts.optional().describe(`IDs of events, such as ${eventIds.fileUploaded}.`),
   group: texts.optional().describe('Groups of the catalogue.'),
   account: texts.optional(),
-  path: texts.optional().describe('One that ends in / is a folder with all that is below it.'),
+  path: texts.optional().describe('With a final `/` it also selects everything below.'),
   address: texts.optional(),
   request_id: texts.optional(),
-  text: text.optional().describe('Stands in some value of the event.'),
+  text: text.optional().describe('Text in any value of the event.'),
 });
 
 /** `POST /api/replays`. */
 export const replayRequest = z
   .strictObject({
-    deliveries: texts.optional().describe('IDs of deliveries; their events go to the same handlers; the filters of today do not count.'),
+    deliveries: texts.optional().describe('IDs of deliveries. Their events go to the same handlers, regardless of present filters.'),
     events: texts.optional().describe('UUIDs of events.'),
     filter: eventFilter.optional(),
-    failed: z.boolean().optional().describe('Only what was failed, discarded or never sent, and is not going to be.'),
-    force: z.boolean().optional().describe('Also what the filters of a handler leave out.'),
-    handlers: texts.optional().describe('UUIDs of handlers; without them all that are enabled.'),
-    dry_run: z.boolean().optional().describe('Show what would be sent, and send nothing.'),
+    failed: z.boolean().optional().describe('Only events that failed, were discarded or were never sent, and are not still waiting.'),
+    force: z.boolean().optional().describe('Also send what the filters of a handler exclude.'),
+    handlers: texts.optional().describe('UUIDs of handlers; default: all enabled ones.'),
+    dry_run: z.boolean().optional().describe('Send nothing, show what would be sent.'),
   })
-  .describe('Either `deliveries`, or `events`, `filter` and `failed`, which all must hold.');
+  .describe('Give either `deliveries`, or any of `events`, `filter` and `failed`: events must meet all that are given.');
 export type ApiReplayRequest = z.infer<typeof replayRequest>;
 
 /** `GET /api/replays/{id}`. */
-export const replayView = replay.extend({ node: text.describe('Which node makes it; others know its progress two seconds later.') });
+export const replayView = replay.extend({ node: text.describe('Node that runs it; other nodes know its progress two seconds later.') });
 export type ReplayView = z.infer<typeof replayView>;
 
 /** `GET /api/replays`. */
