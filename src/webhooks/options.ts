@@ -100,9 +100,16 @@ export const eventHandlerOptions = z.lazy(() =>
         .default('post')
         .describe('Request method: post, put or get.'),
       http_content_type: z
-        .enum(['json', 'xml', 'soap', 'custom'], { error: 'must be json, xml, soap or custom' })
+        .enum(['json', 'xml', 'soap', 'cloudevents', 'custom'], { error: 'must be json, xml, soap, cloudevents or custom' })
         .default('json')
-        .describe('Format of the body: json, xml (SOAP 1.2; soap means the same), or custom with `extra_data` as its template.'),
+        .describe(
+          'Format of the body: json, xml (SOAP 1.2; soap means the same), cloudevents (1.0, structured; batched with a `batch_size` above 1), or custom with `extra_data` as its template.',
+        ),
+      cloudevents_type_prefix: z
+        .string()
+        .min(1, 'must not be empty')
+        .default('svc.event')
+        .describe('Beginning of the `type` of CloudEvents, before a dot and the event ID; best a domain of yours, reversed.'),
       headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
       username: optionalText().default('').describe('User name for HTTP Basic.'),
       password: optionalText().default('').describe('Password for HTTP Basic.'),
@@ -135,6 +142,8 @@ export const eventHandlerOptions = z.lazy(() =>
       const ours = options.headers.find(([name]) => /^webhook-(id|timestamp|signature)$/i.test(name));
       if (ours && options.signing_secret.length > 0) issue('headers', `"${ours[0]}" is set by the signature; remove it or signing_secret`);
       const { extra_data } = options;
+      if (options.http_content_type === 'cloudevents' && !isEmptyExtra(extra_data))
+        issue('extra_data', 'must be empty when http_content_type is cloudevents: a CloudEvent has no room for it');
       if (options.http_content_type !== 'custom') return { ...options, custom_body: '', extra_data: parseExtraData(extra_data, context) };
       if (typeof extra_data !== 'string') issue('extra_data', 'must be the text of the body template when http_content_type is custom');
       return { ...options, custom_body: typeof extra_data === 'string' ? extra_data : '', extra_data: {} as Record<string, unknown> };
@@ -143,6 +152,10 @@ export const eventHandlerOptions = z.lazy(() =>
 
 /** An event handler's options in force. */
 export type EventHandlerOptions = z.infer<typeof eventHandlerOptions>;
+
+function isEmptyExtra(value: string | Record<string, unknown>): boolean {
+  return typeof value === 'string' ? value.trim() === '' : Object.keys(value).length === 0;
+}
 
 function parseExtraData(value: string | Record<string, unknown>, context: z.core.$RefinementCtx): Record<string, unknown> {
   const issue = (message: string) => context.addIssue({ code: 'custom', path: ['extra_data'], message });

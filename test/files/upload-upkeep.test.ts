@@ -190,8 +190,10 @@ test('no content is removed while the journal takes nothing', async (t) => {
 
 test('a folder where the content was is left alone, and the upload ends', async (t) => {
   const { contentPath, run, record } = await killedAtItsEnd(t, false);
+  // Made while the content is there, so that it does not get its inode.
+  mkdirSync(`${contentPath}.d`);
   unlinkSync(contentPath);
-  mkdirSync(contentPath);
+  renameSync(`${contentPath}.d`, contentPath);
   await run();
   assert.equal((await record())?.outcome?.kind, 'failed');
   assert.ok(existsSync(contentPath));

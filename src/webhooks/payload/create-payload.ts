@@ -206,6 +206,34 @@ function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
   };
 }
 
+/**
+ * CloudEvents 1.0 in structured mode, or batched (https://github.com/cloudevents/spec, JSON event format); `data` is the journal's line, byte
+ * for byte.
+ */
+function createCloudEventsPayload(typePrefix: string, isBatch: boolean): Payload {
+  return {
+    isSingle: !isBatch,
+    render(events) {
+      const items = events.map(({ event, raw }) => {
+        const { path } = event.data;
+        const attributes = {
+          specversion: '1.0',
+          id: event.uuid,
+          source: `urn:svc:server:${encodeURIComponent(event.server.uuid)}`,
+          type: `${typePrefix}.${event.id}`,
+          ...(typeof path === 'string' && path !== '' && { subject: path }),
+          time: allTimestamps(event.timestamp.timestamp).iso_8601_fractional,
+          datacontenttype: 'application/json',
+        };
+        return `${JSON.stringify(attributes).slice(0, -1)},"data":${raw.toString('utf8')}}`;
+      });
+      const text = isBatch ? `[${items.join(',')}]` : (items[0] ?? '');
+      const contentType = isBatch ? 'application/cloudevents-batch+json' : 'application/cloudevents+json';
+      return { body: Buffer.from(text), contentType, query: [], recorded: { text } };
+    },
+  };
+}
+
 const defaultContentType = 'text/plain; charset=utf-8';
 
 type Encode = (value: string, name: string, before: string) => string;
@@ -249,7 +277,10 @@ function isInsideString(before: string): boolean {
 }
 
 /** The options of a handler that a payload needs. */
-export type PayloadOptions = Pick<EventHandlerOptions, 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers'>;
+export type PayloadOptions = Pick<
+  EventHandlerOptions,
+  'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers' | 'batch_size' | 'cloudevents_type_prefix'
+>;
 
 /** Makes the payload of a handler's options: with public events, and with a record without secrets of `extra_data`. */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
@@ -275,6 +306,8 @@ function choosePayload(options: PayloadOptions, server: EventServer): Payload {
     case 'xml':
     case 'soap':
       return createSoapPayload(extraData);
+    case 'cloudevents':
+      return createCloudEventsPayload(options.cloudevents_type_prefix, options.batch_size > 1);
     case 'custom':
       return createCustomPayload(options.custom_body, options.headers);
     default:
