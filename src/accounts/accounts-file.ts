@@ -43,10 +43,9 @@ interface Content {
   passwordHashes: readonly string[];
 }
 
-/** Callbacks of an accounts file. */
-interface AccountsFileListener {
-  /** Has other processes read the written file. */
-  onWrite?: (() => Promise<void>) | undefined;
+interface AccountsFileOptions {
+  /** Whether other processes may have the file, too. */
+  isShared?: boolean;
   /** Called when accounts changed; without it the file is checked only when an account is asked for. */
   onChange?: (() => void) | undefined;
 }
@@ -57,7 +56,7 @@ export class AccountsFile {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #configured: ReadonlyMap<string, LocalAccount>;
-  readonly #listener: AccountsFileListener;
+  readonly #options: AccountsFileOptions;
   #content: Content;
   #version = '';
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -72,9 +71,9 @@ export class AccountsFile {
     configured: Readonly<Record<string, LocalAccountOptions>>,
     clock: Clock,
     log: Log,
-    listener: AccountsFileListener = {},
+    options: AccountsFileOptions = {},
   ) {
-    this.#listener = listener;
+    this.#options = options;
     this.#path = path;
     this.#clock = clock;
     this.#log = log;
@@ -90,7 +89,7 @@ export class AccountsFile {
 
   /** Checks the file from now on, where a listener wants changes. */
   watch(): Timer | undefined {
-    return this.#listener.onChange && this.#clock.every(checkEveryMs, () => this.#refresh());
+    return this.#options.onChange && this.#clock.every(checkEveryMs, () => this.#refresh());
   }
 
   /** The hashes of all accounts that have one. */
@@ -131,8 +130,9 @@ export class AccountsFile {
       this.#version = this.#versionOnDisk();
       this.#content = this.#contentOf(options);
     });
-    this.#listener.onChange?.();
-    await this.#listener.onWrite?.();
+    this.#options.onChange?.();
+    // By then each process has checked the file, and the old password is good nowhere.
+    if (this.#options.isShared) await this.#clock.sleep(checkEveryMs);
     if (unsynced) throw unsynced;
   }
 
@@ -149,12 +149,6 @@ export class AccountsFile {
     }
   }
 
-  /** Reads a change by another process at once. */
-  lookAgain(): void {
-    this.#lookedAtMs = Number.NEGATIVE_INFINITY;
-    this.#refresh();
-  }
-
   #refresh(): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#lookedAtMs < checkEveryMs) return;
@@ -163,7 +157,7 @@ export class AccountsFile {
     try {
       this.#content = this.#read();
       this.#log.info('accounts file read again', { path: this.#path, accounts: this.#content.accounts.size });
-      this.#listener.onChange?.();
+      this.#options.onChange?.();
     } catch (error) {
       this.#version = this.#versionOnDisk();
       this.#log.error('the changed accounts file is not valid; the accounts stay as they were', { path: this.#path, reason: error });

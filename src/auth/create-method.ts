@@ -39,8 +39,8 @@ export interface MethodDependencies extends CalloutDependencies {
   accounts: Readonly<Record<string, LocalAccountOptions>>;
   dataFolderPath: string;
   passwords: PasswordVerifier;
-  /** Has other processes read a changed accounts file. */
-  onAccountsWritten?: () => Promise<void>;
+  /** Whether other processes may have the same accounts files. */
+  isAccountsFileShared: boolean;
   /** Called when the accounts of a file changed. */
   onAccountsChanged?: () => void;
 }
@@ -55,8 +55,8 @@ export function createAuthMethod(uuid: string, options: AuthenticationOptions, d
   switch (options.type) {
     case 'application': {
       const path = accountsFilePath(options, dependencies.dataFolderPath);
-      const { clock, log, onAccountsWritten: onWrite, onAccountsChanged: onChange } = dependencies;
-      const accounts = new AccountsFile(path, dependencies.accounts, clock, log, { onWrite, onChange });
+      const { clock, log, isAccountsFileShared: isShared, onAccountsChanged: onChange } = dependencies;
+      const accounts = new AccountsFile(path, dependencies.accounts, clock, log, { isShared, onChange });
       return new ApplicationMethod({ uuid, name, accounts, passwords: dependencies.passwords });
     }
     case 'anonymous':

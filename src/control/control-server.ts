@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { lstatSync, unlinkSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { connect, createServer as createNetServer, type Server, type Socket } from 'node:net';
+import type { Server } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
@@ -32,7 +32,7 @@ const stallWithinMs = 30_000;
  * Answers administrators at a Unix socket in the data folder, in place of one that a dead process left. Only the account of the service may
  * open it (0600). Requests are HTTP without bodies: `GET /sessions`, `DELETE /sessions?id=…`, locks and bans alike; replies are NDJSON.
  *
- * @param dataFolderPath of which this process is the owner
+ * @param dataFolderPath of which no other process opens the socket
  * @returns ends it
  * @throws ServiceError `unavailable` when there can be no socket there
  */
@@ -88,43 +88,6 @@ async function findItems({ method, url = '' }: IncomingMessage, collections: Con
   return items;
 }
 
-/**
- * Passes connections to the control socket of a data folder on to one of several services that share the folder.
- *
- * @param next the data folder of the service that answers the next connection; undefined when none does
- * @returns ends it
- * @throws ServiceError `unavailable` when there can be no socket there
- */
-export async function shareControlSocket(dataFolderPath: string, next: () => string | undefined): Promise<() => Promise<void>> {
-  const connections = new Set<Socket>();
-  const server = createNetServer((client) => {
-    const folder = next();
-    connections.add(client);
-    client.on('close', () => connections.delete(client));
-    // A client that is cut off before the reply says that no service answered.
-    pass(client, folder).catch(() => client.destroy());
-  });
-  server.maxConnections = maxConnections;
-  server.on('error', () => {});
-  const closeSocket = await listenAtSocket(server, dataFolderPath);
-  return async () => {
-    const closed = new Promise((resolve) => server.close(resolve));
-    for (const connection of connections) connection.destroy();
-    await closed;
-    closeSocket();
-  };
-}
-
-async function pass(client: Socket, folder: string | undefined): Promise<void> {
-  if (folder === undefined) throw new ServiceError('unavailable', 'No service answers.');
-  const socket = openSocketPath(folder);
-  try {
-    await pipeline(client, connect(socket.path), client);
-  } finally {
-    socket.close();
-  }
-}
-
 /** Listens at the control socket of a data folder. @returns closes its path, once the server is closed @throws as `openControlSocket` */
 async function listenAtSocket(server: Server, dataFolderPath: string): Promise<() => void> {
   let socket: SocketPath | undefined;
@@ -133,10 +96,10 @@ async function listenAtSocket(server: Server, dataFolderPath: string): Promise<(
     const { path, close } = socket;
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
     const listening = once(server, 'listening');
-    // bind(2) makes the file within this call, and no other account may ever open it.
+    // bind(2) makes the file within this call, of this process and no cluster's, and no other account may ever open it.
     const umask = process.umask(0o177);
     try {
-      server.listen(path);
+      server.listen({ path, exclusive: true });
     } finally {
       process.umask(umask);
     }

@@ -17,6 +17,16 @@ export async function countedFigures(processes: readonly MetricFigures[]): Promi
   return joinFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
 }
 
+/** The figures of nodes that were started together. @param running how many answer requests @param restarts how many took the place of one that ended */
+export function nodeFigures(running: number, restarts: number): Promise<MetricFigures> {
+  const registry = new Registry();
+  const registers = [registry];
+  new Gauge({ name: 'svc_workers', help: 'Nodes of `--workers` that answer requests.', registers }).set(running);
+  const help = 'Nodes of `--workers` that took the place of one that had ended.';
+  new Gauge({ name: 'svc_worker_restarts_total', help, registers }).set(restarts);
+  return registry.getMetricsAsJSON();
+}
+
 /** Upper bounds of request durations in seconds: from a small file to a large one. */
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 
@@ -103,10 +113,6 @@ function createMetrics(registry: Registry, version: string) {
     ),
     stream: gauge('svc_journal_stream_bytes', 'Memory that the shared journal takes in Redis.', ['state']),
     unreadable: gauge('svc_redis_unreadable_values', 'Values in Redis that this process skipped: they cannot be read.', ['state']),
-    ofNodes: () => ({
-      running: gauge('svc_workers', 'Nodes of `--workers` that answer requests.'),
-      restarts: gauge('svc_worker_restarts_total', 'Nodes of `--workers` that took the place of one that had ended.'),
-    }),
   };
 }
 
@@ -115,7 +121,6 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #sources: MonitorSources;
   readonly #metrics: ReturnType<typeof createMetrics>;
-  readonly #nodes: { running: Gauge; restarts: Gauge } | undefined;
 
   /**
    * @param sources asked at each scrape
@@ -126,7 +131,6 @@ export class Metrics {
     this.#sources = sources;
     collectDefaultMetrics({ register: this.#registry, ...(process === undefined ? {} : { labels: { process } }) });
     this.#metrics = createMetrics(this.#registry, version);
-    this.#nodes = sources.nodes && this.#metrics.ofNodes();
   }
 
   get contentType(): string {
@@ -186,14 +190,9 @@ export class Metrics {
   /** All figures as text; those of a source that cannot be asked stay as they were, so that alerts on them can fire. */
   async text(): Promise<string> {
     const { nodes } = this.#sources;
-    if (!nodes) {
-      await this.#collect();
-      return this.#registry.metrics();
-    }
-    const { running, restarts, others } = await nodes(await this.figures());
-    this.#nodes?.running.set(running);
-    this.#nodes?.restarts.set(restarts);
-    return joinFigures([await this.#registry.getMetricsAsJSON(), ...others]).metrics();
+    if (nodes) return joinFigures(await nodes()).metrics();
+    await this.#collect();
+    return this.#registry.metrics();
   }
 
   /** All figures, for another process that shows them. */

@@ -13,8 +13,8 @@ export interface MonitorSources {
   configHash(): string;
   /** Undefined for a single node. */
   shared(): Promise<SharedFigures | undefined>;
-  /** Hands over this node's figures and gets those of the nodes started with it; undefined where there are none. */
-  nodes?: ((own: MetricFigures) => Promise<NodeFigures>) | undefined;
+  /** The figures of all nodes that were started with this one, its own too; undefined where there are none. */
+  nodes?: (() => Promise<MetricFigures[]>) | undefined;
 }
 
 /** The state that nodes share. */
@@ -63,13 +63,3 @@ export interface HandlerFigures {
 
 /** All figures of one process, as a message can carry them. */
 export type MetricFigures = Omit<MetricObject, 'collect'>[];
-
-/** The figures of the other nodes that were started with this one on the same addresses. */
-export interface NodeFigures {
-  /** How many nodes answer requests. */
-  running: number;
-  /** How many took the place of one that had ended. */
-  restarts: number;
-  /** Of each of the others, and what stays of those that are gone. */
-  others: MetricFigures[];
-}

@@ -25,7 +25,7 @@ export interface ServerView {
  * Answers the monitor.
  *
  * @param view the server as it is now
- * @param nodes tells of the nodes that were started with this one
+ * @param nodes tells of all nodes where several were started together
  */
 export function monitorSources(view: () => ServerView, clock: Clock, nodes?: MonitorSources['nodes']): MonitorSources {
   const core = () => view().core;

@@ -1,5 +1,4 @@
 import { PasswordVerifier } from '../accounts/passwords.ts';
-import { ApplicationMethod } from '../auth/application.ts';
 import { changesBetween, needsRestart } from '../config/changes.ts';
 import type { ReloadReport } from '../config/findings.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
@@ -32,8 +31,7 @@ import { OwnListeners } from './own-listeners.ts';
 import { longestRetention, makeParts, type RequestParts, startMethods, stopMethods } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
-import type { NodeSetup, SupervisorCalls } from './supervisor/protocol.ts';
-import { nodeConfig } from './supervisor/share-of-node.ts';
+import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
 
 /** The parts of one configuration, without listeners. */
 interface Parts extends RequestParts {
@@ -64,8 +62,8 @@ export interface ServerDependencies {
   clock: Clock;
   log: Log;
   file?: ConfigFile;
-  /** The supervisor that started this process as one of several nodes. */
-  supervisor?: { setup: NodeSetup; calls: SupervisorCalls };
+  /** The supervisor that started this process as one of several nodes; it has the figures of all, and reloads all or none. */
+  supervisor?: { setup: NodeSetup; figures: () => Promise<MetricFigures[]>; reload: () => Promise<ReloadReport> };
 }
 
 /** A server: everything that one configuration starts. Joins its parts, as the only place that knows them all. */
@@ -94,16 +92,23 @@ export class Server {
     this.#loaded = loaded;
     this.#config = nodeConfig(loaded.config, supervisor?.setup);
     this.#monitoring = new Monitoring(
-      monitorSources(() => this.#view(), clock, supervisor && ((own) => supervisor.calls.call('figures', own))),
+      monitorSources(() => this.#view(), clock, supervisor?.figures),
       log,
       supervisor && `node-${supervisor.setup.number}`,
     );
     const announce: Announce = (id, data, component) => this.#emit(id, data, component);
     this.#common = { clock, log, monitoring: this.#monitoring, announce };
-    const byAnother = supervisor && (() => supervisor.calls.call('reload'));
     const running = () => this.#loaded;
     const apply = (next: LoadedConfig) => this.reload(next);
-    this.#file = new ServerFile({ file, running, apply, byAnother, isFolderShared: supervisor !== undefined, clock, log });
+    this.#file = new ServerFile({
+      file,
+      running,
+      apply,
+      byAnother: supervisor?.reload,
+      isFolderShared: supervisor !== undefined,
+      clock,
+      log,
+    });
   }
 
   /** @throws ServiceError `unavailable` */
@@ -211,21 +216,12 @@ export class Server {
   }
 
   /**
-   * Takes over a new configuration, all or nothing; sessions and running transfers survive.
+   * Takes over a new configuration once the server has started, all or nothing; sessions and running transfers survive.
    *
    * @returns paths of the options that changed, and what ended of those who may be in no more
-   */
-  async reload(next: LoadedConfig): Promise<Reloaded> {
-    const { changes, commit } = await this.prepareReload(next);
-    return { changes, ended: await commit() };
-  }
-
-  /**
-   * Makes ready for a new configuration, once the server has started; nothing has changed yet.
-   *
    * @throws ServiceError `unavailable` when it needs a restart, or something of it cannot be had
    */
-  async prepareReload(next: LoadedConfig): Promise<PreparedReload & { changes: string[] }> {
+  async reload(next: LoadedConfig): Promise<Reloaded> {
     const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);
     if (refusal !== undefined) throw new ServiceError('unavailable', refusal);
@@ -234,27 +230,24 @@ export class Server {
     const { core } = running;
     const parts = this.#makeParts(nodeConfig(next.config, this.#supervisor?.setup), running);
     const prepared = await this.#prepare(running, parts);
-    const commit = async () => {
-      try {
-        await core.deliveries.apply(parts.handlers, Object.keys(next.config.event_handlers));
-        await startMethods(parts);
-      } catch (error) {
-        await prepared.abort();
-        throw error;
-      }
-      this.#loaded = next;
-      this.#config = parts.config;
-      core.files.retention.configure(longestRetention(parts));
-      core.files.fileCache.resize(parts.config.server.file_cache_size);
-      const ended = await prepared.commit();
-      await this.#monitoring.apply(parts.config);
-      const old = running.parts;
-      running.parts = parts;
-      await stopMethods(old);
-      await core.events.emitDurable({ id: eventIds.configurationReloaded, context: eventContext(core), data: { changes, ended } });
-      return ended;
-    };
-    return { changes, commit, abort: prepared.abort };
+    try {
+      await core.deliveries.apply(parts.handlers, Object.keys(next.config.event_handlers));
+      await startMethods(parts);
+    } catch (error) {
+      await prepared.abort();
+      throw error;
+    }
+    this.#loaded = next;
+    this.#config = parts.config;
+    core.files.retention.configure(longestRetention(parts));
+    core.files.fileCache.resize(parts.config.server.file_cache_size);
+    const ended = await prepared.commit();
+    await this.#monitoring.apply(parts.config);
+    const old = running.parts;
+    running.parts = parts;
+    await stopMethods(old);
+    await core.events.emitDurable({ id: eventIds.configurationReloaded, context: eventContext(core), data: { changes, ended } });
+    return { changes, ended };
   }
 
   /** Does so with the file as it stands now. @returns what came of it; it is in the data folder, too */
@@ -305,11 +298,6 @@ export class Server {
     return finished && delivered;
   }
 
-  /** Another node wrote an accounts file. */
-  lookAtAccounts(): void {
-    for (const method of this.#open.parts.methods.values()) if (method instanceof ApplicationMethod) method.accounts.lookAgain();
-  }
-
   /** Has the tickets of TLS sessions made with another secret, that all nodes have. */
   renewTickets(secret: Buffer): void {
     this.#tickets.renew(secret);
@@ -336,11 +324,12 @@ export class Server {
     return openRedisState(state, { clock, log, policy, areLocksTaken, uploadLimits: this.#uploadLimits });
   }
 
-  // Files are served without it, too: not every file system has sockets.
-  async #openControl({ dataFolder, ...opened }: Running): Promise<Running['control']> {
+  // Files are served without it, too: not every file system has sockets. The first of several nodes has that of all.
+  async #openControl(opened: Running): Promise<Running['control']> {
+    if (this.#supervisor && this.#supervisor.setup.number > 1) return undefined;
     const collections = this.#collections(opened);
     try {
-      return await openControlSocket(dataFolder.path, collections, this.#common.log);
+      return await openControlSocket(opened.commonFolderPath, collections, this.#common.log);
     } catch (error) {
       this.#common.log.warn('svc sessions, locks and bans will not work', { reason: error });
       return undefined;
@@ -372,17 +361,16 @@ export class Server {
   }
 
   #makeParts(config: Config, { commonFolderPath, state, core, listeners }: Opened): Parts {
-    const supervisor = this.#supervisor;
     const parts = makeParts(config, {
       ...this.#common,
       dataFolderPath: commonFolderPath,
       serverUuid: core.server.uuid,
+      isAccountsFileShared: config.server.state.type === 'redis',
       passwords: this.#verifier,
       events: core.events,
       urlHealth: state.urlHealth,
       accepted: state.accepted,
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
-      ...(supervisor && { onAccountsWritten: () => supervisor.calls.call('accountsWritten') }),
       onAccountsChanged: () => void listeners.accountsChanged(),
     });
     return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };

@@ -17,6 +17,7 @@ import { program } from '../support/child.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { untilWithinMinute } from '../support/node-process.ts';
 import { cheapHash } from '../support/passwords.ts';
+import { until } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 test('password hashes: salted, verified, normalised, bounded in cost', async () => {
@@ -141,6 +142,29 @@ test('the accounts file: read when it changes, kept when it becomes invalid, wri
   );
   assert.notEqual(changed.find('alice')?.passwordHash, fresh, 'the override is over when the configuration changes its hash');
   await assert.rejects(after.setPassword('nobody', fresh, 0), ServiceError);
+});
+
+test('a changed password of a shared accounts file is answered when each process goes by it, and not before', async (t) => {
+  const path = join(temporaryFolder(t), 'accounts.yaml');
+  const clock = new ManualClock();
+  const [hash, fresh] = [await cheapHash('x'), await cheapHash('fresh')];
+  writeFileSync(path, `accounts:\n  carol: {password: "${hash}"}\n`);
+  const [writer, reader] = [true, true].map((isShared) => new AccountsFile(path, {}, clock, silentLog, { isShared }));
+  assert.equal(reader?.find('carol')?.passwordHash, hash);
+  let isAnswered = false;
+  const changed = writer?.setPassword('carol', fresh, 0).then(() => {
+    isAnswered = true;
+  });
+  await until('it is written', () => writer?.find('carol')?.passwordHash === fresh);
+  clock.advance(999);
+  await new Promise(setImmediate);
+  assert.deepEqual([isAnswered, reader?.find('carol')?.passwordHash], [false, hash]);
+  await until('it is answered', () => {
+    clock.advance(1);
+    return isAnswered;
+  });
+  await changed;
+  assert.equal(reader?.find('carol')?.passwordHash, fresh);
 });
 
 test('a changed password changes nothing else in the accounts file', async (t) => {

@@ -9,7 +9,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { Supervisor } from '../../src/server/supervisor/supervisor.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/receiver.ts';
-import { testConfig } from '../support/server.ts';
+import { testConfig, writeConfig } from '../support/server.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const { hostileMessages } = createRequire(import.meta.url)(
@@ -19,7 +19,7 @@ const { hostileMessages } = createRequire(import.meta.url)(
 };
 
 /** A message between supervisor and node. */
-type Message = ['call', id: number, name: string, args: unknown[]] | ['done' | 'failed', id: number, value: unknown];
+type Message = ['ask', id: number, name: string, value: unknown] | ['done' | 'failed', id: number, value: unknown];
 
 /** A process that is none, and replies to what it is called. @param starts whether it says that it has started; else it ends at once */
 class FakeProcess extends EventEmitter {
@@ -32,26 +32,22 @@ class FakeProcess extends EventEmitter {
   constructor(starts = true) {
     super();
     this.#starts = starts;
-    this.once('newListener', () => this.tell(['call', 0, 'hello', []]));
+    this.once('newListener', () => this.tell(['ask', 0, 'hello', undefined]));
   }
 
   send(message: Message): boolean {
-    if (message[0] !== 'call') return message[1] === 0 || this.replies.push(message) > 0;
+    if (message[0] !== 'ask') return message[1] === 0 || this.replies.push(message) > 0;
     const [, id, name] = message;
     this.calls.push(message);
     if (name === 'start' && !this.#starts) setImmediate(() => this.end(9, null));
-    else if (name === 'start') this.tell(['done', id, { listening: [], files: new Map() }]);
-    if (name === 'stop') this.tell(['done', id, true]);
+    else if (name === 'start') this.tell(['done', id, []]);
+    if (name === 'stop') setImmediate(() => this.end(0, null));
     return true;
   }
 
   /** Tells the supervisor something. */
   tell(message: unknown): void {
     setImmediate(() => this.emit('message', message));
-  }
-
-  disconnect(): void {
-    this.end(0, null);
   }
 
   kill(): void {
@@ -68,11 +64,13 @@ class FakeProcess extends EventEmitter {
 async function supervisorOf(t: TestContext, nodes: number, fork: () => FakeProcess) {
   const clock = new ManualClock();
   const lines: string[] = [];
+  const folder = temporaryFolder(t);
+  await writeConfig(folder);
   const supervisor = new Supervisor({
-    loaded: await testConfig(temporaryFolder(t)),
+    loaded: await testConfig(folder),
     nodes,
     fork: () => fork() as unknown as ChildProcess,
-    file: undefined,
+    file: { path: join(folder, 'svc.config.json'), env: {}, textOf: ({ message }) => message },
     nodeLog: { level: 'error', format: 'json', colour: false },
     prepareFolder: () => {},
     clock,
@@ -111,47 +109,46 @@ test('a node that cannot be replaced is tried again with longer and longer pause
   assert.equal(await supervisor.stop(), true);
 });
 
-test('a node that does not answer what ends of a password wait for is not waited for for ever', async (t) => {
-  const [asking, silent] = [new FakeProcess(), new FakeProcess()];
-  const rest = [asking, silent];
-  const { supervisor, clock } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
-  asking.tell(['call', 7, 'accountsWritten', []]);
-  await until('the other one is asked', () => silent.calls.at(-1)?.[2] === 'lookAtAccounts');
-  assert.deepEqual(asking.replies, []);
-  await until('it goes on', () => {
-    clock.advance(500);
-    return asking.replies.length > 0;
-  });
-  assert.deepEqual(asking.replies, [['done', 7, undefined]]);
-  assert.equal(await supervisor.stop(), true);
-});
-
 const figures = (value: number) => [
   { name: 'svc_ssh_logins_total', help: '', type: 'counter', aggregator: 'sum', values: [{ value, labels: {} }] },
 ];
 
-/** What a node was told of the figures of the others, by name. */
-function toldFigures({ replies }: FakeProcess) {
-  const [, , told] = replies.at(-1) as Message as ['done', number, { others: ReturnType<typeof figures>[] }];
-  return told.others.flat().map(({ name, values }) => [name, values.map(({ value }) => value)]);
+/** Has a process ask for the figures of all. @returns the sum of those that it is told */
+async function sumFor(process: FakeProcess, clock: ManualClock): Promise<number> {
+  const before = process.replies.length;
+  process.tell(['ask', 7, 'figures', undefined]);
+  await until('it is answered', () => {
+    clock.advance(500);
+    return process.replies.length > before;
+  });
+  return told(process);
 }
+
+/** The sum of the logins that a process was told of last. */
+function told({ replies }: FakeProcess): number {
+  const [, , all] = replies.at(-1) as Message as ['done', number, ReturnType<typeof figures>[]];
+  const logins = all.flat().filter(({ name }) => name === 'svc_ssh_logins_total');
+  return logins.flatMap(({ values }) => values).reduce((sum, { value }) => sum + value, 0);
+}
+
+/** Replies to the last question. */
+function reply(process: FakeProcess, value: unknown): void {
+  process.tell(['done', process.calls.at(-1)?.[1], value]);
+}
+
+const isAsked = ({ calls }: FakeProcess) => calls.at(-1)?.[2] === 'figures';
 
 test('what a node showed of itself is counted after its death, even if no other node showed it', async (t) => {
   const [first, second] = [new FakeProcess(), new FakeProcess()];
   const rest = [first, second, new FakeProcess()];
   const { supervisor, clock } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
-  const answered = ({ replies }: FakeProcess) =>
-    until('it is answered', () => {
-      clock.advance(500);
-      return replies.length > 0;
-    });
-  first.tell(['call', 7, 'figures', [figures(4)]]);
-  await answered(first);
+  const shown = sumFor(first, clock);
+  await until('it is asked', () => isAsked(first));
+  reply(first, figures(4));
+  assert.equal(await shown, 4);
   first.kill();
   await until('it is replaced', () => rest.length === 0);
-  second.tell(['call', 7, 'figures', [[]]]);
-  await answered(second);
-  assert.deepEqual(toldFigures(second), [['svc_ssh_logins_total', [4]]]);
+  assert.equal(await sumFor(second, clock), 4);
   assert.equal(await supervisor.stop(), true);
 });
 
@@ -159,22 +156,18 @@ test('a node that dies while its figures are gathered is counted once', async (t
   const [asking, dying, slow] = [new FakeProcess(), new FakeProcess(), new FakeProcess()];
   const rest = [asking, dying, slow, new FakeProcess()];
   const { supervisor, clock } = await supervisorOf(t, 3, () => rest.shift() as FakeProcess);
-  asking.tell(['call', 7, 'figures', [[]]]);
-  await until('both others are asked', () => [dying, slow].every(({ calls }) => calls.at(-1)?.[2] === 'figures'));
-  dying.tell(['done', dying.calls.at(-1)?.[1], figures(4)]);
+  asking.tell(['ask', 7, 'figures', undefined]);
+  await until('all are asked', () => [asking, dying, slow].every(isAsked));
+  reply(dying, figures(4));
+  reply(asking, []);
   setImmediate(() => dying.kill());
   await until('it is replaced', () => {
     clock.advance(50);
     return rest.length === 0;
   });
-  slow.tell(['done', slow.calls.at(-1)?.[1], figures(2)]);
+  reply(slow, figures(2));
   await until('it is answered', () => asking.replies.length > 0);
-  const shown = toldFigures(asking).flatMap(([, values]) => values as number[]);
-  assert.equal(
-    shown.reduce((sum, value) => sum + value, 0),
-    6,
-    `${shown}`,
-  );
+  assert.equal(told(asking), 6);
   assert.equal(await supervisor.stop(), true);
 });
 
@@ -182,24 +175,18 @@ test('nodes that die at the same time are all counted', async (t) => {
   const [first, second, third] = [new FakeProcess(), new FakeProcess(), new FakeProcess()];
   const rest = [first, second, third, new FakeProcess(), new FakeProcess()];
   const { supervisor, clock } = await supervisorOf(t, 3, () => rest.shift() as FakeProcess);
-  const ask = async (process: FakeProcess, own: ReturnType<typeof figures> | never[]) => {
-    const before = process.replies.length;
-    process.tell(['call', 7, 'figures', [own]]);
-    await until('it is answered', () => {
-      clock.advance(500);
-      return process.replies.length > before;
-    });
-  };
-  await ask(first, figures(4));
-  await ask(second, figures(2));
+  const shown = sumFor(third, clock);
+  await until('all are asked', () => [first, second, third].every(isAsked));
+  reply(first, figures(4));
+  reply(second, figures(2));
+  assert.equal(await shown, 6);
   first.kill();
   second.kill();
   await until('both are replaced', () => {
     clock.advance(50);
     return rest.length === 0;
   });
-  await ask(third, []);
-  assert.deepEqual(toldFigures(third), [['svc_ssh_logins_total', [6]]]);
+  assert.equal(await sumFor(third, clock), 6);
   assert.equal(await supervisor.stop(), true);
 });
 
@@ -207,28 +194,55 @@ test('hostile messages of a node change nothing and are told once; a node cannot
   const [hostile, honest] = [new FakeProcess(), new FakeProcess()];
   const rest = [hostile, honest];
   const { supervisor, lines } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
-  honest.tell(['call', 1, 'figures', [[]]]);
-  await until('the hostile one is asked', () => hostile.calls.at(-1)?.[2] === 'figures');
-  hostile.tell(['done', hostile.calls.at(-1)?.[1], figures(1)]);
-  await until('the honest one is answered', () => honest.replies.length === 1);
-  assert.deepEqual(lines, []);
-  hostile.tell(['call', 1, 'figures', [figures(1)]]);
-  await until('the honest one is asked', () => honest.calls.at(-1)?.[2] === 'figures');
+  const ask = async (id: number) => {
+    const before = honest.calls.length;
+    hostile.tell(['ask', id, 'figures', undefined]);
+    await until('both are asked', () => isAsked(hostile) && honest.calls.length > before);
+  };
+  const answered = (count: number) => until('it is answered', () => hostile.replies.length === count);
+  await ask(1);
+  reply(hostile, figures(1));
+  reply(honest, figures(2));
+  await answered(1);
+  assert.deepEqual([told(hostile), lines], [3, []]);
+  await ask(2);
   const id = honest.calls.at(-1)?.[1];
   for (const message of [...hostileMessages, ['done', id, figures(1000)], ['failed', id, { message: 'no' }]]) hostile.tell(message);
-  honest.tell(['done', id, figures(2)]);
-  await until('it is answered', () => hostile.replies.length > 0);
-  assert.deepEqual(toldFigures(hostile), [['svc_ssh_logins_total', [2]]]);
-  assert.equal(hostile.replies.length, 1, 'to nothing else');
+  reply(hostile, figures(1));
+  reply(honest, figures(2));
+  await answered(2);
+  assert.equal(told(hostile), 3);
   assert.equal(lines.length, 1, lines.join(''));
   assert.match(lines[0] ?? '', /"a malformed or unexpected message of a node is ignored","node":1,/);
   assert.ok((lines[0] ?? '').length < 300);
   // The reply to a question that was asked does not fit: the figures of before stay.
-  hostile.tell(['call', 2, 'figures', [figures(1)]]);
-  await until('the honest one is asked again', () => honest.calls.at(-1)?.[1] !== id);
-  honest.tell(['done', honest.calls.at(-1)?.[1], [{ ...figures(9)[0], aggregator: 'constructor' }]]);
-  await until('it is answered again', () => hostile.replies.length > 1);
-  assert.deepEqual(toldFigures(hostile), [['svc_ssh_logins_total', [2]]]);
+  await ask(3);
+  reply(hostile, figures(1));
+  reply(honest, [{ ...figures(9)[0], aggregator: 'constructor' }]);
+  await answered(3);
+  assert.equal(told(hostile), 3);
   assert.match(lines[1] ?? '', /is ignored","node":2,/);
+  assert.equal(await supervisor.stop(), true);
+});
+
+test('a reload is the decision of one node; another one that cannot follow it is replaced', async (t) => {
+  const [first, second] = [new FakeProcess(), new FakeProcess()];
+  const rest = [first, second, new FakeProcess()];
+  const { supervisor, lines } = await supervisorOf(t, 2, () => rest.shift() as FakeProcess);
+  const refused = supervisor.reloadFile();
+  await until('the first one is asked', () => first.calls.at(-1)?.[2] === 'reload');
+  first.tell(['failed', first.calls.at(-1)?.[1], { code: 'unavailable', message: 'the port is in use' }]);
+  const { reloaded, reason } = await refused;
+  assert.deepEqual([reloaded, reason], [false, 'the port is in use']);
+  assert.equal(second.calls.at(-1)?.[2], 'start', 'the other one was not asked');
+  const taken = supervisor.reloadFile();
+  await until('the first one is asked', () => first.calls.filter((message) => message[2] === 'reload').length === 2);
+  reply(first, { sessions: 1, connections: 0, transfers: 2 });
+  await until('the other one is asked', () => second.calls.at(-1)?.[2] === 'reload');
+  second.tell(['failed', second.calls.at(-1)?.[1], { message: 'no more files' }]);
+  const report = await taken;
+  assert.deepEqual([report.reloaded, report.ended], [true, { sessions: 1, connections: 0, transfers: 2 }]);
+  await until('it is replaced', () => rest.length === 0);
+  assert.match(lines.join(''), /a node could not take over the configuration","node":2,"reason":"no more files"/);
   assert.equal(await supervisor.stop(), true);
 });

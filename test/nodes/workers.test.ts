@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -195,6 +195,7 @@ test('nodes of one machine have host keys and accounts file in common; machines 
 test('a session that is removed is over in all nodes', { timeout: 60_000 }, async (t) => {
   if (!hasProgram(t, 'redis-server')) return;
   const svc = await startSupervised(t, 2);
+  assert.equal(statSync(join(svc.dataFolder, 'control.sock')).mode & 0o777, 0o600, 'for nobody else');
   const [first, second] = [await svc.login(), await svc.login()];
   const ok = await svc.everywhere(2, () => svc.get('/home/', within(first)));
   assert.ok(ok.every(({ status }) => status === 200));

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { readingFault } from '../../lib/disk/named-file.ts';
+import { readingFault, readSecretFile } from '../../lib/disk/named-file.ts';
 import { checkAuthorities, checkTlsPairs } from '../../lib/tls-files.ts';
 import type { Report } from '../findings.ts';
 import { usesTls } from '../schema/console-options.ts';
@@ -46,7 +45,8 @@ function readNeeded(file: string, path: PropertyKey[], type: 'https' | 'console'
 
 function readText(file: string, path: PropertyKey[], report: Report): string | undefined {
   try {
-    return readFileSync(file, 'latin1');
+    // A file that only root may read is kept for nodes that start later.
+    return readSecretFile(file, false).toString('latin1');
   } catch (error) {
     report.error('file-unreadable', path, `cannot read ${file}: ${readingFault(file, error)}`);
     return undefined;

@@ -1,0 +1,50 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { LoadedConfig } from '../../config/reading/load.ts';
+import { type Config, isFileService } from '../../config/schema/schema.ts';
+import type { LogOptions } from '../../lib/log.ts';
+
+/** All that a node gets from its supervisor at the start. */
+export interface NodeSetup {
+  /** From 1; it keeps its data folder, and so its name, over restarts. */
+  number: number;
+  /** How many nodes there are. */
+  nodes: number;
+  /** Without `source`, which no message can carry. */
+  loaded: LoadedConfig;
+  /** The file that it was read from; undefined for a configuration without one. */
+  configPath: string | undefined;
+  /** The data folder of the configuration, with its links resolved. */
+  dataFolderPath: string;
+  log: Pick<LogOptions, 'level' | 'format' | 'colour'>;
+  /** Of the keys of TLS tickets. */
+  ticketSecret: Buffer;
+  /** Files that only root may read, as they were at the start, by their paths. */
+  files: ReadonlyMap<string, Buffer>;
+}
+
+/** The data folder of one of several nodes. */
+export function nodeFolder({ dataFolderPath, number }: Pick<NodeSetup, 'dataFolderPath' | 'number'>): string {
+  return join(dataFolderPath, 'nodes', String(number));
+}
+
+/** Each node has an equal share of them. */
+const shared = /^maximum_(concurrent|unauthenticated)_connections/;
+
+/**
+ * The configuration as one of several nodes on the same addresses goes by it: with a name and a data folder of its own, and a share of
+ * what is limited; without a setup, as it is. The first node alone has the consoles: their sessions are in its memory.
+ */
+export function nodeConfig(config: Config, setup: NodeSetup | undefined): Config {
+  if (!setup) return config;
+  const { number, nodes } = setup;
+  const { server } = config;
+  const share = ([name, value]: [string, unknown]) => [name, shared.test(name) ? Math.ceil(Number(value) / nodes) : value];
+  const services = Object.entries(config.services).map(([uuid, service]) => {
+    if (service.type === 'console') return [uuid, { ...service, enabled: service.enabled && number === 1 }];
+    return [uuid, isFileService(service) ? Object.fromEntries(Object.entries(service).map(share)) : service];
+  });
+  const own = { name: `${server.name || hostname()}-${number}`, data_folder_path: nodeFolder(setup) };
+  const file_cache_size = Math.floor(server.file_cache_size / nodes);
+  return { ...config, server: { ...server, ...own, file_cache_size }, services: Object.fromEntries(services) };
+}

@@ -1,0 +1,81 @@
+import type { ChildProcess } from 'node:child_process';
+import * as z from 'zod';
+import { errorCodes, isServiceError, ServiceError } from '../../lib/errors.ts';
+
+const text = z.string().max(65_536);
+const message = z.union([
+  z.tuple([z.literal('ask'), z.int(), text, z.unknown()]),
+  z.tuple([z.literal('done'), z.int(), z.unknown()]),
+  // A fault without a code was no `ServiceError`.
+  z.tuple([z.literal('failed'), z.int(), z.strictObject({ code: z.enum(errorCodes).optional(), message: text })]),
+]);
+
+interface Waiting {
+  form: z.ZodType;
+  resolve: (value: never) => void;
+  reject: (error: Error) => void;
+}
+
+/** Counts the questions to all processes: the reply of one never fits a question to another. */
+let lastId = 0;
+
+/** Questions to and from the process at the other end of a node's channel. */
+export class Peer {
+  readonly #process: ChildProcess | NodeJS.Process;
+  readonly #answers: ReadonlyMap<string, (value: never) => unknown>;
+  readonly #waiting = new Map<number, Waiting>();
+  #lost: ServiceError | undefined;
+
+  /** @param onIgnored called once, for a malformed message or a reply to nothing */
+  constructor(process: ChildProcess | NodeJS.Process, answers: Record<string, (value: never) => unknown>, onIgnored: () => void) {
+    this.#process = process;
+    this.#answers = new Map(Object.entries(answers));
+    process.on('message', (received: unknown) => {
+      const { data } = message.safeParse(received);
+      if (data && (data[0] === 'ask' ? this.#answer(data[1], data[2], data[3]) : this.#settle(data))) return;
+      onIgnored();
+      onIgnored = () => {};
+    });
+  }
+
+  /** @throws ServiceError of the other process; `unavailable` when it ends or its reply has not the form */
+  ask<T>(name: string, value?: unknown, form: z.ZodType<T> = z.custom<T>()): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#lost) return reject(this.#lost);
+      this.#waiting.set(++lastId, { form, resolve, reject });
+      this.#send(['ask', lastId, name, value]);
+    });
+  }
+
+  /** The other process has ended: fails what waits for it, and what is asked from now on. */
+  end(reason: string): void {
+    this.#lost = new ServiceError('unavailable', reason);
+    for (const { reject } of this.#waiting.values()) reject(this.#lost);
+  }
+
+  #send(sent: unknown[]): void {
+    // A message to a process that is just ending is lost.
+    if (this.#process.connected) this.#process.send?.(sent, undefined, undefined, () => {});
+  }
+
+  #answer(id: number, name: string, value: unknown): boolean {
+    const answer = this.#answers.get(name);
+    if (!answer) return false;
+    Promise.resolve(value as never)
+      .then(answer)
+      .then((reply) => this.#send(['done', id, reply]))
+      .catch((error: Error) => this.#send(['failed', id, { message: error.message, ...(isServiceError(error) && { code: error.code }) }]));
+    return true;
+  }
+
+  #settle([kind, id, value]: Exclude<z.output<typeof message>, ['ask', ...unknown[]]>): boolean {
+    const { form, resolve, reject } = this.#waiting.get(id) ?? {};
+    this.#waiting.delete(id);
+    if (kind === 'failed') reject?.(value.code ? new ServiceError(value.code, value.message) : new Error(value.message));
+    if (kind === 'failed' || !form) return form !== undefined;
+    const reply = form.safeParse(value);
+    if (reply.success) resolve?.(reply.data as never);
+    else reject?.(new ServiceError('unavailable', 'The reply of the other process cannot be read.'));
+    return reply.success;
+  }
+}
