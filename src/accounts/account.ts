@@ -97,6 +97,7 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   permissions?: PermissionOptions | null | undefined;
   on_name_taken?: 'refuse' | 'number' | null | undefined;
   retain?: { days: number } | null | undefined;
+  trash?: { days: number } | null | undefined;
 }
 
 /** A group; its members are the defaults of its accounts. */
@@ -140,6 +141,8 @@ export interface Account {
   /** Most that the account's folders may hold, 0 = no limit. */
   readonly quotaSizeBytes: number;
   readonly requiredCredentials: RequiredCredentials;
+  /** How long what it deletes or replaces stays in its trash, 0 = it is gone at once. */
+  readonly trashDays: number;
   /** Whether it may see a list of its recent changes. */
   readonly showRecent: boolean;
   /** UUID and type of the method that accepted it. */
@@ -223,6 +226,7 @@ export function effectiveAccount(
       allowOwnPasswordChange: group.allow_own_password_change ?? false,
       fileWriteSizeBytes: group.file_write_size ?? 0,
       quotaSizeBytes: group.quota_size ?? 0,
+      trashDays: (configuration.trash ?? group.trash)?.days ?? 0,
       requiredCredentials: group.required_credentials ?? 'any',
       showRecent: group.show_recent ?? false,
       method,

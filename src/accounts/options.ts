@@ -107,6 +107,11 @@ const shared = {
   retain: retainOption.describe(
     'Days for which nobody can change, move or delete through the service the files that the account makes; 0 = not at all.',
   ),
+  trash: z
+    .strictObject({
+      days: integer(0, 3650).default(0).describe('Days after which it is gone for good; 0 = nothing is kept.').meta({ example: 30 }),
+    })
+    .describe('Keeps what is deleted or replaced in a trash, from which its account can restore it.'),
 };
 
 /** One entry of `groups`. */
@@ -129,6 +134,7 @@ export const groupOptions = z
     quota_size: integer(0, largestSizeBytes)
       .default(0)
       .describe('Largest total size of the folders of one account, in bytes; 0 = no limit.'),
+    trash: shared.trash.prefault({}),
     required_credentials: z
       .enum(requiredCredentials, { error: 'must be any, password, ssh-key or both' })
       .default('any')
@@ -168,6 +174,7 @@ export const accountOptions = z
     permissions: shared.permissions.optional(),
     on_name_taken: shared.on_name_taken.optional(),
     retain: shared.retain.optional(),
+    trash: shared.trash.optional(),
   })
   .describe('An account of the `application` method; the key is its name.');
 

@@ -5,7 +5,7 @@ import { portNumber, type Register, secondsNumber, workerCount } from './argumen
 
 /** A kind of things, in words. */
 interface Kind {
-  name: ControlledName;
+  name: Exclude<ControlledName, 'trash'>;
   description: string;
   accounts: boolean;
   help: string;
@@ -45,7 +45,36 @@ Examples:
   svc health
   svc health --url http://127.0.0.1:9100 --timeout 2`;
 
-/** `svc sessions`, `svc locks`, `svc bans` and `svc health`: questions to a running service. */
+const trashHelp = `The trash has what accounts with the option \`trash\` deleted or replaced. It is restored where it was, with the folders that are gone; the name has to be free. A trash is known to the service, or to the nodes with the same data folder, that something was deleted by.
+
+${commonHelp.replace('1 something named is not there', '1 something named is not there or cannot come back')}`;
+
+/** `svc trash`: what accounts deleted. */
+function registerTrash(program: Command, run: Parameters<Register>[1]): void {
+  const group = program
+    .command('trash')
+    .description('what accounts of a running service deleted or replaced')
+    .addHelpText('after', '\nExamples:\n  svc trash list --account alice\n  svc trash restore 4f2a9c01d3b5e6f78091a2b3c4d5e6f7');
+  const options = (command: Command) =>
+    command
+      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
+      .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)')
+      .option('--account <name>', 'only that of this account');
+  options(group.command('list').description('print the trash, newest first'))
+    .option('--json', 'print one JSON object a line')
+    .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash list\n  svc trash list --account alice --json`)
+    .action((given) => run(async () => (await import('./control/control.ts')).list('trash', given)));
+  options(group.command('restore').description('restore from the trash').argument('<id...>', 'IDs, as listed'))
+    .option('--json', 'print one JSON object for each that was restored')
+    .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash restore 4f2a9c01d3b5e6f78091a2b3c4d5e6f7`)
+    .action((ids, given) => run(async () => (await import('./control/control.ts')).restoreTrash(ids, given)));
+  options(group.command('empty').description('end all in the trash for good'))
+    .option('--json', 'print one JSON object for each that was ended')
+    .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash empty --account alice`)
+    .action((given) => run(async () => (await import('./control/control.ts')).emptyTrash(given)));
+}
+
+/** `svc sessions`, `svc locks`, `svc bans`, `svc trash` and `svc health`: questions to a running service. */
 export const registerControl: Register = (program, run) => {
   for (const kind of kinds) {
     const { name, description, accounts, help } = kind;
@@ -66,6 +95,7 @@ export const registerControl: Register = (program, run) => {
       .addHelpText('after', `\n${help}\n\n${commonHelp}\n\nExamples:\n${examples(name, 'remove', accounts)}`);
     removal.action((ids, options) => run(async () => (await import('./control/control.ts')).remove(name, ids, options)));
   }
+  registerTrash(program, run);
   program
     .command('health')
     .description('ask a running service whether it is ready')

@@ -83,6 +83,7 @@ const schemaNames = [
   'sessions',
   'locks',
   'bans',
+  'trash',
   'health',
 ];
 

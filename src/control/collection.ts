@@ -79,13 +79,22 @@ export const shownItems = {
     total_bytes: z.number().nullable().describe('Size of the whole file; null until the client has sent it.'),
     expires: z.string().describe('Time at which it is removed if its client does not continue.'),
   }),
+  trash: z.strictObject({
+    id: z.string().describe('Names it in restore.'),
+    account: z.string().describe('Name of the account whose trash it is in.'),
+    path: z.string().describe('Virtual path where it was.'),
+    size: z.number().describe('Bytes; of a folder, those of all files in it.'),
+    is_directory: z.boolean(),
+    deleted: z.string(),
+    by: z.string().describe('Name of the account that deleted it.'),
+  }),
 } as const satisfies Record<string, z.ZodObject>;
 
 /** Kinds of items that a running service lists and removes on demand. */
 export type CollectionName = keyof typeof shownItems;
 
 /** Kinds that commands ask for by the control socket. */
-export const controlledNames = ['sessions', 'locks', 'bans'] as const satisfies CollectionName[];
+export const controlledNames = ['sessions', 'locks', 'bans', 'trash'] as const satisfies CollectionName[];
 export type ControlledName = (typeof controlledNames)[number];
 
 export type Shown<Name extends CollectionName> = z.infer<(typeof shownItems)[Name]>;
@@ -95,7 +104,7 @@ export interface ShownItem {
   readonly id: string;
   readonly account?: string;
   readonly address?: string;
-  readonly [name: string]: string | number | null | undefined;
+  readonly [name: string]: string | number | boolean | null | undefined;
 }
 
 /** An item with the key of its store, which is not shown. */
@@ -111,6 +120,8 @@ export interface Collection {
   list(): Promise<Item[]>;
   /** When it resolves, the items are gone for later requests to any process. */
   remove(items: readonly Item[]): Promise<void>;
+  /** Undoes the deletion of items; those that cannot come back get a `problem`. */
+  restore?(items: readonly Item[]): Promise<Item[]>;
 }
 
 export type Collections = Readonly<Record<CollectionName, Collection>>;

@@ -30,7 +30,7 @@ const stallWithinMs = 30_000;
 
 /**
  * Answers administrators at a Unix socket in the data folder, in place of one that a dead process left. Only the account of the service may
- * open it (0600). Requests are HTTP without bodies: `GET /sessions`, `DELETE /sessions?id=…`, locks and bans alike; replies are NDJSON.
+ * open it (0600). Requests are HTTP without bodies: `GET /sessions`, `DELETE /sessions?id=…`, locks, bans and trash alike, and `POST /trash?id=…` to restore; replies are NDJSON.
  *
  * @param dataFolderPath of which no other process opens the socket
  * @returns ends it
@@ -79,10 +79,17 @@ async function findItems({ method, url = '' }: IncomingMessage, collections: Con
   const { pathname, searchParams } = new URL(url, 'http://control');
   const name = controlledNames.find((candidate) => pathname === `/${candidate}`);
   if (!name) throw new ServiceError('not-found', `There are ${controlledNames.map((candidate) => `/${candidate}`).join(', ')}.`);
-  if (method !== 'GET' && method !== 'DELETE') throw new ServiceError('method-not-allowed', 'Only GET and DELETE are supported here.');
+  const collection: Collection = collections[name];
+  const { restore } = collection;
+  if (method !== 'GET' && method !== 'DELETE' && !(method === 'POST' && restore))
+    throw new ServiceError('method-not-allowed', `Only GET and DELETE${restore ? ' and POST' : ''} are supported here.`);
   const selection = parseSelection(searchParams);
-  if (method === 'GET') return selectedItems(collections[name], selection);
-  const items = await removeSelected(collections[name], selection);
+  if (method === 'POST') {
+    if (!selection.ids) throw new ServiceError('bad-request', 'Name what to restore by id.');
+    return (await restore?.(await selectedItems(collection, selection))) ?? [];
+  }
+  if (method === 'GET') return selectedItems(collection, selection);
+  const items = await removeSelected(collection, selection);
   const ids = items.slice(0, 100).map(({ shown }) => shown.id);
   if (items.length > 0) log.info(`${name} were removed by the control socket`, { ids, number: items.length });
   return items;

@@ -12,14 +12,14 @@ const answerWithinMs = 60_000;
 const maxIdsOfRequest = 200;
 
 /**
- * Asks the service that owns a data folder for items, or to remove them.
+ * Asks the service that owns a data folder for items (GET), or to remove (DELETE) or restore them (POST).
  *
  * @returns the items that were selected
  * @throws ServiceError `unavailable` when no service answers, or it cannot; `bad-request` when it refuses the request
  */
 export async function askService(
   dataFolderPath: string,
-  method: 'GET' | 'DELETE',
+  method: 'GET' | 'DELETE' | 'POST',
   name: ControlledName,
   selection: Selection,
 ): Promise<ShownItem[]> {

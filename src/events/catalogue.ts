@@ -50,7 +50,7 @@ const uploadWrite = [...transferWrite, 'resumed'];
 const sftpWrite = ['duration', 'total_write', 'write_speed', 'in_place'];
 const attributes = ['modified', 'permissions', 'size'];
 /** Of what a copy or move made. */
-const arrival = ['destination', 'replaced', 'durable'];
+const arrival = ['destination', 'replaced', 'trashed', 'durable'];
 const method = ['username', 'method_uuid', 'method_name', 'method_type'];
 const methodDetails = [...method, 'details'];
 const delivery = ['event_uuid', 'uuid', 'url', 'status'];
@@ -171,18 +171,18 @@ export const definitions = {
     'The file "{path}" was uploaded under a temporary name.',
     'informational',
     'operation-write',
-    [...sftpWrite, 'replaced', 'durable'],
+    [...sftpWrite, 'replaced', 'trashed', 'durable'],
   ),
   sftpFolderOpened: sftpEvent(30019, 'The folder "{path}" was opened.', 'informational', 'operation-read'),
   sftpFolderListed: sftpEvent(30020, 'The folder "{path}" was listed.', 'success', 'operation-read', ['members']),
   sftpListingFailed: sftpEvent(30021, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read'),
-  sftpFileRemoved: sftpEvent(30023, 'The file "{path}" was removed.', 'success', 'operation-delete', ['durable']),
+  sftpFileRemoved: sftpEvent(30023, 'The file "{path}" was removed.', 'success', 'operation-delete', ['trashed', 'durable']),
   sftpFileRemovalFailed: sftpEvent(30024, 'The file "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
   sftpRenamed: sftpEvent(30026, '"{path}" was renamed to "{destination}".', 'success', 'operation-rename', arrival),
   sftpRenameFailed: sftpEvent(30027, '"{path}" could not be renamed: {details}', 'failure', 'operation-rename', ['destination']),
   sftpFolderCreated: sftpEvent(30029, 'The folder "{path}" was created.', 'success', 'operation-create-folder', ['durable']),
   sftpFolderCreationFailed: sftpEvent(30030, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder'),
-  sftpFolderRemoved: sftpEvent(30032, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['durable']),
+  sftpFolderRemoved: sftpEvent(30032, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['trashed', 'durable']),
   sftpFolderRemovalFailed: sftpEvent(30033, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
   sftpAttributesRead: sftpEvent(30035, 'The attributes of "{path}" were read.', 'success', 'operation-read'),
   sftpAttributesReadFailed: sftpEvent(30036, 'The attributes of "{path}" could not be read: {details}', 'failure', 'operation-read'),
@@ -207,6 +207,7 @@ export const definitions = {
   sftpFileUploaded: sftpEvent(30068, 'The file "{path}" was uploaded.', 'success', 'operation-write', [
     ...sftpWrite,
     'replaced',
+    'trashed',
     'uploaded_as',
     'durable',
   ]),
@@ -217,12 +218,17 @@ export const definitions = {
   folderOpened: fileEvent(40007, 'The folder "{path}" was opened.', 'success', 'operation-read', ['search']),
   folderCreated: fileEvent(40010, 'The folder "{path}" was created.', 'success', 'operation-create-folder', ['durable']),
   folderCreationFailed: fileEvent(40011, 'The folder "{path}" could not be created: {details}', 'failure', 'operation-create-folder'),
-  fileRemoved: fileEvent(40012, 'The file "{path}" was removed.', 'success', 'operation-delete', ['durable']),
+  fileRemoved: fileEvent(40012, 'The file "{path}" was removed.', 'success', 'operation-delete', ['trashed', 'durable']),
   fileRemovalFailed: fileEvent(40013, 'The file "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
   listingFailed: fileEvent(40014, 'The folder "{path}" could not be listed: {details}', 'failure', 'operation-read'),
   sessionTimedOut: event(40015, 'The session timed out.', ['session', 'http', 'informational']),
   zipStarted: fileEvent(40016, 'The ZIP download of "{path}" started.', 'informational', 'operation-read', ['files']),
-  fileUploaded: fileEvent(40017, 'The file "{path}" was uploaded.', 'success', 'operation-write', [...uploadWrite, 'replaced', 'durable']),
+  fileUploaded: fileEvent(40017, 'The file "{path}" was uploaded.', 'success', 'operation-write', [
+    ...uploadWrite,
+    'replaced',
+    'trashed',
+    'durable',
+  ]),
   clientWentAway: fileEvent(40018, 'The client went away in the middle of "{path}".', 'failure', 'operation-read', [
     ...transferRead,
     ...transferWrite,
@@ -231,7 +237,7 @@ export const definitions = {
   uploadStarted: fileEvent(40021, 'The upload of "{path}" started.', 'informational', 'operation-write', ['metadata', 'api_backend']),
   uploadFailed: fileEvent(40022, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', uploadWrite),
   zipDone: fileEvent(40025, 'The ZIP download of "{path}" is done.', 'success', 'operation-read', [...transferRead, 'files']),
-  folderRemoved: fileEvent(40026, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['durable']),
+  folderRemoved: fileEvent(40026, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['trashed', 'durable']),
   folderRemovalFailed: fileEvent(40027, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
   nameNotUtf8: fileEvent(40028, 'A name in "{path}" is not valid UTF-8 and is not shown.', 'failure', 'operation-read', ['details']),
   folderAlreadyThere: fileEvent(40030, 'The folder "{path}" is already there.', 'failure', 'operation-create-folder', ['details']),
@@ -260,6 +266,15 @@ export const definitions = {
   unfinishedUploadEnded: fileEvent(40069, 'The unfinished upload of "{path}" was {reason}.', 'informational', 'operation-write', [
     ...uploadWrite,
     'details',
+  ]),
+  trashRestored: fileEvent(40101, '"{path}" was restored from the trash.', 'success', 'operation-write', [
+    'trashed_path',
+    'is_directory',
+    'durable',
+  ]),
+  trashEnded: fileEvent(40102, '"{path}" in the trash is gone for good: {reason}.', 'success', 'operation-delete', [
+    'is_directory',
+    'size',
   ]),
 };
 

@@ -29,6 +29,7 @@ import { Search } from './operations/search.ts';
 import { type AttributeChange, setAttributes } from './operations/set-attributes.ts';
 import { sortedByName } from './operations/sorted-listing.ts';
 import type { Transfer } from './transfers.ts';
+import { AccountTrash } from './trash/account-trash.ts';
 import { beginUpload, findUpload, inspectUpload, type ResumableOptions } from './uploads/open-upload.ts';
 import type { ResumableUpload } from './uploads/resumable-upload.ts';
 import type { UploadRecord } from './uploads/upload-store.ts';
@@ -186,7 +187,7 @@ export class AccountFiles {
 
   /** Whether the account has the rights for an operation on a path: for what is offered, or skipped, without them. */
   may(path: VirtualPath, operation: Operation): boolean {
-    return this.account.permissions.allowsAny(path, neededRights[operation]);
+    return this.#paths.may(path, operation);
   }
 
   /** The same files for one request, whose events carry `data` as well. */
@@ -311,6 +312,11 @@ export class AccountFiles {
   /** Deletes a folder with all it holds; event `folderRemoved` or `folderRemovalFailed`. @see deleteFolder */
   deleteFolder(path: VirtualPath, options: FolderDeletion = {}): Promise<LeftBehind[]> {
     return deleteFolder(this.#paths, path, options);
+  }
+
+  /** The account's deleted and replaced files and folders. */
+  get trash(): AccountTrash {
+    return new AccountTrash(this.#paths, (path) => this.createFolder(path));
   }
 
   /** Copies a file; events `copyStarted` and `fileCopied` (on disk), or `copyFailed`. @see copyFile */

@@ -79,7 +79,12 @@ export class AccountPaths {
   /** @throws ServiceError `forbidden` when the rights for an operation are missing, `name-reserved` for names of temporary files */
   require(path: VirtualPath, operation: Operation): void {
     checkNotReserved(path);
-    if (!this.account.permissions.allowsAny(path, neededRights[operation])) throw denied();
+    if (!this.may(path, operation)) throw denied();
+  }
+
+  /** Whether the account has the rights for an operation on a path. */
+  may(path: VirtualPath, operation: Operation): boolean {
+    return this.account.permissions.allowsAny(path, neededRights[operation]);
   }
 
   /** Whether the account may know what exists at a path, which a listing of its folder shows as well; `traverse` alone shows folders. */
@@ -349,6 +354,6 @@ export function denied(): ServiceError {
 
 // Temporary files of uploads, and files that NFS still holds, must not be read, replaced or removed by their names.
 function checkNotReserved(path: VirtualPath): void {
-  if ((path.includes('.svc-') || path.includes('.nfs')) && path.split('/').some(isHiddenName))
+  if ((/\.svc-/i.test(path) || path.includes('.nfs')) && path.split('/').some(isHiddenName))
     throw new ServiceError('name-reserved', 'This name is reserved.');
 }

@@ -9,6 +9,7 @@ import type { LockStore } from './locks/lock-store.ts';
 import type { MissingFolders } from './mounts.ts';
 import type { Quotas } from './quota.ts';
 import type { Transfers } from './transfers.ts';
+import type { KnownTrashes } from './trash/known-trashes.ts';
 import type { UploadStore } from './uploads/upload-store.ts';
 
 /** Shared by all accounts' files of a service. */
@@ -26,6 +27,7 @@ export interface FilesEnvironment {
   readonly fileCache: FileCache;
   readonly uploads: UploadStore;
   readonly transfers: Transfers;
+  readonly trashes: KnownTrashes;
   readonly missingFolders: MissingFolders;
   /** Real folders that no account may reach: the data folder. */
   readonly excludedPaths: readonly string[];

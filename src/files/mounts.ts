@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/account.ts';
 import type { Log } from '../lib/log.ts';
 import { isWithin, pathSegments, type VirtualPath } from '../lib/virtual-path.ts';
-import { RealRoots } from './disk/real-roots.ts';
+import { RealRoots, resolvesTo } from './disk/real-roots.ts';
 
 /** Logs virtual folders whose real folder is missing: once, and again after it existed. */
 export class MissingFolders {
@@ -55,6 +55,11 @@ export class Mounts {
     if (isFixed) return { kind: 'virtual', isFixed: true };
     if (this.#isBelowVirtualParent(path)) return { kind: 'nowhere', isFixed: false };
     return { kind: 'real', realPath: this.#homeFolderPath + path, isFixed };
+  }
+
+  /** The virtual path of a root. @param root a path of `roots` */
+  virtualRoot(root: string): VirtualPath {
+    return this.#virtualFolders.find(({ realPath }) => resolvesTo(realPath, root))?.path ?? ('/' as VirtualPath);
   }
 
   #isBelowVirtualParent(path: VirtualPath): boolean {

@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { isWithin } from '../lib/virtual-path.ts';
 import type { RealRoots } from './disk/real-roots.ts';
-import { isKeptName, isTemporaryName } from './disk/temporaries.ts';
+import { isKeptName, isTemporaryName, isTrashRecord } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
 
 /** An upload is refused only after a count that is at most this old: files may have been removed outside the service. */
@@ -49,6 +49,9 @@ export interface KeptContent {
   sizeBytes: number;
 }
 
+/** Frees at least that number of bytes, if it can. @returns whether anything was freed */
+export type MakeRoom = (missingBytes: number) => Promise<boolean>;
+
 /** Room that an upload claims. */
 interface Claim {
   /** Size of the file that the upload replaces. */
@@ -60,6 +63,12 @@ interface Claim {
   isMove?: boolean;
   /** `FolderUsage.#counts` when the claim was made. */
   counts: number;
+}
+
+interface Limit {
+  limitBytes: number;
+  /** Called once for a claim that does not fit. */
+  makeRoom?: MakeRoom | undefined;
 }
 
 /** Keeps accounts within `quota_size`: all files in the account's real folders count together. */
@@ -78,8 +87,9 @@ export class Quotas {
     replacedBytes: number,
     neededBytes: number,
     kept?: KeptContent,
+    makeRoom?: MakeRoom,
   ): Promise<QuotaReservation> {
-    return limitBytes === 0 ? unlimited : this.usage(roots).reserve(limitBytes, replacedBytes, neededBytes, kept);
+    return limitBytes === 0 ? unlimited : this.usage(roots).reserve({ limitBytes, makeRoom }, replacedBytes, neededBytes, kept);
   }
 
   /** The use of an account's real folders, which count together. */
@@ -128,13 +138,13 @@ class FolderUsage {
    * @param kept content of earlier requests, which is on disk already
    * @throws ServiceError `storage-full` when the announced size does not fit
    */
-  async reserve(limitBytes: number, replacedBytes: number, neededBytes: number, kept?: KeptContent): Promise<QuotaReservation> {
+  async reserve(limit: Limit, replacedBytes: number, neededBytes: number, kept?: KeptContent): Promise<QuotaReservation> {
     const id = ++this.#lastId;
     const keptBytes = kept?.sizeBytes ?? 0;
     let claimedBytes = neededBytes;
     let takenBytes = keptBytes;
     const claim = async (bytes: number, replaced = replacedBytes) => {
-      await this.#claim(id, limitBytes, { replacedBytes: replaced + keptBytes, bytes, kept });
+      await this.#claim(id, limit, { replacedBytes: replaced + keptBytes, bytes, kept });
       claimedBytes = bytes;
     };
     const takeMore = async () => {
@@ -193,21 +203,33 @@ class FolderUsage {
   }
 
   /** Claims room for an upload in place of its earlier claim. @throws ServiceError `storage-full` */
-  async #claim(id: number, limitBytes: number, claim: Omit<Claim, 'counts'>): Promise<void> {
+  async #claim(id: number, { limitBytes, makeRoom }: Limit, claim: Omit<Claim, 'counts'>): Promise<void> {
+    let isRoomMade = makeRoom === undefined;
     for (let counts = 0; ; counts++) {
       const ageMs = this.#ageMs;
       if (ageMs <= countValidForMs) {
         // A count under way may see the kept content grow from now on.
         if (claim.kept && !this.#claims.has(id)) this.#changes++;
-        if (this.#usedBytes + this.#claimedBytes(this.#claims.get(id)) + claim.bytes - claim.replacedBytes <= limitBytes) {
+        if (this.#missingBytes(id, limitBytes, claim) <= 0) {
           this.#claims.set(id, { ...claim, counts: this.#counts });
           return;
         }
       }
-      if (counts === maxCounts || (this.#isExact && ageMs <= countFreshForMs))
+      if (counts >= maxCounts || (this.#isExact && ageMs <= countFreshForMs)) {
+        if (!isRoomMade && (await makeRoom?.(this.#missingBytes(id, limitBytes, claim)))) {
+          isRoomMade = true;
+          this.removed();
+          counts = -1;
+          continue;
+        }
         throw new ServiceError('storage-full', 'The quota of this account is used up.');
+      }
       await this.#count();
     }
+  }
+
+  #missingBytes(id: number, limitBytes: number, { bytes, replacedBytes }: Omit<Claim, 'counts'>): number {
+    return this.#usedBytes + this.#claimedBytes(this.#claims.get(id)) + bytes - replacedBytes - limitBytes;
   }
 
   /** Ends a claim. @param isDone whether the upload has its name, with the size that it claimed last */
@@ -260,18 +282,23 @@ class FolderUsage {
   }
 }
 
+/** Counts on disk the bytes of all files in a folder. */
+export async function treeBytes(roots: RealRoots, top: string, kept?: ReadonlyMap<string, number>): Promise<number> {
+  let bytes = 0;
+  for await (const member of walkTree(roots, top, { passesTooDeep: true })) {
+    const name = member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1);
+    // Uploads under way have claims; the kept content of unfinished ones counts without one.
+    if (member.isFolder || (isTemporaryName(name) && !isKeptName(name)) || isTrashRecord(member.relativePath)) continue;
+    const stats = lstatSync(member.boundPath, { throwIfNoEntry: false });
+    if (stats?.isFile()) bytes += kept?.get(name) ?? stats.size;
+  }
+  return bytes;
+}
+
 /** Counts on disk the bytes of all files in an account's folders. @param kept sizes that unfinished uploads count with, by hidden name */
 async function countBytes(roots: RealRoots, kept: ReadonlyMap<string, number>): Promise<number> {
   let bytes = 0;
   const tops = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && isWithin(path, other)));
-  for (const top of new Set(tops)) {
-    for await (const member of walkTree(roots, top, { passesTooDeep: true })) {
-      const name = member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1);
-      // Uploads under way have claims; the kept content of unfinished ones counts without one.
-      if (member.isFolder || (isTemporaryName(name) && !isKeptName(name))) continue;
-      const stats = lstatSync(member.boundPath, { throwIfNoEntry: false });
-      if (stats?.isFile()) bytes += kept.get(name) ?? stats.size;
-    }
-  }
+  for (const top of new Set(tops)) bytes += await treeBytes(roots, top, kept);
   return bytes;
 }

@@ -54,6 +54,7 @@ const builtInActions = [
   'delete',
   'create-folder',
   'create-folder-if-missing',
+  'restore',
   'upload-file',
   'delete-members',
   'download-members',

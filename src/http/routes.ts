@@ -29,6 +29,7 @@ import {
   refuseTarget,
   sendSecurityText,
 } from './rest/root.ts';
+import { emptyTrash, endTrashed, restoreTrashed, showTrash } from './rest/trash.ts';
 import { appendToUpload, beginsUpload, cancelUpload, postUpload, putUpload, showUpload } from './uploads/draft.ts';
 import {
   answerAsTus,
@@ -151,6 +152,14 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('DELETE', upload, cancelUpload);
   app.post(upload, overridden);
   on('ALL', upload, refuse);
+
+  // The trash: all of it, one thing in it, and its restoration.
+  on('GET', '/account-service/trash', showTrash);
+  on('DELETE', '/account-service/trash', emptyTrash);
+  on('DELETE', '/account-service/trash/:id', endTrashed);
+  on('POST', '/account-service/trash/:id/restore', restoreTrashed);
+  for (const pattern of ['/account-service/trash', '/account-service/trash/:id', '/account-service/trash/:id/restore'])
+    app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
 
   for (const [pattern, handlers] of Object.entries(plainRoutes)) {
     for (const [method, handler] of Object.entries(handlers))

@@ -1,13 +1,19 @@
 import { hash } from 'node:crypto';
+import { defaultGroupUuid, effectiveAccount } from '../accounts/account.ts';
 import { type BanOverview, foldedName } from '../auth/ban-list.ts';
 import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
+import type { EventContext } from '../events/event.ts';
+import { AccountFiles } from '../files/account-files.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
+import { LockGuard } from '../files/locks/lock-guard.ts';
 import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
+import { type AccountTrashed, endForAdministrator, listAllTrash } from '../files/trash/trash-upkeep.ts';
 import { cancelUpload, endsAtOnce } from '../files/uploads/end-upload.ts';
 import type { UploadRecord } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { forEachConcurrently } from '../lib/concurrency/event-loop.ts';
+import { isServiceError } from '../lib/errors.ts';
 
 /** Where the things are that the control socket shows. */
 export interface ControlledStores {
@@ -15,17 +21,19 @@ export interface ControlledStores {
   sessions: () => ReadonlyMap<string, SessionOverview>;
   locks: LockStore;
   bans: BanOverview;
-  /** Where the uploads are that may take several requests, and who is told of their end. */
-  files: Pick<FilesEnvironment, 'clock' | 'events' | 'uploads'>;
+  files: FilesEnvironment;
+  /** Of events about what is done here. */
+  context: EventContext;
 }
 
 /** The collections that operators may list and remove. */
-export function controlledCollections({ sessions, locks, bans, files }: ControlledStores, clock: Clock): Collections {
+export function controlledCollections({ sessions, locks, bans, files, context }: ControlledStores, clock: Clock): Collections {
   return {
     sessions: sessionCollection(sessions),
     locks: lockCollection(locks),
     bans: banCollection(bans, clock),
     uploads: uploadCollection(files),
+    trash: trashCollection(files, context),
   };
 }
 
@@ -89,7 +97,7 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
   };
 }
 
-function uploadCollection(files: ControlledStores['files']): Collection {
+function uploadCollection(files: FilesEnvironment): Collection {
   return {
     list: async () => (await files.uploads.within('/')).map((record) => ({ handle: record.id, shown: shownUpload(record) })),
     remove: (items) => forEachConcurrently(items, endsAtOnce, ({ handle }) => cancelUpload(files, handle)),
@@ -107,6 +115,53 @@ function shownUpload({ id, path, origin, offsetBytes, lengthBytes, expiresMs }: 
     total_bytes: lengthBytes ?? null,
     expires: isoTime(expiresMs),
   };
+}
+
+function trashCollection(files: FilesEnvironment, context: EventContext): Collection {
+  /** By `handle`, those that are still there. */
+  const find = async (items: readonly Item[]) => {
+    const wanted = new Set(items.map(({ handle }) => handle));
+    return (await listAllTrash(files)).filter((item) => wanted.has(item.trashed.id));
+  };
+  return {
+    list: async () => (await listAllTrash(files)).map((item) => ({ handle: item.trashed.id, shown: shownTrashed(item) })),
+    async remove(items) {
+      for (const item of await find(items)) await endForAdministrator(files, item, context);
+    },
+    async restore(items) {
+      const restored: Item[] = [];
+      for (const item of await find(items)) {
+        const problem = await restoreForAdministrator(files, item, context);
+        restored.push({ handle: item.trashed.id, shown: { ...shownTrashed(item), problem } });
+      }
+      return restored;
+    },
+  };
+}
+
+function shownTrashed({ known, trashed }: AccountTrashed): Shown<'trash'> {
+  const { id, path, sizeBytes, isFolder, deletedMs, origin } = trashed;
+  const { name } = origin.account;
+  return { id, account: known.account, path, size: sizeBytes, is_directory: isFolder, deleted: isoTime(deletedMs), by: name };
+}
+
+/** Restores something where it was, with all rights. @returns why that cannot be */
+async function restoreForAdministrator(
+  files: FilesEnvironment,
+  { known: { root, mount, account: name, accountUuid: uuid }, trashed }: AccountTrashed,
+  context: EventContext,
+): Promise<string | undefined> {
+  const permissions = { general: ['allow-full-control' as const], rules: [] };
+  const folders = { home_folder_path: root, virtual_folders: mount === '/' ? [] : [[mount, root] as const] };
+  const groups = new Map([[defaultGroupUuid, { enabled: true }]]);
+  const account = effectiveAccount(name, { uuid, permissions, ...folders }, groups, { uuid: '', type: 'application' });
+  try {
+    await new AccountFiles(account, files, context, new LockGuard(files.locks, uuid)).trash.restore(trashed.id, () => {});
+    return undefined;
+  } catch (error) {
+    if (isServiceError(error)) return error.message;
+    throw error;
+  }
 }
 
 /** Names an item without showing its secret: the hash of a session's ID, the token of a lock, or the ID of an upload. */

@@ -16,6 +16,8 @@ import type { FilesEnvironment } from '../files/files-environment.ts';
 import { MissingFolders } from '../files/mounts.ts';
 import { Quotas } from '../files/quota.ts';
 import { Transfers } from '../files/transfers.ts';
+import { KnownTrashes } from '../files/trash/known-trashes.ts';
+import { TrashUpkeep } from '../files/trash/trash-upkeep.ts';
 import { BackedUpUploads } from '../files/uploads/backed-up-uploads.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import { UploadUpkeep } from '../files/uploads/upload-upkeep.ts';
@@ -52,12 +54,13 @@ export class Core {
   readonly journal: EventLog;
   readonly #temporaries: Temporaries;
   readonly #upkeep: UploadUpkeep;
+  readonly #trashUpkeep: TrashUpkeep;
   readonly #shared: SharedJournal;
 
   private constructor(
     parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>,
     shared: SharedJournal,
-    { temporaries, upkeep }: { temporaries: Temporaries; upkeep: UploadUpkeep },
+    { temporaries, upkeep, trashUpkeep }: { temporaries: Temporaries; upkeep: UploadUpkeep; trashUpkeep: TrashUpkeep },
   ) {
     this.server = parts.server;
     this.events = parts.events;
@@ -67,6 +70,7 @@ export class Core {
     this.#shared = shared;
     this.#temporaries = temporaries;
     this.#upkeep = upkeep;
+    this.#trashUpkeep = trashUpkeep;
   }
 
   static async open(
@@ -134,6 +138,7 @@ export class Core {
         ? new BackedUpUploads(state.uploads, dataFolder.path, { clock, log })
         : new FileUploadStore({ dataFolderPath: dataFolder.path, limits: uploadLimits, clock, log }),
       transfers: new Transfers(clock),
+      trashes: new KnownTrashes(excludedPath),
       missingFolders: new MissingFolders(log),
       excludedPaths: [excludedPath],
     };
@@ -145,7 +150,9 @@ export class Core {
     };
     const upkeep = new UploadUpkeep({ files, isJournalled, clock, log });
     await upkeep.start();
-    return new Core({ server, events, files, deliveries }, opened, { temporaries, upkeep });
+    const trashUpkeep = new TrashUpkeep(files, isJournalled);
+    trashUpkeep.start();
+    return new Core({ server, events, files, deliveries }, opened, { temporaries, upkeep, trashUpkeep });
   }
 
   /** Whether changes can be recorded, or why not. */
@@ -193,6 +200,7 @@ export class Core {
   /** @returns whether all deliveries under way ended in time */
   async close(timeoutMs: number): Promise<boolean> {
     await this.#upkeep.stop();
+    await this.#trashUpkeep.stop();
     this.#temporaries.close();
     const inTime = await this.deliveries.stop(timeoutMs);
     await this.journal.close();

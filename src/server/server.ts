@@ -331,13 +331,15 @@ export class Server {
     try {
       return await openControlSocket(opened.commonFolderPath, collections, this.#common.log);
     } catch (error) {
-      this.#common.log.warn('svc sessions, locks and bans will not work', { reason: error });
+      this.#common.log.warn('svc sessions, locks, bans and trash will not work', { reason: error });
       return undefined;
     }
   }
 
-  #collections({ state: { locks, bans }, core: { files }, listeners }: Omit<Opened, 'dataFolder'>): Collections {
-    return controlledCollections({ sessions: () => listeners.sessions(), locks, bans, files }, this.#common.clock);
+  #collections({ state: { locks, bans }, core, listeners }: Omit<Opened, 'dataFolder'>): Collections {
+    const { files } = core;
+    const stores = { sessions: () => listeners.sessions(), locks, bans, files, context: eventContext(core) };
+    return controlledCollections(stores, this.#common.clock);
   }
 
   #makeConsoles(opened: Opened): ConsoleServices {

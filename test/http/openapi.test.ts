@@ -10,6 +10,7 @@ import { Contract } from '../support/openapi-contract.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { fillDisk, smallDisk, unremovable } from '../support/small-disk.ts';
+import { trashKeeper, trashOperations } from '../support/trash.ts';
 
 const json = { accept: 'application/json' };
 const html = { accept: 'text/html' };
@@ -60,6 +61,7 @@ test('every operation and status: live replies are as described', async (t) => {
   const main = await startServer(t, {
     group: { allow_own_password_change: true, show_recent: true },
     groups: { reader: { home_folder_path: '/nonexistent', permissions: [['allow-read', 'allow-list']] }, none: { permissions: [[]] } },
+    accounts: { keeper: await trashKeeper(t) },
     service: { maximum_request_size: 100_000, triggers: ['Approve'] },
   });
   const { contract } = contractOf((await main.get('/__svc__/openapi.yaml', { user: null })).text);
@@ -137,6 +139,7 @@ async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exe
   await send('GET', recent, recent, 401, { user: null, headers: json });
   await asDenied('GET', recent, recent, 403, { headers: html });
   await asBanned('GET', recent, recent, 429, { headers: json });
+  await trashOperations(main, send, asBanned);
   await send('POST', update, update, 400, { headers: { ...inSession, ...asJson }, body: '{' });
   await send('POST', update, update, 401, { headers: asJson, body: change(testPassword, 'another one') });
   await asDenied('POST', update, update, 403, {

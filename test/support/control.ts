@@ -10,7 +10,7 @@ export function control(t: TestContext, dataFolder: string, ...args: string[]): 
 }
 
 /** What `list` prints. */
-export async function listed<Name extends 'sessions' | 'locks' | 'bans'>(
+export async function listed<Name extends 'sessions' | 'locks' | 'bans' | 'trash'>(
   t: TestContext,
   dataFolder: string,
   name: Name,

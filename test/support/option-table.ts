@@ -94,6 +94,13 @@ export const options: [string, string, string[], string[]][] = [
   ['group', 'allow_own_password_change', ...yesNo],
   ['group', 'show_recent', ...yesNo],
   ['group', 'file_write_size', ['0', '"1000"'], ['-1', '1.5']],
+  [
+    'group',
+    'trash',
+    ['{}', '{ days: 30 }', '{ days: "30" }', '{ days: 0 }'],
+    ['30', 'true', '{ days: -1 }', '{ days: 5000 }', '{ hours: 3 }'],
+  ],
+  ['account', 'trash', ['{}', '{ days: 0 }', '{ days: 7 }'], ['7', '{ days: x }']],
   ['group', 'quota_size', ['0', '"1000"'], ['-1', 'x']],
   ['account', 'enabled', ...yesNo],
   ['account', 'password', [`"${hash}"`, 'null'], ['secret', `"${hash.replace('ln=14', 'ln=31')}"`, '5']],

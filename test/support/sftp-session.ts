@@ -17,6 +17,7 @@ import { LockGuard } from '../../src/files/locks/lock-guard.ts';
 import { MissingFolders } from '../../src/files/mounts.ts';
 import { Quotas } from '../../src/files/quota.ts';
 import { Transfers } from '../../src/files/transfers.ts';
+import { KnownTrashes } from '../../src/files/trash/known-trashes.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { ThrottledCount } from '../../src/lib/rate-meter.ts';
@@ -89,6 +90,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
     }),
     transfers: new Transfers(systemClock),
     retention: new Retention(data, systemClock),
+    trashes: new KnownTrashes(data),
     missingFolders: new MissingFolders(log),
     excludedPaths: [data],
   };

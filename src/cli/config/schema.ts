@@ -35,6 +35,7 @@ export const jsonOutputs = {
   sessions: shownItems.sessions.describe('svc sessions list --json, svc sessions remove --json: one line for each session.'),
   locks: shownItems.locks.describe('svc locks list --json, svc locks remove --json: one line for each lock.'),
   bans: shownItems.bans.describe('svc bans list --json, svc bans remove --json: one line for each ban.'),
+  trash: shownItems.trash.describe('svc trash list --json, svc trash restore --json, svc trash empty --json: one line for each item.'),
   health: healthReport.describe('svc health --json: one document.'),
 } as const;
 

@@ -16,6 +16,7 @@ export interface ControlOptions extends ServiceOptions {
 
 /** Columns of each kind. */
 const columns: Readonly<Record<ControlledName, readonly string[]>> = {
+  trash: ['id', 'deleted', 'account', 'size', 'path'],
   sessions: ['id', 'service', 'account', 'address', 'created', 'expires'],
   locks: ['id', 'path', 'depth', 'account', 'address', 'owner', 'expires'],
   bans: ['id', 'expires'],
@@ -26,7 +27,7 @@ export async function list(name: ControlledName, { account, address, ...options 
   const items = await ask('GET', name, { account, address }, options);
   if (options.json) printLines(items);
   else if (items.length > 0) print(table(columns[name], items));
-  else complain(`svc: no ${name}`);
+  else complain(name === 'trash' ? 'svc: the trash is empty' : `svc: no ${name}`);
   return exitCode.done;
 }
 
@@ -45,7 +46,34 @@ export async function remove(name: ControlledName, ids: readonly string[], optio
   return missing.length > 0 ? exitCode.no : exitCode.done;
 }
 
-async function ask(method: 'GET' | 'DELETE', name: ControlledName, selection: Selection, options: ServiceOptions): Promise<ShownItem[]> {
+/** Ends all in the trash, or in that of an account, for good. */
+export async function emptyTrash({ account, json, ...options }: ControlOptions): Promise<number> {
+  const ended = await ask('DELETE', 'trash', account === undefined ? { all: true } : { account }, options);
+  if (json) printLines(ended);
+  else print(`ended ${count(ended.length, 'item')} for good`);
+  return exitCode.done;
+}
+
+/** Restores things from the trash where they were. @returns 1 when one is not there, or cannot come back */
+export async function restoreTrash(ids: readonly string[], { account, json, ...options }: ControlOptions): Promise<number> {
+  const items = await ask('POST', 'trash', { ids, account }, options);
+  const failed = items.filter(({ problem }) => problem !== undefined);
+  const restored = items.filter(({ problem }) => problem === undefined);
+  if (json) printLines(restored);
+  else for (const { path } of restored) print(`restored ${visible(String(path))}`);
+  for (const { id, path, problem } of failed) complain(`svc: ${id} (${visible(String(path))}) is not restored: ${problem}`);
+  const known = new Set(items.map(({ id }) => id));
+  const missing = [...new Set(ids)].filter((id) => !known.has(id));
+  for (const id of missing) complain(`svc: the trash does not have ${visible(id)}`);
+  return missing.length + failed.length > 0 ? exitCode.no : exitCode.done;
+}
+
+async function ask(
+  method: 'GET' | 'DELETE' | 'POST',
+  name: ControlledName,
+  selection: Selection,
+  options: ServiceOptions,
+): Promise<ShownItem[]> {
   const folder = await serviceFolder(options);
   try {
     return await askService(folder, method, name, selection);

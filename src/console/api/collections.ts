@@ -7,21 +7,23 @@ import { Parameters } from './parameters.ts';
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
 
+type ConsoleCollection = Exclude<CollectionName, 'trash'>;
+
 /** Removals as event `administratorAction` names them. */
-const removals: Readonly<Record<CollectionName, string>> = {
+const removals: Readonly<Record<ConsoleCollection, string>> = {
   sessions: 'session-end',
   bans: 'ban-lift',
   locks: 'lock-break',
   uploads: 'upload-cancel',
 };
 
-export const collectionNames = Object.keys(removals) as CollectionName[];
+export const collectionNames = Object.keys(removals) as ConsoleCollection[];
 
 /** IDs that one event names. */
 const maxIdsOfEvent = 20;
 
 /** `GET /api/sessions`, `/api/locks`, `/api/bans` and `/api/uploads`. */
-export function listItems(name: CollectionName): (c: ConsoleContext) => Promise<Response> {
+export function listItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const query = new URLSearchParams(c.env.query);
     query.delete('limit');
@@ -36,7 +38,7 @@ export function listItems(name: CollectionName): (c: ConsoleContext) => Promise<
 }
 
 /** `DELETE` likewise: the items that the query names, or all with `all=1`. Event `administratorAction`. */
-export function removeItems(name: CollectionName): (c: ConsoleContext) => Promise<Response> {
+export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const items = await removeSelected(c.env.service.sources.collections[name], parseSelection(c.env.query));
     if (items.length > 0) await recordAction(c, removals[name], describeItems(items));

@@ -25,6 +25,7 @@ import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
 import { unlimited } from '../quota.ts';
+import { type Kept, whileKept } from '../trash/trash.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
 import { freeName, type NameRules, nameTaken, renameToFree } from './new-names.ts';
@@ -124,7 +125,7 @@ export class FileWriter implements RandomWriter {
 
   /** Whether the folder was removed, so that the file cannot be finished. */
   get isFolderGone(): boolean {
-    return this.#isOpen && fstatSync(this.#target.parent.fd).nlink === 0;
+    return this.#isOpen && this.#target.parent.isGone;
   }
 
   /** Appends chunks. */
@@ -252,10 +253,11 @@ export class FileWriter implements RandomWriter {
         await options.onNumbered?.(name);
       }
       this.#isOpen = false;
+      await put.kept?.settle(durability);
       await durability.syncFolder(parent.fd);
       await put.freed;
-      const { entry, isReplacement } = put;
-      return { entry, isReplacement, numberedName: entry.name === wanted ? undefined : entry.name };
+      const { entry, isReplacement, kept } = put;
+      return { entry, isReplacement, trashed: kept && true, numberedName: entry.name === wanted ? undefined : entry.name };
     } catch (error) {
       if (this.#isOpen) release?.();
       if (systemErrorCode(error) === 'ENOENT')
@@ -267,27 +269,36 @@ export class FileWriter implements RandomWriter {
   }
 
   /** @returns undefined when the name is taken by what may not be replaced */
-  async #putInPlace(entry: Entry, { verify, reservation = unlimited, rules }: FinishOptions): Promise<Put | undefined> {
+  async #putInPlace(entry: Entry, { verify, reservation = unlimited, rules, keep }: FinishOptions): Promise<Put | undefined> {
     const { parent } = this.#target;
     const [temporary, member] = [parent.member(this.#temporaryName), parent.member(entry.name)];
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
-    try {
-      const { freed } = await reservation.commit(entry.sizeBytes, isReplacement ? before.size : 0, () => {
+    const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
+    const put = (kept: Kept | undefined) => () => {
+      if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
+      verify?.(this.#currentEntry());
+      const current = lstatOrUndefined(member);
+      if (current && !mayReplace()) throw new NameIsTaken();
+      const replace = () => {
+        kept?.take();
+        renameSync(temporary, member);
+      };
+      if (current) return freeInBackground(member, current, replace);
+      if ((!verify && rules.mayReplace) || !renameToFree(temporary, member)) {
+        if (!rules.mayReplace) throw new NameIsTaken();
         verify?.(this.#currentEntry());
-        const current = lstatOrUndefined(member);
-        const isFree = !current || (rules.mayReplace && this.#retention.untilMs(member) === undefined);
-        if (!isFree) throw new NameIsTaken();
-        if (current) return freeInBackground(member, current, () => renameSync(temporary, member));
-        if ((!verify && rules.mayReplace) || !renameToFree(temporary, member)) {
-          if (!rules.mayReplace) throw new NameIsTaken();
-          verify?.(this.#currentEntry());
-          renameSync(temporary, member);
-        }
-        return { freed: undefined };
-      });
+        renameSync(temporary, member);
+      }
+      return { freed: undefined };
+    };
+    try {
+      const prepared = isReplacement && mayReplace() ? await keep?.(parent, entry.name, before) : undefined;
+      const replacedBytes = isReplacement ? before.size : 0;
+      const commit = (kept: Kept | undefined) => reservation.commit(entry.sizeBytes, kept ? 0 : replacedBytes, put(kept));
+      const { freed, kept } = await whileKept(prepared, commit);
       this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
-      return { entry, freed, isReplacement };
+      return { entry, freed, isReplacement, kept };
     } catch (error) {
       if (error instanceof NameIsTaken) return undefined;
       throw error;
@@ -356,6 +367,7 @@ interface Put {
   entry: Entry;
   freed: Promise<void> | undefined;
   isReplacement: boolean;
+  kept: Kept | undefined;
 }
 
 /** Ends the commit of a reservation without the file. */

@@ -1,10 +1,11 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { readFully } from '../../lib/disk/descriptors.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Durability } from './folder-sync.ts';
 import { descriptorPath, descriptorsNameFiles, openToLook, type RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
+import { trashName } from './temporaries.ts';
 
 /** An opened folder and a name in it, to which a file will be written. */
 export interface WriteTarget {
@@ -99,6 +100,12 @@ export class OpenedFolder {
   readMembers<T>(action: (readInto: (name: string, target: Buffer) => number) => T): T {
     if (!descriptorsNameFiles) throw new Error('Members are not bound to their folder here.');
     return this.inside((pathOf) => action((name, target) => readMember(pathOf(name), target)));
+  }
+
+  /** Whether the folder was removed, or moved into the trash, since it was opened. */
+  get isGone(): boolean {
+    if (fstatSync(this.fd).nlink === 0) return true;
+    return descriptorsNameFiles && readlinkSync(descriptorPath(this.fd)).includes(`/${trashName}/`);
   }
 
   close(): void {

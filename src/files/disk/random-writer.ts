@@ -1,5 +1,6 @@
 import type { Entry } from '../entry.ts';
 import type { QuotaReservation } from '../quota.ts';
+import type { Keep } from '../trash/trash.ts';
 import type { Durability } from './folder-sync.ts';
 import type { NameRules } from './new-names.ts';
 
@@ -16,6 +17,8 @@ export interface FinishOptions {
   /** Ended by `finish` when that succeeds. */
   reservation?: QuotaReservation;
   rules: NameRules;
+  /** Keeps the file that is replaced. */
+  keep?: Keep | undefined;
   /** Called with another name before the content gets that. */
   onNumbered?: ((name: string) => Promise<void>) | undefined;
 }
@@ -24,6 +27,8 @@ export interface FinishOptions {
 export interface Finished {
   entry: Entry;
   isReplacement: boolean;
+  /** Whether the file that it replaced is in the trash. */
+  trashed?: true | undefined;
   /** The name, if it is not the wanted one, which was taken. */
   numberedName?: string | undefined;
 }

@@ -97,6 +97,11 @@ function existingRealPath(path: string, onFailure?: () => void): string[] {
   }
 }
 
+/** Whether a path, links followed, leads to a real path. */
+export function resolvesTo(path: string, realPath: string): boolean {
+  return existingRealPath(path)[0] === realPath;
+}
+
 function notFound(): ServiceError {
   return new ServiceError('not-found', 'Path not found.');
 }

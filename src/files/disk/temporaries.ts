@@ -44,9 +44,22 @@ export function isRemovedName(name: string): boolean {
   return name.length === 28 && removedPattern.test(name);
 }
 
+/** The folder in a root of accounts that holds their trash. */
+export const trashName = '.svc-trash';
+
+// Some file systems ignore case.
+function isTrashName(name: string): boolean {
+  return name.length === trashName.length && name.toLowerCase() === trashName;
+}
+
+/** Whether a path is that of a record in a trash, which no account has to pay for. */
+export function isTrashRecord(path: string): boolean {
+  return path.endsWith('.json') && /(?:^|\/)\.svc-trash\/[0-9a-f]{32}\/[0-9a-f]{32}\.json$/.test(path);
+}
+
 /** Whether a member name is never listed and never addressed. */
 export function isHiddenName(name: string): boolean {
-  return isTemporaryName(name) || isRemovedName(name) || isRetentionName(name);
+  return isTemporaryName(name) || isRemovedName(name) || isRetentionName(name) || isTrashName(name);
 }
 
 /** An unchanged temporary file of this age belongs to a node that is gone: stalled uploads end within a day. */

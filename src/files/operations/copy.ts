@@ -8,12 +8,14 @@ import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { closeFile } from '../disk/freeing.ts';
 import type { NameRules } from '../disk/new-names.ts';
-import { inspect, type OpenedFile, openFile, openParent, openWriteTarget } from '../disk/opened.ts';
+import { inspect, lstatOrUndefined, type OpenedFile, openFile, openParent, openWriteTarget } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
 import type { QuotaReservation } from '../quota.ts';
+import { keepReplaced, reserveRoom } from '../trash/trash.ts';
 import { setAside } from './folder-remover.ts';
 import { checkNesting } from './move.ts';
+import type { Replaced } from './relocate.ts';
 import { checkFree, checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 
 export interface CopyOptions extends ReplacementRules {
@@ -66,13 +68,12 @@ export async function copyFile(
   } finally {
     if (opened) void closeFile(opened.fd, opened.stats.size);
   }
-  const drafts = [paths.draft(eventIds.fileCopied, from, { destination: to, replaced: replaced ? true : undefined })];
-  if (replaced === 'folder') drafts.unshift(paths.draft(eventIds.folderRemoved, to));
+  const { kind, trashed } = replaced;
+  const drafts = [paths.draft(eventIds.fileCopied, from, { destination: to, replaced: kind && true, trashed })];
+  if (kind === 'folder') drafts.unshift(paths.draft(eventIds.folderRemoved, to, { trashed }));
   await paths.emitDone(durability, drafts);
-  return { created: !replaced || !paths.isVisible(to) };
+  return { created: !kind || !paths.isVisible(to) };
 }
-
-type Replaced = 'file' | 'folder' | undefined;
 
 interface Copy {
   from: VirtualPath;
@@ -92,23 +93,41 @@ async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions)
     throw new ServiceError('destination-overlaps', 'Source and destination are the same.');
   paths.checkFileSize(source.sizeBytes);
   await checkReplaceable(paths, to, realTo, source, options);
-  const reservation = await quotas.reserve(roots, paths.account.quotaSizeBytes, existing?.sizeBytes ?? 0, source.sizeBytes);
+  const reservation = await reserveRoom(paths, existing?.sizeBytes ?? 0, source.sizeBytes);
   try {
     paths.emit(eventIds.copyStarted, copy.from, { destination: to });
     const write = () => writeCopy(paths, copy, options, reservation);
-    if (!existing?.isFolder) return (await write()) ? 'file' : undefined;
-    await replaceFolder(paths, copy, write);
+    if (!existing?.isFolder) return await write();
+    const trashed = await replaceFolder(paths, copy, write);
     quotas.usage(roots).removed();
-    return 'folder';
+    return { kind: 'folder', trashed };
   } finally {
     reservation.release();
   }
 }
 
-async function replaceFolder(paths: AccountPaths, { realTo, durability }: Copy, write: () => Promise<unknown>): Promise<void> {
+async function replaceFolder(
+  paths: AccountPaths,
+  { to, realTo, durability }: Copy,
+  write: () => Promise<unknown>,
+): Promise<Replaced['trashed']> {
   const parent = openParent(paths.mounts.roots, realTo);
   try {
-    const replaced = setAside(parent, basename(realTo), paths.mounts.roots, paths.environment.temporaries);
+    const name = basename(realTo);
+    const existing = lstatOrUndefined(parent.member(name));
+    const kept = existing?.isDirectory() ? await keepReplaced(paths, to)?.(parent, name, existing) : undefined;
+    if (kept) {
+      try {
+        kept.take();
+        await write();
+      } catch (error) {
+        kept.undo();
+        throw error;
+      }
+      await kept.settle(durability);
+      return true;
+    }
+    const replaced = setAside(parent, name, paths.mounts.roots, paths.environment.temporaries);
     try {
       await write();
     } catch (error) {
@@ -117,13 +136,13 @@ async function replaceFolder(paths: AccountPaths, { realTo, durability }: Copy, 
     }
     // A folder whose name may come back with a power cut stays: the next start puts it back, or removes it.
     if (durability.fault === undefined) await durability.attempt(() => replaced.remove());
+    return undefined;
   } finally {
     parent.close();
   }
 }
 
-/** @returns whether there was a file at the destination */
-async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, reservation: QuotaReservation): Promise<boolean> {
+async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, reservation: QuotaReservation): Promise<Replaced> {
   const writer = new FileWriter(openWriteTarget(paths.mounts.roots, copy.realTo), paths.environment);
   try {
     for await (const chunk of readChunks(copy.opened.fd)) {
@@ -138,8 +157,10 @@ async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, 
     const requireUnlocked = () => paths.requireUnlocked(copy.to, 'content');
     const mayReplace = paths.account.permissions.allowsAny(copy.to, neededRights.replaceFile);
     const rules: NameRules = { ...paths.nameRules(copy.to), mayReplace, ifTaken: 'refuse' };
-    return (await writer.finish(copy.durability, { requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation, rules }))
-      .isReplacement;
+    const keep = keepReplaced(paths, copy.to);
+    const finish = { requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation, rules, keep };
+    const { isReplacement, trashed } = await writer.finish(copy.durability, finish);
+    return { kind: isReplacement ? 'file' : undefined, trashed };
   } catch (error) {
     await writer.discard();
     throw error;

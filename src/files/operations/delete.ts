@@ -5,8 +5,10 @@ import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { resolveParent } from '../disk/real-roots.ts';
 import type { Entry } from '../entry.ts';
+import { moveToTrash } from '../trash/move-to-trash.ts';
+import { hasTrash } from '../trash/trash.ts';
 import { endUploadsBelow } from '../uploads/end-upload.ts';
-import { type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './folder-remover.ts';
+import { checkUnused, type LeftBehind, removeFile, removeTree, removeUnusedFolder } from './folder-remover.ts';
 
 /**
  * Deletes a file; event `fileRemoved` or `fileRemovalFailed`.
@@ -18,6 +20,18 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
   const durability = new Durability();
   await paths.orReportAsync(eventIds.fileRemovalFailed, path, async () => {
     const realPath = await removablePath(paths, path, 'deleteFile');
+    if (hasTrash(paths)) {
+      const check = (current: Entry) => {
+        verify?.(current);
+        if (current.isFolder) throw new ServiceError('is-folder', 'The path is a folder.');
+        environment.retention.requireFree(realPath);
+      };
+      const entry = paths.entryAt(path);
+      if (!entry) throw new ServiceError('not-found', 'Path not found.');
+      check(entry);
+      await moveToTrash(paths, { path, realPath, entry }, durability, check);
+      return;
+    }
     await environment.pathMutex.runExclusive([resolveParent(realPath)], async () => {
       const current = paths.entryAt(path);
       if (current) verify?.(current);
@@ -29,7 +43,7 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
   });
   await paths.forgetLocks(path);
   environment.quotas.usage(mounts.roots).removed();
-  await paths.emitDurable(eventIds.fileRemoved, path, {}, durability);
+  await paths.emitDurable(eventIds.fileRemoved, path, { trashed: hasTrash(paths) || undefined }, durability);
 }
 
 /**
@@ -40,25 +54,35 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
 export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath): Promise<void> {
   const { roots } = paths.mounts;
   const durability = new Durability();
-  const resolved = await paths.orReportAsync(eventIds.folderRemovalFailed, path, async () => {
+  const removed = await paths.orReportAsync(eventIds.folderRemovalFailed, path, async () => {
     const realPath = await removablePath(paths, path, 'deleteFolder');
     const before = resolveParent(realPath);
     const current = paths.entryAt(path);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
+    if (hasTrash(paths)) {
+      if (!current.isLink) checkUnused(roots, realPath);
+      return { realPath: before, inTrash: await moveToTrash(paths, { path, realPath, entry: current }, durability) };
+    }
     if (current.isLink) await removeFile(roots, realPath, durability);
     else await removeUnusedFolder(roots, realPath, durability);
-    return before;
+    return { realPath: before };
   });
-  await emitRemoved(paths, path, resolved, durability);
+  await emitRemoved(paths, path, removed, durability);
 }
 
-async function emitRemoved(paths: AccountPaths, path: VirtualPath, resolvedPath: string, durability: Durability): Promise<void> {
+/** Where a folder was, the links of its parent resolved, and where in the trash it is. */
+interface Removed {
+  realPath: string;
+  inTrash?: string;
+}
+
+async function emitRemoved(paths: AccountPaths, path: VirtualPath, { realPath, inTrash }: Removed, durability: Durability): Promise<void> {
   await paths.forgetLocks(path);
   try {
-    await paths.emitDurable(eventIds.folderRemoved, path, {}, durability);
+    await paths.emitDurable(eventIds.folderRemoved, path, { trashed: inTrash === undefined ? undefined : true }, durability);
   } finally {
-    await endUploadsBelow(paths, resolvedPath);
+    await endUploadsBelow(paths, realPath, { isGone: true, contentIn: inTrash });
   }
 }
 
@@ -80,24 +104,25 @@ export interface FolderDeletion {
 export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { verify, stop }: FolderDeletion): Promise<LeftBehind[]> {
   const { environment, mounts } = paths;
   const durability = new Durability();
-  let left: LeftBehind[];
-  let resolved: string;
+  let left: LeftBehind[] = [];
+  let removed: Removed;
   try {
     const realPath = await removablePath(paths, path, 'deleteFolder');
-    resolved = resolveParent(realPath);
+    removed = { realPath: resolveParent(realPath) };
     const current = paths.entryAt(path);
     if (!current?.isFolder) throw new ServiceError('not-found', 'Path not found.');
     verify?.(current);
     const folders = await paths.deletableFolders(path, realPath, current);
-    left = await removeTree(mounts.roots, realPath, folders, durability, { temporaries: environment.temporaries, stop });
-    if (current.isLink) await removeFile(mounts.roots, realPath, durability);
+    if (hasTrash(paths)) removed.inTrash = await moveToTrash(paths, { path, realPath, entry: current }, durability, verify);
+    else left = await removeTree(mounts.roots, realPath, folders, durability, { temporaries: environment.temporaries, stop });
+    if (current.isLink && !removed.inTrash) await removeFile(mounts.roots, realPath, durability);
   } catch (error) {
     throw paths.reported(eventIds.folderRemovalFailed, path, error);
   } finally {
     environment.quotas.usage(mounts.roots).removed();
   }
   if (left.length === 0) {
-    await emitRemoved(paths, path, resolved, durability);
+    await emitRemoved(paths, path, removed, durability);
     return left;
   }
   if (durability.fault !== undefined) paths.notDurable(durability.fault, path);

@@ -10,6 +10,7 @@ import { asServiceError } from '../disk/system-errors.ts';
 import type { Entry } from '../entry.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
+import { keepReplaced, reserveRoom } from '../trash/trash.ts';
 import { transferData } from './file-download.ts';
 
 export interface UploadOptions {
@@ -50,13 +51,13 @@ export interface FileUpload {
  * @throws ServiceError `parent-missing`, `is-folder`, `too-large`, `storage-full`, or what `options.verify` throws
  */
 export async function startUpload(files: AccountPaths, path: VirtualPath, realPath: string, options: UploadOptions): Promise<FileUpload> {
-  const { clock, quotas, events, transfers } = files.environment;
+  const { clock, events, transfers } = files.environment;
   const neededBytes = options.expectedSizeBytes ?? 0;
   files.checkFileSize(neededBytes);
   const target = files.openUploadTarget(path, realPath, options.verify);
   let reservation: QuotaReservation;
   try {
-    reservation = await quotas.reserve(files.mounts.roots, files.account.quotaSizeBytes, target.existing?.size ?? 0, neededBytes);
+    reservation = await reserveRoom(files, target.existing?.size ?? 0, neededBytes);
   } catch (error) {
     target.parent.close();
     throw error;
@@ -96,17 +97,18 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
     async commit() {
       events.assertWritable();
       const durability = new Durability();
-      const { entry, isReplacement, numberedName } = await writer.finish(durability, {
+      const { entry, isReplacement, trashed, numberedName } = await writer.finish(durability, {
         requireUnlocked: () => files.requireUnlocked(path, 'content'),
         modifiedMs: options.modifiedMs,
         verify: options.verify,
         reservation,
         rules: files.nameRules(path),
+        keep: keepReplaced(files, path),
       });
       isDone = true;
       transfers.leave(transfer);
       const { path: stored, data: asked } = numberedPath(path, numberedName);
-      const draft = files.draft(eventIds.fileUploaded, stored, { ...eventData(), ...asked, replaced: isReplacement || undefined });
+      const draft = files.draft(eventIds.fileUploaded, stored, { ...eventData(), ...asked, replaced: isReplacement || undefined, trashed });
       return { entry, path: stored, delivery: await emitUploaded(files, durability, draft, options.backendUuid) };
     },
     async abort(reason) {

@@ -148,6 +148,16 @@ function removeMember(path: string): { result: Problem | undefined; freed: Promi
   });
 }
 
+/** @throws ServiceError `not-empty` for a folder with more than the content of unfinished uploads */
+export function checkUnused(roots: RealRoots, path: string): void {
+  const folder = openFolder(roots, path);
+  try {
+    if (!readdirSync(folder.member('.')).every(isKeptName)) throw new ServiceError('not-empty', 'The folder is not empty.');
+  } finally {
+    folder.close();
+  }
+}
+
 /** Removes a folder that is empty but for the content of unfinished uploads. @throws ServiceError `not-empty` */
 export async function removeUnusedFolder(roots: RealRoots, path: string, durability: Durability): Promise<void> {
   const folder = openFolder(roots, path);

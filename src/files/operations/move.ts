@@ -12,7 +12,7 @@ import { walkTree } from '../disk/walk-tree.ts';
 import { neededRights } from '../needed-rights.ts';
 import { endUploadsBelow } from '../uploads/end-upload.ts';
 import type { RandomUpload } from './random-upload.ts';
-import { endsUpload, type Move, type MoveEnd, type MoveOptions, relocate } from './relocate.ts';
+import { endsUpload, type Move, type MoveEnd, type MoveOptions, type Replaced, relocate } from './relocate.ts';
 import { checkFree, checkReplaceable } from './replacement.ts';
 
 /**
@@ -68,7 +68,7 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
   let source: MoveEnd | undefined;
   let target: MoveEnd | undefined;
   let move: Move;
-  let replaced: 'file' | 'folder' | undefined;
+  let replaced: Replaced;
   const endMove = usage.beginMove();
   try {
     checkMove(paths, from, to, options);
@@ -82,7 +82,7 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
     await checkEnds(move);
     paths.emit(entry.isFolder ? eventIds.folderMoveStarted : eventIds.fileMoveStarted, from, data);
     replaced = await relocate(move);
-    if (replaced) usage.removed();
+    if (replaced.kind) usage.removed();
   } catch (error) {
     throw paths.reported(eventIds.renameFailed, from, error, data);
   } finally {
@@ -92,17 +92,17 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
   }
   await paths.forgetLocks(from);
   const { isFolder, sizeBytes } = move.entry;
-  const hasReplaced = replaced ? true : undefined;
-  const drafts = [paths.draft(isFolder ? eventIds.folderRenamed : eventIds.fileRenamed, from, { ...data, replaced: hasReplaced })];
-  if (replaced === 'folder') drafts.unshift(paths.draft(eventIds.folderRemoved, to));
-  if (endsUpload(move))
-    drafts.push(paths.draft(eventIds.fileUploaded, to, { total_write: sizeBytes, uploaded_as: from, replaced: hasReplaced }));
+  const { kind, trashed } = replaced;
+  const arrived = { replaced: kind && true, trashed };
+  const drafts = [paths.draft(isFolder ? eventIds.folderRenamed : eventIds.fileRenamed, from, { ...data, ...arrived })];
+  if (kind === 'folder') drafts.unshift(paths.draft(eventIds.folderRemoved, to, { trashed }));
+  if (endsUpload(move)) drafts.push(paths.draft(eventIds.fileUploaded, to, { total_write: sizeBytes, uploaded_as: from, ...arrived }));
   try {
     await paths.emitDone(durability, drafts);
   } finally {
-    if (isFolder) await endUploadsBelow(paths, move.source.realPath, move.target.realPath);
+    if (isFolder) await endUploadsBelow(paths, move.source.realPath, { isGone: false, contentIn: move.target.realPath });
   }
-  return { created: !replaced };
+  return { created: !kind };
 }
 
 /**

@@ -13,6 +13,7 @@ import type { Finished, FinishOptions, RandomWriter } from '../disk/random-write
 import { asServiceError } from '../disk/system-errors.ts';
 import type { Entry } from '../entry.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
+import { reserveRoom } from '../trash/trash.ts';
 
 interface Extent {
   start: number;
@@ -150,7 +151,7 @@ export class RandomContent {
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomContentOptions): Promise<RandomContent> {
-    const { mounts, environment, account } = paths;
+    const { environment } = paths;
     const target = paths.openUploadTarget(path, realPath, (current) => checkNumbered(paths, path, current, options));
     const { existing } = target;
     let reservation: QuotaReservation = unlimited;
@@ -160,7 +161,7 @@ export class RandomContent {
       if (existing && options.exclusive) throw new ServiceError('exists', 'The file already exists.');
       if (!existing && !options.create) throw new ServiceError('not-found', 'Path not found.');
       const keptBytes = options.truncate ? 0 : (existing?.size ?? 0);
-      reservation = await environment.quotas.reserve(mounts.roots, account.quotaSizeBytes, existing?.size ?? 0, keptBytes);
+      reservation = await reserveRoom(paths, existing?.size ?? 0, keptBytes);
       const isInPlace = existing !== undefined && keptBytes > options.copyLimitBytes;
       if (existing && !options.truncate && !isInPlace) base = openBase(target, existing);
       isTaken = true;
@@ -240,7 +241,7 @@ export class RandomContent {
   /** Gives the content up to the first gap its name. Not for content that is written in place. */
   async keepBeginning(
     durability: Durability,
-    { requireUnlocked, rules }: Pick<FinishOptions, 'requireUnlocked' | 'rules'>,
+    { requireUnlocked, rules, keep }: Pick<FinishOptions, 'requireUnlocked' | 'rules' | 'keep'>,
     openTarget?: () => WriteTarget,
   ): Promise<void> {
     await requireUnlocked();
@@ -248,7 +249,7 @@ export class RandomContent {
     const [gap] = this.#extents.gaps(0, this.sizeBytes);
     if (gap) await this.writer.truncate(gap.start);
     if (openTarget) this.retarget(openTarget);
-    await this.writer.finish(durability, { requireUnlocked, rules, reservation: this.#reservation });
+    await this.writer.finish(durability, { requireUnlocked, rules, keep, reservation: this.#reservation });
   }
 
   /** Drops the content; the old file stays as it was, unless it was written in place. Only closes after `finish` or `keepBeginning`. */

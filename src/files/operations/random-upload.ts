@@ -8,6 +8,7 @@ import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { type Entry, toEntry, virtualEntry } from '../entry.ts';
 import type { Transfer } from '../transfers.ts';
+import { keepReplaced } from '../trash/trash.ts';
 import { WriteQueue } from '../write-queue.ts';
 import { transferData } from './file-download.ts';
 import { numberedPath } from './file-upload.ts';
@@ -218,17 +219,18 @@ export class RandomUpload implements Transfer {
     const durability = new Durability();
     const isTemporary = this.#options.isTemporaryName(baseName(this.path));
     const rules = this.files.nameRules(this.path);
-    const { isReplacement, numberedName } = await this.#content.finish(durability, {
+    const { isReplacement, trashed, numberedName } = await this.#content.finish(durability, {
       requireUnlocked: () => this.#requireUnlocked(),
       modifiedMs: times?.modifiedMs,
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
       // The time begins when the file gets the name that it is uploaded for.
       rules: isTemporary ? { ...rules, retainDays: 0 } : rules,
+      keep: keepReplaced(this.files, this.path),
     });
     const { path, data: asked } = numberedPath(this.path, numberedName);
     const id = isTemporary ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;
-    await this.files.emitDurable(id, path, { ...this.#eventData(), ...asked, replaced: isReplacement || undefined }, durability);
+    await this.files.emitDurable(id, path, { ...this.#eventData(), ...asked, replaced: isReplacement || undefined, trashed }, durability);
   }
 
   // A client that still sends content gets the error at once, and not only at the end.
@@ -256,7 +258,11 @@ export class RandomUpload implements Transfer {
     try {
       await this.#content.keepBeginning(
         durability,
-        { requireUnlocked: () => this.files.requireUnlocked(path, 'content'), rules: { ...this.files.nameRules(path), retainDays: 0 } },
+        {
+          requireUnlocked: () => this.files.requireUnlocked(path, 'content'),
+          rules: { ...this.files.nameRules(path), retainDays: 0 },
+          keep: keepReplaced(this.files, path),
+        },
         path === this.path ? undefined : () => this.files.openUploadTarget(path, realPath),
       );
       return path;

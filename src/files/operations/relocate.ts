@@ -10,6 +10,7 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { inodeAt, temporaryName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { neededRights } from '../needed-rights.ts';
+import { type Kept, keepReplaced } from '../trash/trash.ts';
 import { removeAll, type SetAside, setAside } from './folder-remover.ts';
 import { checkReplaceable, destinationExists, type ReplacementRules } from './replacement.ts';
 import { copyTree, isSameState, treeState } from './tree-copy.ts';
@@ -49,10 +50,18 @@ interface Put {
   replaced: 'file' | 'folder' | undefined;
   aside?: SetAside;
   freed?: Promise<void> | undefined;
+  kept?: Kept | undefined;
 }
 
-/** Moves, and syncs both folders. @returns what the move replaced */
-export async function relocate(move: Move): Promise<Put['replaced']> {
+/** The kind of the entry that a move replaced. */
+export interface Replaced {
+  kind: 'file' | 'folder' | undefined;
+  /** Whether that is in the trash. */
+  trashed: true | undefined;
+}
+
+/** Moves, and syncs both folders. */
+export async function relocate(move: Move): Promise<Replaced> {
   const { source, target, durability } = move;
   let put: Put;
   try {
@@ -61,12 +70,13 @@ export async function relocate(move: Move): Promise<Put['replaced']> {
     if (systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
     put = await relocateAcross(move);
   }
+  await put.kept?.settle(durability);
   await durability.syncFolder(target.folder.fd);
   await durability.syncFolder(source.folder.fd);
   // A folder whose name may come back with a power cut stays: the next start puts it back, or removes it.
   if (durability.fault === undefined) await durability.attempt(async () => put.aside?.remove());
   await put.freed;
-  return put.replaced;
+  return { kind: put.replaced, trashed: put.kept && true };
 }
 
 /** Whether a file gets the name for which it was uploaded. */
@@ -111,9 +121,18 @@ function renameOver({ paths, from, to, entry, source, target, options }: Move, m
       return { replaced: 'file' };
     }
     const replaced = paths.entryAt(to)?.isFolder ? 'folder' : 'file';
-    if (!isFolder && !existing.isDirectory()) {
-      const { freed } = freeInBackground(targetMember, existing, () => renameSync(member, targetMember));
-      return { replaced, freed };
+    const kept = existing.isSymbolicLink() ? undefined : await keepReplaced(paths, to)?.(target.folder, target.name, existing, isFolder);
+    if (kept || (!isFolder && !existing.isDirectory())) {
+      try {
+        const put = () => {
+          kept?.take();
+          renameSync(member, targetMember);
+        };
+        return { replaced, kept, freed: freeInBackground(targetMember, existing, put).freed };
+      } catch (error) {
+        kept?.undo();
+        throw error;
+      }
     }
     const aside = setAside(target.folder, target.name, roots, paths.environment.temporaries);
     try {

@@ -110,15 +110,19 @@ export async function cancelUpload(files: Pick<FilesEnvironment, 'events' | 'upl
  * them is cut. An upload that ends with its connection fails if the folder was removed, and moves along if it was moved.
  *
  * @param realPath former path of the folder, links resolved
- * @param movedTo its new path if it was moved
+ * @param after whether it was removed, and where its content is now
  */
-export async function endUploadsBelow({ environment, context }: AccountPaths, realPath: string, movedTo?: string): Promise<void> {
+export async function endUploadsBelow(
+  { environment, context }: AccountPaths,
+  realPath: string,
+  { isGone, contentIn }: { isGone: boolean; contentIn: string | undefined },
+): Promise<void> {
   const { uploads } = environment;
-  if (movedTo === undefined) await uploads.dismiss(realPath);
+  if (isGone) await uploads.dismiss(realPath);
   const end = async (hold: UploadHold, record: UploadRecord) => {
     if (record.outcome) return;
-    const reason = new ServiceError('not-found', `The folder of the upload was ${movedTo === undefined ? 'removed' : 'moved'}.`);
-    const contentPath = movedTo === undefined ? record.contentPath : movedTo + record.contentPath.slice(realPath.length);
+    const reason = new ServiceError('not-found', `The folder of the upload was ${isGone ? 'removed' : 'moved'}.`);
+    const contentPath = contentIn === undefined ? record.contentPath : contentIn + record.contentPath.slice(realPath.length);
     // `UploadUpkeep` finishes uploads that have their name already, or whose end is recorded.
     if (record.ending || (record.completion && inodeAt(contentPath) === undefined)) return;
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });

@@ -5,6 +5,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { keptName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
+import { reserveRoom } from '../trash/trash.ts';
 import { ResumableUpload } from './resumable-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadOrder, type UploadRecord } from './upload-store.ts';
 
@@ -28,12 +29,12 @@ export async function beginUpload(
   { lengthBytes, verify, ...order }: ResumableOptions,
   request: { realPath: () => Promise<string>; onWanted: () => void },
 ): Promise<ResumableUpload> {
-  const { account, environment, context, mounts } = paths;
-  const { uploads, events, quotas } = environment;
+  const { account, environment, context } = paths;
+  const { uploads, events } = environment;
   paths.checkFileSize(lengthBytes ?? 0);
   const target = paths.openUploadTarget(path, realPath, verify);
   target.parent.close();
-  const reservation = await quotas.reserve(mounts.roots, account.quotaSizeBytes, target.existing?.size ?? 0, lengthBytes ?? 0);
+  const reservation = await reserveRoom(paths, target.existing?.size ?? 0, lengthBytes ?? 0);
   reservation.release();
   const { request: _, ...origin } = context;
   const contentPath = `${target.parent.realPath}/${keptName()}`;

@@ -13,6 +13,7 @@ import { transferData } from '../operations/file-download.ts';
 import { emitUploaded, numberedPath, type UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
+import { keepReplaced, reserveRoom } from '../trash/trash.ts';
 import { decideEnd, emitEnd, removeContent, resumedData, uploadEventUuid } from './end-upload.ts';
 import { takeOverContent } from './take-over.ts';
 import type { UploadChange, UploadHold, UploadOutcome, UploadRecord } from './upload-store.ts';
@@ -106,7 +107,7 @@ export class ResumableUpload {
   }
 
   async #open(announces: boolean): Promise<void> {
-    const { environment, mounts, account } = this.#paths;
+    const { environment } = this.#paths;
     const { offsetBytes, lengthBytes } = this.record;
     const target = this.#paths.openUploadTarget(this.record.path, await this.#realPath());
     let reservation: QuotaReservation;
@@ -118,7 +119,7 @@ export class ResumableUpload {
       name = basename(this.record.contentPath);
       const kept = { name, sizeBytes: offsetBytes };
       const replacedBytes = target.existing?.size ?? 0;
-      reservation = await environment.quotas.reserve(mounts.roots, account.quotaSizeBytes, replacedBytes, lengthBytes ?? 0, kept);
+      reservation = await reserveRoom(this.#paths, replacedBytes, lengthBytes ?? 0, kept);
     } catch (error) {
       target.parent.close();
       throw error;
@@ -266,19 +267,20 @@ export class ResumableUpload {
     const completion = { inode: `${dev}-${ino}`, target, eventUuid, atMs: clock.nowMs(), data, asidePath };
     await this.#change({ completion });
     const durability = new Durability();
-    const { entry, isReplacement, numberedName } = await writer.finish(durability, {
+    const { entry, isReplacement, trashed, numberedName } = await writer.finish(durability, {
       requireUnlocked: () => this.#paths.requireUnlocked(path, 'content'),
       modifiedMs,
       verify,
       reservation,
       rules: this.#paths.nameRules(path),
       onNumbered: (name) => this.#change({ completion: { ...completion, target: `${dirname(target)}/${name}`, numberedName: name } }),
+      keep: keepReplaced(this.#paths, path),
     });
     this.#stopReceiving();
     // If this process was suspended, another one may have emitted the event.
     await this.#hold.confirm();
     const { path: stored, data: asked } = numberedPath(path, numberedName);
-    const draft = this.#paths.draft(eventIds.fileUploaded, stored, { ...data, ...asked, replaced: isReplacement || undefined });
+    const draft = this.#paths.draft(eventIds.fileUploaded, stored, { ...data, ...asked, replaced: isReplacement || undefined, trashed });
     return { entry, path: stored, delivery: await emitUploaded(this.#paths, durability, { ...draft, uuid: eventUuid }, backendUuid) };
   }
 

@@ -17,10 +17,12 @@ import {
   deleteMember,
   destinationFolder,
   eachMember,
+  eachResult,
   findTrigger,
   isTransfer,
   type MemberResult,
   memberErrorsReply,
+  restoreMember,
   runTrigger,
   transferMember,
 } from './member-actions.ts';
@@ -42,7 +44,7 @@ const linesType = 'application/x-ndjson';
 const maxTargets = 10_000;
 
 /** Commands of every folder; custom triggers add their own (docs/spec/files.md#folder-commands). */
-const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing']);
+const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-missing', 'restore']);
 
 const commonMembers = ['command', 'target'];
 
@@ -149,6 +151,7 @@ function runCommand(
 ): Iterable<MemberResult> | AsyncIterable<MemberResult> {
   const { files } = exchange;
   const { command: name, targets, destination = '', overwrite = false } = command;
+  if (name === 'restore') return eachResult(targets, (id) => restore(files, id));
   if (builtInCommands.has(name)) return eachMember(folder, targets, (path) => runBuiltIn(files, name, path, stop));
   if (isTransfer(name)) {
     const transfer = { kind: name, destination: destinationFolder(folder, destination), overwrite };
@@ -158,6 +161,11 @@ function runCommand(
   if (trigger) return runTrigger(exchange, folder, trigger, targets);
   const problem = { code: 'unprocessable', message: `Unknown command "${name}".` } as const;
   return targets.map((target) => ({ target, problem, status: 422 }));
+}
+
+async function restore(files: AccountFiles, id: string): Promise<[]> {
+  await restoreMember(files, id);
+  return [];
 }
 
 async function runBuiltIn(

@@ -85,10 +85,18 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 
 /** Does something with each named member of a folder, one after the other, and yields each outcome. A fault of one does not stop the others. */
-export async function* eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
-  for await (const name of cooperatively(names)) {
+export function eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
+  return eachResult(names, (name) => action(targetPath(folder, name)));
+}
+
+/** Does something with each target, one after the other, as `eachMember`. */
+export async function* eachResult(
+  targets: readonly string[],
+  action: (target: string) => Promise<readonly Problem[]>,
+): AsyncGenerator<MemberResult> {
+  for await (const name of cooperatively(targets)) {
     try {
-      const problems = await action(targetPath(folder, name));
+      const problems = await action(name);
       if (problems.length === 0) yield { target: name, problem: undefined, status: 200 };
       else for (const problem of problems) yield { target: name, problem, status: 422 };
     } catch (error) {
@@ -118,6 +126,14 @@ export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?
     return [];
   }
   return files.deleteFolder(path, { stop });
+}
+
+/** Restores something from the trash. @returns its path now */
+export function restoreMember(files: AccountFiles, id: string, wanted?: string): Promise<VirtualPath> {
+  const verify = (to: VirtualPath) => {
+    if (pathSegments(to)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
+  };
+  return files.trash.restore(id, verify, wanted);
 }
 
 /** Runs a trigger on the named members that exist. */

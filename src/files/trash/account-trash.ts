@@ -1,0 +1,161 @@
+import { lstatSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { eventIds } from '../../events/event-ids.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { baseName, memberPath, parentPath, parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { Durability } from '../disk/folder-sync.ts';
+import { openParent } from '../disk/opened.ts';
+import { checkPathLength } from '../disk/system-errors.ts';
+import { walkTree } from '../disk/walk-tree.ts';
+import { toEntry } from '../entry.ts';
+import type { Operation } from '../needed-rights.ts';
+import { relocate } from '../operations/relocate.ts';
+import { endTrashed, withTrash, withTrashed } from './trash.ts';
+import type { Trashed, TrashFolder } from './trash-folder.ts';
+
+/** The operation of its deletion, whose rights also show it in the trash and let it be restored. */
+function deletionOf({ isFolder, isReplaced }: Trashed): Operation {
+  if (isFolder) return 'deleteFolder';
+  return isReplaced ? 'replaceFile' : 'deleteFile';
+}
+
+/** An account's trash: what it deleted or replaced and may restore. */
+export class AccountTrash {
+  readonly #paths: AccountPaths;
+  readonly #createFolder: (path: VirtualPath) => Promise<void>;
+
+  /** @param createFolder makes a folder that is missing */
+  constructor(paths: AccountPaths, createFolder: (path: VirtualPath) => Promise<void>) {
+    this.#paths = paths;
+    this.#createFolder = createFolder;
+  }
+
+  /** All of it, newest first. */
+  list(): Promise<Trashed[]> {
+    const paths = this.#paths;
+    return withTrash(paths, async (all) =>
+      all.map(({ trashed }) => trashed).filter((trashed) => paths.may(trashed.path, deletionOf(trashed))),
+    );
+  }
+
+  /**
+   * Restores something; event `trashRestored`. Folders that are gone are made again.
+   *
+   * Permissions: those of the deletion, and `create-folder` and `write` for all that comes back.
+   *
+   * @param verify refuses the path by throwing
+   * @param wanted another path, or a name in the folder where it was; by default where it was
+   * @returns its path now
+   * @throws ServiceError `not-found`, `forbidden`, `exists` when the name is taken, `parent-missing` where a folder may not be made, `name-invalid`
+   */
+  restore(id: string, verify: (to: VirtualPath) => void, wanted?: string): Promise<VirtualPath> {
+    const paths = this.#paths;
+    return withTrashed(paths, id, async (folder, trashed) => {
+      const to = wanted === undefined ? trashed.path : wantedPath(trashed.path, wanted);
+      verify(to);
+      await checkRestorable(paths, folder, trashed, to);
+      for (const parent of missingParents(paths, to)) {
+        if (!paths.may(parent, 'createFolder')) throw new ServiceError('parent-missing', 'The folder is gone and may not be made again.');
+        await this.#createFolder(parent);
+      }
+      await putBack(paths, folder, trashed, to);
+      return to;
+    });
+  }
+
+  /** Ends something for good; event `trashEnded`. @throws ServiceError `not-found`, `forbidden` */
+  end(id: string): Promise<void> {
+    const paths = this.#paths;
+    return withTrashed(paths, id, async (folder, trashed) => {
+      paths.require(trashed.path, trashed.isFolder ? 'deleteFolder' : 'deleteFile');
+      if (!(await endTrashed(paths.environment, { folder, trashed }, 'person', paths.context)))
+        throw new ServiceError('not-found', 'The trash does not have it.');
+      paths.environment.quotas.usage(paths.mounts.roots).removed();
+    });
+  }
+
+  /** Ends all for good that the account may end. @returns what is left */
+  empty(): Promise<Trashed[]> {
+    const paths = this.#paths;
+    return withTrash(paths, async (all) => {
+      const left: Trashed[] = [];
+      for (const item of all) {
+        const { trashed } = item;
+        if (paths.may(trashed.path, trashed.isFolder ? 'deleteFolder' : 'deleteFile'))
+          await endTrashed(paths.environment, item, 'person', paths.context);
+        else if (paths.may(trashed.path, deletionOf(trashed))) left.push(trashed);
+      }
+      paths.environment.quotas.usage(paths.mounts.roots).removed();
+      return left;
+    });
+  }
+}
+
+function wantedPath(former: VirtualPath, wanted: string): VirtualPath {
+  const path = wanted.startsWith('/') ? parseVirtualPath(wanted) : parseVirtualPath(memberPath(parentPath(former), wanted));
+  if (path === '/') throw new ServiceError('name-invalid', 'A name must not be empty, "." or "..".');
+  return path;
+}
+
+async function checkRestorable(paths: AccountPaths, folder: TrashFolder, trashed: Trashed, to: VirtualPath): Promise<void> {
+  paths.require(trashed.path, deletionOf(trashed));
+  paths.require(to, trashed.isFolder ? 'createFolder' : 'createFile');
+  paths.environment.events.assertWritable();
+  const location = paths.mounts.locate(to);
+  if (location.isFixed) throw taken();
+  const realTo = paths.writable(location);
+  const contentPath = folder.contentPath(trashed.id);
+  if (lstatSync(folder.member(trashed.id)).isDirectory()) {
+    for await (const { relativePath, isFolder } of walkTree(paths.mounts.roots, contentPath)) {
+      if (relativePath === '') continue;
+      checkPathLength(`${realTo}/${relativePath}`);
+      if (!paths.may(`${to}/${relativePath}` as VirtualPath, isFolder ? 'createFolder' : 'createFile'))
+        throw new ServiceError('forbidden', 'Permission denied.');
+    }
+  }
+  if (paths.entryAt(to)) throw taken();
+  await paths.requireUnlocked(to, 'tree');
+}
+
+function taken(): ServiceError {
+  return new ServiceError('exists', 'The name is taken; restore it under another one.');
+}
+
+function missingParents(paths: AccountPaths, path: VirtualPath): VirtualPath[] {
+  const missing: VirtualPath[] = [];
+  for (let parent = parentPath(path); parent !== '/' && !paths.entryAt(parent); parent = parentPath(parent)) missing.unshift(parent);
+  return missing;
+}
+
+async function putBack(paths: AccountPaths, folder: TrashFolder, { id, path, isFolder }: Trashed, to: VirtualPath): Promise<void> {
+  const { mounts, environment } = paths;
+  const durability = new Durability();
+  const contentPath = folder.contentPath(id);
+  const mount = mounts.virtualRoot(dirname(dirname(folder.opened.realPath)));
+  const from = `${mount === '/' ? '' : mount}${contentPath.slice(dirname(dirname(folder.opened.realPath)).length)}` as VirtualPath;
+  const realTo = paths.writable(mounts.locate(to));
+  const parent = openParent(mounts.roots, realTo);
+  const endMove = environment.quotas.usage(mounts.roots).beginMove();
+  try {
+    const name = basename(realTo);
+    await relocate({
+      paths,
+      from,
+      to,
+      entry: toEntry(baseName(to), lstatSync(folder.member(id))),
+      source: { folder: folder.opened, name: id, realPath: contentPath },
+      target: { folder: parent, name, realPath: `${parent.realPath}/${name}` },
+      options: { mayReplace: 'nothing', acrossKinds: false },
+      durability,
+    });
+  } catch (error) {
+    if (isServiceError(error, 'destination-exists')) throw taken();
+    throw error;
+  } finally {
+    parent.close();
+    endMove();
+  }
+  folder.forget(id);
+  await paths.emitDurable(eventIds.trashRestored, to, { trashed_path: path, is_directory: isFolder }, durability);
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolders, writeFileAtomically } from '../../lib/disk/durable-files.ts';
+import { systemErrorCode } from '../../lib/errors.ts';
+import { isObject } from '../../lib/json.ts';
+
+/** The trash of an account in one root. */
+export interface KnownTrash {
+  /** Real path, links resolved. */
+  readonly root: string;
+  /** Virtual path of the root. */
+  readonly mount: string;
+  readonly accountUuid: string;
+  readonly account: string;
+  readonly days: number;
+}
+
+/** Remembers in the data folder which roots have a trash, so that each is emptied by age although its account signs in no more. */
+export class KnownTrashes {
+  readonly #folder: string;
+  readonly #written = new Map<string, string>();
+
+  constructor(dataFolderPath: string) {
+    this.#folder = join(dataFolderPath, 'trash');
+  }
+
+  /** Remembers a trash; it is on disk when the promise resolves. */
+  async add(trash: KnownTrash): Promise<void> {
+    const name = fileName(trash);
+    const text = `${JSON.stringify(trash)}\n`;
+    if (this.#written.get(name) === text) return;
+    makeFolders(this.#folder, { mode: 0o700 });
+    await writeFileAtomically(join(this.#folder, name), text, { mode: 0o600 });
+    this.#written.set(name, text);
+  }
+
+  /** All of them, those of other nodes that share the data folder, too. */
+  list(): KnownTrash[] {
+    return namesIn(this.#folder).flatMap((name) => {
+      try {
+        return parseTrash(JSON.parse(readFileSync(join(this.#folder, name), 'utf8')));
+      } catch {
+        // Another node removed it.
+        return [];
+      }
+    });
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.json'));
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function parseTrash(value: unknown): KnownTrash[] {
+  if (!isObject(value)) return [];
+  const { root, mount, accountUuid, account, days } = value;
+  const areTexts = [root, mount, accountUuid, account].every((text) => typeof text === 'string');
+  return areTexts && typeof days === 'number' ? [value as unknown as KnownTrash] : [];
+}
+
+function fileName({ root, accountUuid }: KnownTrash): string {
+  return `${createHash('sha256').update(`${accountUuid}\0${root}`).digest('hex').slice(0, 32)}.json`;
+}

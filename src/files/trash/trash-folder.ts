@@ -1,0 +1,237 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { constants, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync } from 'node:fs';
+import type { EventContext } from '../../events/event.ts';
+import { closeAsync, fsyncAsync, openAsync, writeAsync } from '../../lib/disk/descriptors.ts';
+import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { isObject } from '../../lib/json.ts';
+import { parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { syncOpenedFolder } from '../disk/folder-sync.ts';
+import { type OpenedFolder, openFolder } from '../disk/opened.ts';
+import type { RealRoots } from '../disk/real-roots.ts';
+import { inodeAt, trashName } from '../disk/temporaries.ts';
+import { removeAll } from '../operations/folder-remover.ts';
+
+/** Something in the trash. */
+export interface Trashed {
+  readonly id: string;
+  /** Where it was. */
+  readonly path: VirtualPath;
+  /** Where it was on disk, the links of its folder resolved. */
+  readonly realPath: string;
+  /** Of a folder, that of all files in it. */
+  readonly sizeBytes: number;
+  readonly isFolder: boolean;
+  /** Whether other content took its place. */
+  readonly isReplaced: boolean;
+  /** Unix time in milliseconds. */
+  readonly deletedMs: number;
+  /** Client and component that deleted it. */
+  readonly origin: EventContext;
+}
+
+/** Why something in the trash is gone for good; also the end of its content's name then. */
+export const endReasons = ['person', 'age', 'quota'] as const;
+export type EndReason = (typeof endReasons)[number];
+
+const idPattern = /^[0-9a-f]{32}$/;
+const recordPattern = /^[0-9a-f]{32}\.json$/;
+const endedPattern = /^([0-9a-f]{32})\.(person|age|quota)$/;
+
+/** Records are small; a larger file is none. */
+const maxRecordBytes = 64 * 1024;
+
+/** Members inspected before other requests run. */
+const maxAtOnce = 256;
+
+export function newTrashId(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/**
+ * The trash of one account in one of its roots: content under its ID, moved there by one rename, and a record of it beside. The rename of the
+ * content decides: content without its own name is not in the trash, so that a restoration and an end never both succeed.
+ */
+export class TrashFolder {
+  readonly opened: OpenedFolder;
+  readonly #roots: RealRoots;
+
+  private constructor(roots: RealRoots, opened: OpenedFolder) {
+    this.#roots = roots;
+    this.opened = opened;
+  }
+
+  /** Opens the trash if there is one. @param root a path of `roots` */
+  static open(roots: RealRoots, root: string, accountUuid: string): TrashFolder | undefined {
+    const path = `${root}/${trashName}/${folderName(accountUuid)}`;
+    try {
+      const opened = openFolder(roots, path);
+      if (opened.realPath === path) return new TrashFolder(roots, opened);
+      opened.close();
+      throw new ServiceError('never-allowed', 'The trash is a link, which the service does not follow.');
+    } catch (error) {
+      if (isServiceError(error, 'not-found')) return undefined;
+      throw error;
+    }
+  }
+
+  /** Opens the trash, and makes it if there is none. @throws ServiceError `never-allowed` if it is a link */
+  static async make(roots: RealRoots, root: string, accountUuid: string): Promise<TrashFolder> {
+    const known = TrashFolder.open(roots, root, accountUuid);
+    if (known) return known;
+    await makeMember(roots, root, trashName);
+    await makeMember(roots, `${root}/${trashName}`, folderName(accountUuid));
+    const made = TrashFolder.open(roots, root, accountUuid);
+    if (!made) throw new ServiceError('unavailable', 'The trash cannot be made; try again.');
+    return made;
+  }
+
+  /** A path to a member that stays bound to this folder. */
+  member(name: string): string {
+    return this.opened.member(name);
+  }
+
+  /** Real path of the content of an ID. */
+  contentPath(id: string): string {
+    return `${this.opened.realPath}/${id}`;
+  }
+
+  /** Writes the record of content that comes next; it is on disk when the promise resolves. */
+  async record({ id, ...trashed }: Trashed): Promise<void> {
+    const fd = await openAsync(this.member(`${id}.json`), 'wx', 0o600);
+    try {
+      const bytes = Buffer.from(JSON.stringify(trashed));
+      for (let done = 0; done < bytes.length; ) done += (await writeAsync(fd, bytes, done)).bytesWritten;
+      await fsyncAsync(fd);
+    } finally {
+      await closeAsync(fd);
+    }
+    await syncOpenedFolder(this.opened.fd);
+  }
+
+  /** Removes the record of content that is gone. */
+  forget(id: string): void {
+    removeIfThere(this.member(`${id}.json`));
+  }
+
+  /** The record of an ID, if its content is in the trash. */
+  find(id: string): Trashed | undefined {
+    return idPattern.test(id) && this.#hasContent(id) ? this.#read(id) : undefined;
+  }
+
+  /** All that is in the trash, oldest first. */
+  async list(): Promise<Trashed[]> {
+    const found: Trashed[] = [];
+    let seen = 0;
+    for (const name of readdirSync(this.member('.'))) {
+      if (++seen % maxAtOnce === 0) await new Promise(setImmediate);
+      const trashed = recordPattern.test(name) ? this.find(name.slice(0, -5)) : undefined;
+      if (trashed) found.push(trashed);
+    }
+    return found.sort((a, b) => a.deletedMs - b.deletedMs);
+  }
+
+  /** Takes content out of the trash, to end it. @returns false if it is not there any more */
+  claim(id: string, reason: EndReason): boolean {
+    try {
+      renameSync(this.member(id), this.member(`${id}.${reason}`));
+      return true;
+    } catch (error) {
+      if (systemErrorCode(error) === 'ENOENT') return false;
+      throw error;
+    }
+  }
+
+  /** Removes claimed content, and then its record. */
+  async removeClaimed(id: string, reason: EndReason): Promise<void> {
+    if (await removeAll(this.#roots, this.contentPath(`${id}.${reason}`))) this.forget(id);
+  }
+
+  /** Claimed content that a killed process did not remove. @param beforeMs last change of those that are listed, Unix time in milliseconds */
+  interrupted(beforeMs: number): { trashed: Trashed | undefined; id: string; reason: EndReason }[] {
+    return readdirSync(this.member('.')).flatMap((name) => {
+      const [, id, reason] = endedPattern.exec(name) ?? [];
+      if (id === undefined || this.#changedAfter(name, beforeMs)) return [];
+      return [{ trashed: this.#read(id), id, reason: reason as EndReason }];
+    });
+  }
+
+  /** Removes old records without content, which a killed process left. @param beforeMs last change, Unix time in milliseconds */
+  removeStrayRecords(beforeMs: number): void {
+    const names = new Set(readdirSync(this.member('.')));
+    const hasContent = (id: string) => [id, ...endReasons.map((reason) => `${id}.${reason}`)].some((name) => names.has(name));
+    for (const name of names)
+      if (recordPattern.test(name) && !hasContent(name.slice(0, -5)) && !this.#changedAfter(name, beforeMs)) this.forget(name.slice(0, -5));
+  }
+
+  close(): void {
+    this.opened.close();
+  }
+
+  #changedAfter(name: string, timeMs: number): boolean {
+    const stats = lstatSync(this.member(name), { throwIfNoEntry: false });
+    return !stats || stats.ctimeMs > timeMs;
+  }
+
+  #hasContent(id: string): boolean {
+    return lstatSync(this.member(id), { throwIfNoEntry: false }) !== undefined;
+  }
+
+  #read(id: string): Trashed | undefined {
+    try {
+      const flag = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+      const member = this.member(`${id}.json`);
+      const stats = lstatSync(member);
+      if (!stats.isFile() || stats.size > maxRecordBytes) return undefined;
+      const trashed = parseRecord(id, JSON.parse(readFileSync(member, { encoding: 'utf8', flag: flag as unknown as string })));
+      // A process that was killed before it replaced the file left a second name of it.
+      if (trashed?.isReplaced && inodeAt(trashed.realPath) === inodeAt(this.member(id))) return undefined;
+      return trashed;
+    } catch {
+      // Somebody else restored or ended it, or the file is none of ours.
+      return undefined;
+    }
+  }
+}
+
+function parseRecord(id: string, value: unknown): Trashed | undefined {
+  if (!isObject(value) || !isObject(value.origin)) return undefined;
+  const { path, realPath, sizeBytes, isFolder, isReplaced, deletedMs, origin } = value;
+  if (typeof path !== 'string' || typeof realPath !== 'string') return undefined;
+  if (typeof sizeBytes !== 'number' || typeof deletedMs !== 'number' || typeof isFolder !== 'boolean') return undefined;
+  return {
+    id,
+    path: parseVirtualPath(path),
+    realPath,
+    sizeBytes,
+    isFolder,
+    isReplaced: isReplaced === true,
+    deletedMs,
+    origin: origin as unknown as EventContext,
+  };
+}
+
+/** UUIDs of accounts may be any text. */
+function folderName(accountUuid: string): string {
+  return createHash('sha256').update(accountUuid).digest('hex').slice(0, 32);
+}
+
+async function makeMember(roots: RealRoots, path: string, name: string): Promise<void> {
+  const folder = openFolder(roots, path);
+  try {
+    if (folder.realPath !== path) throw new ServiceError('never-allowed', 'The trash is a link, which the service does not follow.');
+    mkdirSync(folder.member(name), { mode: 0o700 });
+    await syncOpenedFolder(folder.fd);
+  } catch (error) {
+    if (systemErrorCode(error) !== 'EEXIST') throw error;
+  } finally {
+    folder.close();
+  }
+}
+
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw error;
+  }
+}

@@ -1,0 +1,129 @@
+import type { EventContext } from '../../events/event.ts';
+import type { Timer } from '../../lib/clock.ts';
+import { RealRoots } from '../disk/real-roots.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
+import type { KnownTrash } from './known-trashes.ts';
+import { endedDraft, endTrashed } from './trash.ts';
+import { type Trashed, TrashFolder } from './trash-folder.ts';
+
+const periodMs = 600_000;
+const dayMs = 86_400_000;
+
+/** An end takes less than this; older remains are those of a killed process. */
+const endsWithinMs = 60_000;
+
+/** A move to the trash from another file system may take days. */
+const strayAfterMs = 7 * dayMs;
+
+type Files = Pick<FilesEnvironment, 'trashes' | 'excludedPaths' | 'events' | 'clock' | 'log'>;
+
+/** Something in a trash of any account. */
+export interface AccountTrashed {
+  readonly known: KnownTrash;
+  readonly trashed: Trashed;
+}
+
+/** Runs an action with an account's trash. @returns undefined if its root or the trash is not there */
+async function withFolder<T>(
+  files: Files,
+  { root, accountUuid }: KnownTrash,
+  action: (folder: TrashFolder) => Promise<T>,
+): Promise<T | undefined> {
+  const roots = new RealRoots([root], files.excludedPaths);
+  if (roots.paths[0] !== root) return undefined;
+  const folder = TrashFolder.open(roots, root, accountUuid);
+  try {
+    return folder && (await action(folder));
+  } finally {
+    folder?.close();
+  }
+}
+
+/** All that accounts have in the trash, newest first. */
+export async function listAllTrash(files: Files): Promise<AccountTrashed[]> {
+  const all: AccountTrashed[] = [];
+  for (const known of files.trashes.list())
+    await withFolder(files, known, async (folder) => {
+      for (const trashed of await folder.list()) all.push({ known, trashed });
+    });
+  return all.sort((a, b) => b.trashed.deletedMs - a.trashed.deletedMs);
+}
+
+/** Ends something in any account's trash for good, for an administrator. */
+export async function endForAdministrator(files: Files, { known, trashed }: AccountTrashed, context: EventContext): Promise<void> {
+  await withFolder(files, known, (folder) => endTrashed(files, { folder, trashed }, 'person', context));
+}
+
+/** Empties trashes by age, and ends what a killed process began to end. Of several nodes one ends each thing. */
+export class TrashUpkeep {
+  readonly #files: Files;
+  readonly #isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
+  #timer: Timer | undefined;
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+
+  /** @param isJournalled whether an event is in the journal, made at the earliest at a Unix time in milliseconds */
+  constructor(files: Files, isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>) {
+    this.#files = files;
+    this.#isJournalled = isJournalled;
+  }
+
+  /** Runs now, in the background, and then periodically. */
+  start(): void {
+    void this.run();
+    this.#timer = this.#files.clock.every(periodMs, () => void this.run());
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  /** Never rejects: failures are tried again. */
+  run(): Promise<void> {
+    this.#running ??= this.#emptyAll().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #emptyAll(): Promise<void> {
+    try {
+      for (const known of this.#files.trashes.list()) await this.#emptyOne(known);
+    } catch (reason) {
+      this.#files.log.warn('the trash could not be emptied by age; this is tried again', { reason });
+    }
+  }
+
+  async #emptyOne(known: KnownTrash): Promise<void> {
+    const { log } = this.#files;
+    try {
+      await withFolder(this.#files, known, (folder) => this.#empty(known, folder));
+    } catch (reason) {
+      log.warn('the trash of an account could not be emptied by age; this is tried again', {
+        account: known.account,
+        root: known.root,
+        reason,
+      });
+    }
+  }
+
+  async #empty({ days }: KnownTrash, folder: TrashFolder): Promise<void> {
+    const { clock, events } = this.#files;
+    const nowMs = clock.nowMs();
+    for (const { trashed, id, reason } of folder.interrupted(nowMs - endsWithinMs)) {
+      events.assertWritable();
+      if (trashed) {
+        const draft = endedDraft(trashed, reason);
+        if (!(await this.#isJournalled(draft.uuid, trashed.deletedMs))) await events.emitDurable(draft);
+      }
+      await folder.removeClaimed(id, reason);
+    }
+    folder.removeStrayRecords(nowMs - strayAfterMs);
+    for (const trashed of await folder.list()) {
+      if (this.#isStopped || trashed.deletedMs + days * dayMs > nowMs) return;
+      await endTrashed(this.#files, { folder, trashed }, 'age');
+    }
+  }
+}

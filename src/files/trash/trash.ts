@@ -1,0 +1,264 @@
+import { linkSync, renameSync, type Stats, unlinkSync } from 'node:fs';
+import type { EventContext } from '../../events/event.ts';
+import { eventIds } from '../../events/event-ids.ts';
+import { isServiceError, ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
+import { type AccountPaths, pathData } from '../account-paths.ts';
+import type { Durability } from '../disk/folder-sync.ts';
+import type { OpenedFolder } from '../disk/opened.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
+import { copyTree } from '../operations/tree-copy.ts';
+import { type KeptContent, type QuotaReservation, treeBytes } from '../quota.ts';
+import { uploadEventUuid } from '../uploads/end-upload.ts';
+import { type EndReason, newTrashId, type Trashed, TrashFolder } from './trash-folder.ts';
+
+/** Something in the trash, and the opened folder that it is in. */
+export interface InTrash {
+  folder: TrashFolder;
+  trashed: Trashed;
+}
+
+/** Whether what the account deletes or replaces goes to its trash. */
+export function hasTrash({ account }: Pick<AccountPaths, 'account'>): boolean {
+  return account.trashDays > 0;
+}
+
+/** Opens the trash of the root that holds a path. @param realPath links of its folder resolved */
+export async function trashFor({ account, mounts, environment }: AccountPaths, realPath: string): Promise<TrashFolder> {
+  const root = mounts.roots.paths.filter((path) => isWithin(realPath, path)).sort((a, b) => b.length - a.length)[0];
+  if (root === undefined) throw new ServiceError('not-found', 'Path not found.');
+  const folder = await TrashFolder.make(mounts.roots, root, account.uuid);
+  try {
+    const known = { root, mount: mounts.virtualRoot(root), accountUuid: account.uuid, account: account.name, days: account.trashDays };
+    await environment.trashes.add(known);
+    return folder;
+  } catch (error) {
+    folder.close();
+    throw error;
+  }
+}
+
+/** Writes the record of what goes to the trash next. @returns its ID */
+export async function writeRecord(
+  { environment, context }: AccountPaths,
+  folder: TrashFolder,
+  about: Pick<Trashed, 'path' | 'realPath' | 'sizeBytes' | 'isFolder' | 'isReplaced'>,
+): Promise<string> {
+  const { request: _, ...origin } = context;
+  const id = newTrashId();
+  await folder.record({ id, ...about, deletedMs: environment.clock.nowMs(), origin });
+  return id;
+}
+
+/** Bytes of a file, or of all files in a folder. */
+export async function sizeOf(
+  { mounts }: AccountPaths,
+  realPath: string,
+  stats: Pick<Stats, 'isDirectory' | 'isFile' | 'size'>,
+): Promise<number> {
+  if (stats.isDirectory()) return treeBytes(mounts.roots, realPath);
+  return stats.isFile() ? stats.size : 0;
+}
+
+/** A copy in the trash of what is about to be replaced. Ends with `settle` or `undo`. */
+export interface Kept {
+  /** Puts it in the trash, just before it is replaced. */
+  take(): void;
+  /** Takes it out again. */
+  undo(): void;
+  /** Syncs the trash. Never rejects. */
+  settle(durability: Durability): Promise<void>;
+}
+
+/**
+ * Prepares a file or folder of an opened folder to be kept while something else takes its name.
+ *
+ * @param mustGo whether a file has to be gone from its place before, too
+ */
+export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<Kept>;
+
+/**
+ * Keeps what is about to be replaced at a path: a file by a second name, so that its first one changes at once from the old content to the
+ * new one; a folder by a rename.
+ *
+ * @returns undefined for an account without a trash
+ */
+export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | undefined {
+  if (!hasTrash(paths)) return undefined;
+  return async (parent, name, existing, mustGo = false) => {
+    const { roots } = paths.mounts;
+    const realPath = `${parent.realPath}/${name}`;
+    const isFolder = existing.isDirectory();
+    const goes = isFolder || mustGo;
+    const sizeBytes = await sizeOf(paths, realPath, existing);
+    const folder = await trashFor(paths, realPath);
+    const { temporaries } = paths.environment;
+    let temporary: string | undefined;
+    let id: string | undefined;
+    const dropTemporary = () => {
+      if (temporary === undefined) return;
+      unlinkIfThere(folder.member(temporary));
+      temporaries.giveBack(folder.opened.realPath, temporary);
+      temporary = undefined;
+    };
+    let isTaken = false;
+    const undo = () => {
+      try {
+        if (isTaken && id !== undefined) {
+          if (goes) renameSync(folder.member(id), parent.member(name));
+          else unlinkIfThere(folder.member(id));
+        }
+        dropTemporary();
+        if (id !== undefined) folder.forget(id);
+      } finally {
+        folder.close();
+      }
+    };
+    try {
+      if (!goes) {
+        temporary = temporaries.take(folder.opened.realPath);
+        try {
+          linkSync(parent.member(name), folder.member(temporary));
+        } catch {
+          // Another file system, or one without hard links.
+          await copyTree(roots, parent, name, folder.member(temporary));
+        }
+      }
+      id = await writeRecord(paths, folder, { path, realPath, sizeBytes, isFolder, isReplaced: true });
+    } catch (error) {
+      undo();
+      throw error;
+    }
+    const [from, to] = [temporary === undefined ? parent.member(name) : folder.member(temporary), folder.member(id)];
+    return {
+      take() {
+        try {
+          renameSync(from, to);
+        } catch (error) {
+          if (systemErrorCode(error) !== 'EXDEV') throw error;
+          throw new ServiceError('never-allowed', 'The folder is on another file system than the trash; delete it first.', {
+            cause: error,
+          });
+        }
+        isTaken = true;
+        if (temporary !== undefined) temporaries.giveBack(folder.opened.realPath, temporary);
+        temporary = undefined;
+      },
+      undo,
+      async settle(durability) {
+        await durability.syncFolder(folder.opened.fd);
+        folder.close();
+      },
+    };
+  };
+}
+
+/** Puts a file in place of one that is kept. A full quota alone does not keep it from being replaced. */
+export async function whileKept<T>(
+  kept: Kept | undefined,
+  put: (kept: Kept | undefined) => Promise<T>,
+): Promise<T & { kept: Kept | undefined }> {
+  if (!kept) return { ...(await put(undefined)), kept };
+  try {
+    return { ...(await put(kept)), kept };
+  } catch (error) {
+    kept.undo();
+    if (!isServiceError(error, 'storage-full')) throw error;
+    return { ...(await put(undefined)), kept: undefined };
+  }
+}
+
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw error;
+  }
+}
+
+/** Runs an action with all that the account has in the trash of its roots, newest first. */
+export async function withTrash<T>({ mounts, account }: AccountPaths, action: (all: InTrash[]) => Promise<T>): Promise<T> {
+  const folders: TrashFolder[] = [];
+  try {
+    const all: InTrash[] = [];
+    for (const root of mounts.roots.paths) {
+      const folder = TrashFolder.open(mounts.roots, root, account.uuid);
+      if (!folder) continue;
+      folders.push(folder);
+      for (const trashed of await folder.list()) all.push({ folder, trashed });
+    }
+    return await action(all.sort((a, b) => b.trashed.deletedMs - a.trashed.deletedMs));
+  } finally {
+    for (const folder of folders) folder.close();
+  }
+}
+
+/** Runs an action with what the account has in its trash under an ID. @throws ServiceError `not-found`, also for that of other accounts */
+export async function withTrashed<T>(
+  { mounts, account }: AccountPaths,
+  id: string,
+  action: (folder: TrashFolder, trashed: Trashed) => Promise<T>,
+): Promise<T> {
+  for (const root of mounts.roots.paths) {
+    const folder = TrashFolder.open(mounts.roots, root, account.uuid);
+    try {
+      const trashed = folder?.find(id);
+      if (folder && trashed) return await action(folder, trashed);
+    } finally {
+      folder?.close();
+    }
+  }
+  throw new ServiceError('not-found', 'The trash does not have it.');
+}
+
+/**
+ * Ends something in the trash; event `trashEnded`, on disk before the content goes.
+ *
+ * @param context by default that of the deletion
+ * @returns false if somebody else restored or ended it meanwhile
+ */
+export async function endTrashed(
+  { events }: Pick<FilesEnvironment, 'events'>,
+  { folder, trashed }: InTrash,
+  reason: EndReason,
+  context?: EventContext,
+): Promise<boolean> {
+  events.assertWritable();
+  if (!folder.claim(trashed.id, reason)) return false;
+  await events.emitDurable(endedDraft(trashed, reason, context));
+  await folder.removeClaimed(trashed.id, reason);
+  return true;
+}
+
+/** The event of an end. Its UUID follows from the ID, so that a repetition after a crash is the same event. */
+export function endedDraft({ id, path, realPath, isFolder, sizeBytes, origin }: Trashed, reason: EndReason, context = origin) {
+  const data = { ...pathData(path, realPath), reason, is_directory: isFolder, size: sizeBytes };
+  return { id: eventIds.trashEnded, context, data, uuid: uploadEventUuid(id, eventIds.trashEnded) };
+}
+
+/**
+ * Begins an upload under the quota of the account. If it does not fit, the oldest content of the trash makes room; nothing of the trash goes
+ * for what does not fit even then.
+ *
+ * @param replacedBytes size of the file that the upload will replace
+ * @throws ServiceError `storage-full`
+ */
+export function reserveRoom(
+  paths: AccountPaths,
+  replacedBytes: number,
+  neededBytes: number,
+  kept?: KeptContent,
+): Promise<QuotaReservation> {
+  const { environment, mounts, account, context } = paths;
+  const makeRoom = (missingBytes: number) =>
+    withTrash(paths, async (all) => {
+      if (all.reduce((sum, { trashed }) => sum + trashed.sizeBytes, 0) < missingBytes) return false;
+      let freedBytes = 0;
+      for (const item of all.reverse()) {
+        if (freedBytes >= missingBytes) break;
+        if (await endTrashed(environment, item, 'quota', context)) freedBytes += item.trashed.sizeBytes;
+      }
+      return freedBytes > 0;
+    });
+  return environment.quotas.reserve(mounts.roots, account.quotaSizeBytes, replacedBytes, neededBytes, kept, makeRoom);
+}

@@ -1,0 +1,66 @@
+import type { Trashed } from '../../files/trash/trash-folder.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { isObject } from '../../lib/json.ts';
+import { errorsReply } from '../reply/error-reply.ts';
+import { jsonReply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { signedIn } from '../request/exchange.ts';
+import { mediaTypeOfRequest } from '../request/reply-format.ts';
+import { hasBody, readJsonBody } from '../request/request-body.ts';
+import { serverPathValue } from '../request/request-target.ts';
+import { restoreMember } from './member-actions.ts';
+
+/** The reply's form of something in the trash (docs/spec/files.md#trash): `deleted` in seconds with milliseconds. */
+function shownTrashed({ id, path, sizeBytes, isFolder, deletedMs, origin }: Trashed) {
+  return { id, path, size: sizeBytes, is_directory: isFolder, deleted: Math.round(deletedMs) / 1000, by: origin.account.name };
+}
+
+/** GET of the trash: what the account may restore, newest first. */
+export async function showTrash(exchange: Exchange): Promise<Response> {
+  const trash = (await signedIn(exchange).files.trash.list()).map(shownTrashed);
+  return respond(exchange, jsonReply(200, { trash }, { 'cache-control': 'no-store' }));
+}
+
+/** DELETE of the trash: 204, or 422 with an item for each thing that the account may not end. */
+export async function emptyTrash(exchange: Exchange): Promise<Response> {
+  const left = await signedIn(exchange).files.trash.empty();
+  if (left.length === 0) return respond(exchange, { status: 204 });
+  return respond(
+    exchange,
+    errorsReply(
+      422,
+      left.map(({ id }) => ({ target: id, message: 'Permission denied.' })),
+    ),
+  );
+}
+
+/** DELETE of one thing in the trash. */
+export async function endTrashed(exchange: Exchange): Promise<Response> {
+  await signedIn(exchange).files.trash.end(trashedId(exchange));
+  return respond(exchange, { status: 204 });
+}
+
+/** POST of a restoration, with another path if the body names one: 201 with its path. */
+export async function restoreTrashed(exchange: Exchange): Promise<Response> {
+  const wanted = await wantedPath(exchange);
+  const path = await restoreMember(signedIn(exchange).files, trashedId(exchange), wanted);
+  return respond(exchange, { status: 201, headers: { 'server-path': serverPathValue(path) } });
+}
+
+async function wantedPath(exchange: Exchange): Promise<string | undefined> {
+  if (!hasBody(exchange)) return undefined;
+  if (mediaTypeOfRequest(exchange) !== 'application/json')
+    throw new ServiceError('media-type-unsupported', 'The path of a restoration is sent as application/json.');
+  const body = await readJsonBody(exchange);
+  if (!isObject(body)) throw new ServiceError('bad-request', 'The body must be an object.');
+  const unknown = Object.keys(body).find((key) => key !== 'path');
+  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
+  if (body.path === undefined) return undefined;
+  if (typeof body.path !== 'string') throw new ServiceError('bad-request', '"path" must be a string.');
+  return body.path;
+}
+
+function trashedId({ target }: Exchange): string {
+  return target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { TrashUpkeep } from '../../src/files/trash/trash-upkeep.ts';
+import { type TestFiles, testFiles } from '../support/sftp-session.ts';
+import { ShiftedClock } from '../support/shifted-clock.ts';
+
+const dayMs = 86_400_000;
+
+/** Files of an account with a trash of 30 days, with `names` in it. */
+async function withTrash(t: TestContext, ...names: string[]): Promise<TestFiles & { folder: string }> {
+  const made = testFiles(t, { trash: { days: 30 } });
+  for (const name of names) {
+    writeFileSync(join(made.home, name), name);
+    await made.files.deleteFile(`/${name}` as never);
+  }
+  const top = join(made.home, '.svc-trash');
+  return { ...made, folder: join(top, readdirSync(top)[0] ?? '') };
+}
+
+function later({ environment }: TestFiles, shiftMs: number, isJournalled = async () => false): TrashUpkeep {
+  const clock = new ShiftedClock();
+  clock.shift(shiftMs);
+  return new TrashUpkeep({ ...environment, clock }, isJournalled);
+}
+
+const ended = ({ events }: TestFiles) => events.filter(({ id }) => id === 40102).map(({ data }) => [data.path, data.reason]);
+
+test('what is older than its days is ended, by an account that is gone too', async (t) => {
+  const files = await withTrash(t, 'a', 'b');
+  await later(files, 29 * dayMs).run();
+  assert.deepEqual([ended(files), (await files.files.trash.list()).length], [[], 2]);
+  await later(files, 30 * dayMs + 60_000).run();
+  assert.deepEqual(ended(files), [
+    ['/a', 'age'],
+    ['/b', 'age'],
+  ]);
+  assert.deepEqual(readdirSync(files.folder), []);
+});
+
+test('several upkeeps at once end each thing once', async (t) => {
+  const files = await withTrash(t, ...Array.from({ length: 20 }, (_, index) => `f${index}`));
+  await Promise.all(Array.from({ length: 4 }, () => later(files, 31 * dayMs).run()));
+  assert.equal(ended(files).length, 20);
+  assert.equal(new Set(ended(files).map(([path]) => path)).size, 20);
+  assert.deepEqual(readdirSync(files.folder), []);
+});
+
+test('what a killed process began to end is ended with one event; what it was about to delete or replace is not in the trash', async (t) => {
+  const files = await withTrash(t, 'told', 'untold', 'moving', 'stays');
+  const ids = Object.fromEntries((await files.files.trash.list()).map(({ path, id }) => [path, id]));
+  const at = (path: string, end = '') => join(files.folder, `${ids[path]}${end}`);
+  // Killed after the claim; for one of them after its event.
+  renameSync(at('/told'), at('/told', '.age'));
+  renameSync(at('/untold'), at('/untold', '.quota'));
+  // Killed between the record and the rename of a deletion.
+  renameSync(at('/moving'), join(files.home, 'moving'));
+  // Killed between the second name and the rename of a replacement.
+  const record = JSON.parse(readFileSync(at('/stays', '.json'), 'utf8'));
+  writeFileSync(at('/stays', '.json'), JSON.stringify({ ...record, isReplaced: true }));
+  linkSync(at('/stays'), join(files.home, 'stays'));
+  assert.deepEqual(await files.files.trash.list(), []);
+  await assert.rejects(
+    files.files.trash.restore(ids['/stays'] ?? '', () => {}),
+    { code: 'not-found' },
+  );
+
+  const told = new Set<string>();
+  const upkeep = later(
+    files,
+    120_000,
+    async (...[uuid]: string[]) => told.has(uuid ?? '') || (told.size === 0 && Boolean(told.add(uuid ?? ''))),
+  );
+  await upkeep.run();
+  assert.equal(ended(files).length, 1);
+  assert.deepEqual(
+    readdirSync(files.folder).filter((name) => /\.(age|quota|person)$/.test(name)),
+    [],
+  );
+  await later(files, 8 * dayMs).run();
+  assert.deepEqual(readdirSync(files.folder).sort(), [`${ids['/stays']}`, `${ids['/stays']}.json`].sort());
+  rmSync(join(files.home, 'stays'));
+  assert.equal((await files.files.trash.list()).length, 1, 'the last name of a content is never dropped');
+  assert.equal(readFileSync(join(files.home, 'moving'), 'utf8'), 'moving');
+});
+
+test('records that somebody else wrote lead nowhere', async (t) => {
+  const files = await withTrash(t, 'a');
+  const [item] = await files.files.trash.list();
+  assert.ok(item);
+  const record = JSON.parse(readFileSync(join(files.folder, `${item.id}.json`), 'utf8'));
+  const changed: unknown[] = [{ path: '/../../outside' }, { path: 'relative' }, { path: 7 }, { sizeBytes: 'x' }, { origin: null }];
+  for (const change of changed) {
+    writeFileSync(join(files.folder, `${item.id}.json`), JSON.stringify({ ...record, ...(change as object) }));
+    assert.deepEqual(await files.files.trash.list(), [], JSON.stringify(change));
+  }
+  for (const text of ['', '{', 'null', 'x'.repeat(70_000)]) {
+    writeFileSync(join(files.folder, `${item.id}.json`), text);
+    assert.deepEqual(await files.files.trash.list(), []);
+  }
+  mkdirSync(join(files.folder, 'f'.repeat(32)));
+  writeFileSync(join(files.folder, 'other.json'), JSON.stringify(record));
+  assert.deepEqual(await files.files.trash.list(), []);
+  assert.deepEqual(readdirSync(files.home), ['.svc-trash']);
+});
