@@ -310,6 +310,24 @@ test("the console's code is loaded where a console is configured, and nowhere el
   assert.ok(rest.some(({ text }) => text.includes("await import('../../console/console-server.ts')")));
 });
 
+test('the command line begins without schemas, packages and rooms that only some commands need', () => {
+  const loaded = new Set<string>();
+  const visit = (path: string) => {
+    const source = sources.find((one) => one.path === path);
+    if (!source || loaded.has(path)) return;
+    loaded.add(path);
+    for (const [, specifier = ''] of source.text.matchAll(/^(?:import|export) (?!type )[^;]*? from '([^']+)';$/gms))
+      if (specifier.startsWith('.')) visit(targetOf(source, specifier));
+      else loaded.add(specifier);
+  };
+  visit('bin/svc.ts');
+  assert.ok(loaded.has('src/cli/register-service.ts'));
+  assert.deepEqual(
+    [...loaded].filter((name) => /^src\/(config|state|console|server)\/|^(?!src|bin|node:|commander)/.test(name)),
+    [],
+  );
+});
+
 test("the schemas of the console's API are loaded with its OpenAPI document alone", () => {
   const described = /^src\/console\/api\/(?:schemas\/|openapi\/|operations\.ts)/;
   const eager = sources

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { getAsset, isSea } from 'node:sea';
 import { Command, CommanderError, Help, Option } from 'commander';
+import type { ConfigError } from '../config/findings.ts';
 import type { Action, Register } from './arguments.ts';
 import { exitCode } from './exit-codes.ts';
 import { complain, print, reportFailure, visible } from './output.ts';
@@ -34,6 +35,10 @@ Environment:
 Start here:
   svc init && svc validate && svc serve`;
 
+function isConfigError(error: unknown): error is ConfigError {
+  return error instanceof Error && error.name === 'ConfigError';
+}
+
 /** Runs the command line. @param args arguments without the interpreter and the script @returns the exit code */
 export async function main(args: readonly string[]): Promise<number> {
   leaveQuietlyWhenNobodyReads();
@@ -43,7 +48,12 @@ export async function main(args: readonly string[]): Promise<number> {
     try {
       code = await action();
     } catch (error) {
-      code = reportFailure(error, globals.debug ?? isSet(process.env.SVC_DEBUG));
+      if (isConfigError(error)) {
+        // Loaded only here: other commands need no schema of a configuration.
+        const { complainFindings } = await import('./findings-output.ts');
+        complainFindings(error.findings, error.source);
+        code = exitCode.no;
+      } else code = reportFailure(error, globals.debug ?? isSet(process.env.SVC_DEBUG));
     }
   });
   try {

@@ -1,6 +1,3 @@
-import type { Finding } from '../config/findings.ts';
-import { ConfigError } from '../config/findings.ts';
-import { maskedSource } from '../config/reading/masked-source.ts';
 import { isServiceError } from '../lib/errors.ts';
 import { exitCode } from './exit-codes.ts';
 import { PromptLeft } from './prompt.ts';
@@ -16,9 +13,6 @@ const sgr = { red: 31, yellow: 33, green: 32, cyan: 36, dim: 2, bold: 1 } as con
 export function paint(stream: NodeJS.WriteStream, style: keyof typeof sgr, text: string): string {
   return hasColour(stream) ? `\u001b[${sgr[style]}m${text}\u001b[0m` : text;
 }
-
-/** Longest line that is shown in part. */
-const maxShownLine = 1024 * 1024;
 
 /** A text on one line, its control characters escaped, so that a terminal shows it and obeys none. */
 export function visible(text: string): string {
@@ -47,38 +41,6 @@ function escaped(text: string, characters: RegExp): string {
   return text.replace(characters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Writes a finding the way compilers do: place, severity and code, path, message, then the line with a caret. */
-export function findingText(finding: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
-  const place = finding.line > 0 ? `${finding.file}:${finding.line}:${finding.column}` : finding.file;
-  const label = paint(stream, finding.severity === 'error' ? 'red' : 'yellow', `${finding.severity}[${finding.code}]`);
-  const path = finding.path === '' ? '' : `${finding.path}: `;
-  const hint = finding.hint ? ` (${finding.hint})` : '';
-  return `${place}: ${label}: ${path}${finding.message}${hint}${excerpt(finding, lines, stream)}`;
-}
-
-/** The lines of a configuration that are shown with findings, without their secrets. */
-export function excerptLines(source: string): string[] {
-  return maskedSource(source).split(/\r?\n/);
-}
-
-/** The line at fault with a mark below. A long line is cut around its column, and control characters become blanks. */
-function excerpt({ line: number, column }: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
-  const line = lines[number - 1];
-  if (line === undefined || line.trim() === '' || line.length > maxShownLine) return '';
-  const start = Math.max(0, column - 60);
-  const shown = line.slice(start, start + 100).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
-  return `\n    ${shown}\n    ${' '.repeat(column - 1 - start)}${paint(stream, 'cyan', '^')}`;
-}
-
-/** Prints all findings on stderr, then their count. */
-export function complainFindings(findings: readonly Finding[], source: string): void {
-  if (findings.length === 0) return;
-  const lines = excerptLines(source);
-  for (const finding of findings) complain(findingText(finding, lines, process.stderr));
-  const errors = findings.filter((finding) => finding.severity === 'error').length;
-  complain(`${count(errors, 'error')}, ${count(findings.length - errors, 'warning')}`);
-}
-
 /** `1 error`, `2 errors`. */
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
@@ -86,10 +48,6 @@ export function count(number: number, noun: string): string {
 
 /** Reports the error that ended a command, in one line; the stack only with `--debug`. @returns the exit code that the fault means */
 export function reportFailure(error: unknown, debug: boolean): number {
-  if (error instanceof ConfigError) {
-    complainFindings(error.findings, error.source);
-    return exitCode.no;
-  }
   if (error instanceof PromptLeft) return exitCode.interrupted;
   const message = error instanceof Error ? error.message : String(error);
   complain(`svc: ${message.split('\n', 1)[0]}`);

@@ -84,6 +84,7 @@ export type Finding = z.infer<typeof finding>;
 
 /** A configuration with errors: nothing is started with it. */
 export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
   readonly findings: readonly Finding[];
   /** The text of the file, for showing the line at fault. */
   readonly source: string;

@@ -1,4 +1,4 @@
-import { excerptLines, findingText } from '../../src/cli/output.ts';
+import { excerptLines, findingText } from '../../src/cli/findings-output.ts';
 import { checkSource } from '../../src/config/check.ts';
 import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';

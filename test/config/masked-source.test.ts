@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { sarifLog } from '../../src/cli/config/sarif.ts';
-import { excerptLines, findingText } from '../../src/cli/output.ts';
+import { excerptLines, findingText } from '../../src/cli/findings-output.ts';
 import { checkSource } from '../../src/config/check.ts';
 import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';

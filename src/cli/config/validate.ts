@@ -4,7 +4,8 @@ import type { LoadedConfig } from '../../config/reading/load.ts';
 import { servicesWithoutHostKeys, toValidation } from '../../config/validation.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
-import { complainFindings, count, print } from '../output.ts';
+import { complainFindings } from '../findings-output.ts';
+import { count, print } from '../output.ts';
 
 /** Options of `svc validate`. */
 export interface ValidateOptions {

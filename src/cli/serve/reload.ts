@@ -7,7 +7,8 @@ import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { roughConfig, type ServiceOptions } from '../control/service-folder.ts';
 import { exitCode, interruptible } from '../exit-codes.ts';
-import { complain, complainFindings, count, print } from '../output.ts';
+import { complainFindings } from '../findings-output.ts';
+import { complain, count, print } from '../output.ts';
 
 /** Options of `svc reload`. */
 export interface ReloadOptions extends ServiceOptions {

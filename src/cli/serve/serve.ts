@@ -15,7 +15,8 @@ import { Server } from '../../server/server.ts';
 import type { Supervisor, SupervisorOptions } from '../../server/supervisor/supervisor.ts';
 import { exitCode } from '../exit-codes.ts';
 import { fileFault } from '../file-fault.ts';
-import { complain, complainFindings, findingText, hasColour, paint, print } from '../output.ts';
+import { complainFindings, findingText } from '../findings-output.ts';
+import { complain, hasColour, paint, print } from '../output.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges, giveFolder, prepareProcess } from './privileges.ts';
 
