@@ -1,5 +1,5 @@
 import { lstatSync, realpathSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, normalize } from 'node:path';
 import { ServiceError } from '../../lib/errors.ts';
 import { type RealRoots, resolveParent } from '../disk/real-roots.ts';
 import type { FileLock, LockOwner, LockStore } from './lock-store.ts';
@@ -110,11 +110,14 @@ export class LockGuard {
  * links of its folder.
  */
 export function lockPath(roots: RealRoots, realPath: string): string {
+  const path = normalize(resolveParent(realPath));
   try {
-    const resolved = realpathSync.native(realPath);
+    // A failed realpath(3) of a new file would cost twice as much as this.
+    if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path;
+    const resolved = realpathSync.native(path);
     if (roots.contains(resolved)) return resolved;
   } catch {
-    // A file that does not exist yet is identified by its folder.
+    // A link that cannot be resolved is identified by its folder.
   }
-  return resolveParent(realPath);
+  return path;
 }
