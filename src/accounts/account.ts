@@ -152,7 +152,7 @@ export interface Account {
 /** The reason why an account that a method accepted cannot be used. */
 export type AccountProblem = 'group-unknown' | 'group-disabled' | 'no-home-folder' | 'bad-value';
 
-/** Raised by `effectiveAccount`; `problem` says which event tells the administrator. */
+/** Raised by `effectiveAccount`; `problem` selects the event for the administrator. */
 export class AccountError extends ServiceError {
   readonly problem: AccountProblem;
 
@@ -163,9 +163,9 @@ export class AccountError extends ServiceError {
 }
 
 /**
- * The home folder options in force: of each the first that is set (docs/spec/authentication.md#account-in-force).
+ * The home folder options in force: for each option the first value that is set (docs/spec/authentication.md#account-in-force).
  *
- * @param holders the account, its group and `DEFAULT_GROUP`, as far as they exist
+ * @param holders the account, its group and `DEFAULT_GROUP`, those that exist
  */
 export function homeFolderOptions(...holders: (HomeFolderConfiguration | undefined)[]) {
   const firstText = (name: 'home_folder_path' | 'create_home_folder_owner' | 'create_home_folder_group') =>
@@ -186,7 +186,8 @@ export function noHomeFolder(groupUuid: string): string {
 }
 
 /**
- * Joins an account with its group: account value, else group value, for the home folder else that of `DEFAULT_GROUP`, else default.
+ * Joins an account with its group. A value comes from the account, else the group, else (home folder only) `DEFAULT_GROUP`, else it is the
+ * default.
  *
  * @param name account name, already checked with `isUserName`
  * @param groups all groups by UUID

@@ -15,7 +15,7 @@ import { accountOptions } from './options.ts';
 /** How often the file is checked for changes by other processes. */
 const checkEveryMs = 1000;
 
-/** Password changes of accounts that stand in the configuration: they win until the configuration's own hash changes. */
+/** Password changes of accounts of the configuration; they win until the hash in the configuration changes. */
 const overrideOptions = z.strictObject({
   password: z.string(),
   /** SHA-256 of the configuration's hash that this one replaced. */
@@ -50,7 +50,7 @@ interface AccountsFileOptions {
   onChange?: (() => void) | undefined;
 }
 
-/** The local accounts: those of the configuration, and those of the accounts file, which is read anew when it changes. */
+/** The local accounts: those of the configuration and of the accounts file, which is read again after a change. */
 export class AccountsFile {
   readonly #path: string;
   readonly #clock: Clock;
@@ -98,7 +98,7 @@ export class AccountsFile {
     return this.#content.passwordHashes;
   }
 
-  /** Former password hashes of an account, newest first, as far as they were kept. */
+  /** The kept former password hashes of an account, newest first. */
   formerHashes(name: string): readonly string[] {
     return this.#content.history.get(name) ?? [];
   }
@@ -131,7 +131,7 @@ export class AccountsFile {
       this.#content = this.#contentOf(options);
     });
     this.#options.onChange?.();
-    // By then each process has checked the file, and the old password is good nowhere.
+    // After this time each process has checked the file and refuses the old password.
     if (this.#options.isShared) await this.#clock.sleep(checkEveryMs);
     if (unsynced) throw unsynced;
   }

@@ -1,4 +1,4 @@
-// The page of the console takes types by this module: it imports nothing of Node.js.
+// The page of the console imports types from this module, so it must not import Node.js modules.
 
 /** How a client proved who it is (docs/spec/authentication.md#credentials-request). */
 export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate'] as const;

@@ -36,10 +36,10 @@ function isFolder(path: string): boolean {
 }
 
 /**
- * Makes sure that the home folder of an account is there: created with its structure, owner and group
- * when the account says so (docs/spec/authentication.md#account-in-force). Called at each login.
+ * Ensures that the home folder of an account exists; creates it with its structure, owner and group if the account says so
+ * (docs/spec/authentication.md#account-in-force). Called at each login.
  *
- * @param onUnsynced told where the disk failed to keep what was created: it is there all the same
+ * @param onUnsynced called if the disk failed to sync a created folder, which exists all the same
  * @returns the real paths of what was created
  * @throws ServiceError `unauthorized` with the reason when the folder is missing and may not or cannot be created
  */

@@ -42,7 +42,7 @@ export const permissionsOption = z
     return { general: (general ?? []).filter(isThere), rules: rules.filter(isThere) };
   });
 
-/** The place of an issue in an entry of the permissions; of a rule, its expression is the first item. */
+/** The position of an issue in an entry of the permissions; in a rule the expression is the first item. */
 function placeInEntry(entry: unknown, [member, index]: PropertyKey[]): number[] {
   if (!Array.isArray(entry)) return [];
   if (member === 'permissions' && typeof index === 'number') return [index + 1];

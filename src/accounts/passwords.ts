@@ -46,8 +46,8 @@ export interface PasswordHash extends HashCost {
 }
 
 /**
- * Cost of new hashes: one of the equally strong choices of OWASP's password storage cheat sheet, the one that takes
- * 16 MiB, so that a few logins at once do not eat the memory of a small machine. About 150 ms here.
+ * Cost of new hashes: of the equally strong choices in OWASP's password storage cheat sheet the one that takes 16 MiB, so that a few
+ * concurrent logins fit into the memory of a small machine. About 150 ms here.
  */
 const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
@@ -129,17 +129,16 @@ const maxRemembered = 1024;
 
 /** The place of a verification in the queue. */
 export interface VerificationTurn {
-  /** Those of one source wait behind each other, not behind those of others. */
+  /** Verifications of one source wait only for each other. */
   source: string;
   /** Whether it goes before all others: the same credentials were right from there recently. */
   isKnown: boolean;
 }
 
 /**
- * Verifies passwords for clients that send them with every request: a password that was right is remembered as a digest
- * with a key of this process, together with the hash it belongs to, never in clear. Wrong ones are never remembered. The
- * digest never leaves the process, so a plain hash behind the key does for what elsewhere takes an HMAC, at a third of the time.
- * Identical verifications at one time are one.
+ * Verifies passwords, and remembers correct ones for clients that send them with every request: as a digest with a key of this process,
+ * together with the hash, never in clear. Wrong ones are not remembered. The digest never leaves the process, so a hash of key and password
+ * is enough, at a third of the time of an HMAC. Identical concurrent verifications share one.
  */
 export class PasswordVerifier {
   readonly #key = randomBytes(32).toString('base64');
@@ -165,8 +164,8 @@ export class PasswordVerifier {
   }
 
   /**
-   * Does the work of a wrong password, so that the answer does not tell whether the name is known. Which cost it has depends on the name, so that
-   * unknown names take the times that known ones take.
+   * Does the work of a wrong password, so that the time of the answer does not reveal whether the name is known. The name selects the cost,
+   * so that the times of unknown names vary like those of known ones.
    *
    * @param hashes those of the known names
    * @throws as `verify`

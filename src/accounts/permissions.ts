@@ -14,8 +14,8 @@ const token =
 const unicodeClassCost = 20;
 
 /**
- * How many steps an expression (expression.ts) may take for each character of a text, about; 0 for globs of characters and `*` alone, which
- * are looked for and cost next to nothing. Making a regular expression takes as long as it has steps, so that this is asked before.
+ * Approximate number of steps that an expression (expression.ts) takes for each character of a text; 0 for globs of characters and `*`,
+ * which cost next to nothing. Compiling a regular expression takes time in proportion, so this is checked first.
  */
 export function expressionCost(source: string): number {
   const bare = source
@@ -27,9 +27,9 @@ export function expressionCost(source: string): number {
 }
 
 function regularExpressionCost(text: string): number {
-  /** Sizes of what is open: the expression, and groups in it. */
+  /** Sizes of the open expression and of its open groups. */
   const open = [0];
-  /** Size of what a repetition would repeat; it is not in `open` yet. */
+  /** Size of the part that a repetition would repeat; not in `open` yet. */
   let last = 0;
   const add = (size: number) => {
     open[open.length - 1] = (open.at(-1) ?? 0) + last;
@@ -93,7 +93,7 @@ export interface PermissionOptions {
 /** The permissions of a group that says nothing of them. */
 export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
 
-/** The meaning of an empty list for a group: the default, as another object, which `svc validate` can tell from it. */
+/** The meaning of an empty list for a group: a copy of the default, which `svc validate` can tell from the default itself. */
 export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
 
 function rightsOf(keywords: readonly string[]): number {
@@ -105,8 +105,8 @@ function rightsOf(keywords: readonly string[]): number {
 }
 
 /**
- * Puts the account's name in place of `${USER}` in an expression. What the expression would read as
- * a wildcard is escaped: an account named `[a-z]` must not widen its own rule.
+ * Puts the account's name in place of `${USER}` in an expression. Wildcards in the name are escaped: an account named `[a-z]` must not
+ * widen its own rule.
  */
 export function expandUserInExpression(expression: string, userName: string): string {
   if (!expression.includes(userVariable)) return expression;
@@ -183,7 +183,7 @@ export class Permissions {
     return { index: index + 1, expression: this.options.rules[index]?.expression, permissions: rule.permissions };
   }
 
-  // One path is asked for several rights, by each of the requests of a turn.
+  // Concurrent requests check one path for several rights.
   readonly #ofRules = memoizeForTick((path) => this.#rules.find((rule) => rule.expression.matches(path))?.rights ?? this.#general);
 
   #rightsAt(path: VirtualPath): number {

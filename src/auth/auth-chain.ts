@@ -67,7 +67,7 @@ export class AuthChain {
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));
   }
 
-  /** Answers for what a client presented. Never throws for a refusal. */
+  /** Decides about the credentials that a client presented. Never throws for a refusal. */
   async authenticate(credentials: Credentials): Promise<ChainResult> {
     if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
     for (const method of this.#methods) {
@@ -103,10 +103,10 @@ export class AuthChain {
   }
 
   /**
-   * The present account of a login. Cheap while nothing changes.
+   * The present account of a login; fast while nothing changes.
    *
-   * @returns undefined when the login would fail now: the account or its group is gone or disabled, the credential changed, or the method is
-   *   not asked here any more
+   * @returns undefined when the login would fail now: the account or its group is gone or disabled, the credential changed, or the service
+   * no longer asks the method
    */
   inForce(identity: Identity): Account | undefined {
     const { uuid, type } = identity.method;

@@ -62,7 +62,7 @@ export interface ListedBan extends Ban {
 export interface BanOverview {
   /** The bans in force, limits of names included. */
   list(): Promise<ListedBan[]>;
-  /** Ends bans and forgets the failures behind them. When it resolves, no process refuses for them any more. */
+  /** Ends bans and forgets the failures that led to them. When it resolves, no process enforces them. */
   lift(bans: readonly Ban[]): Promise<void>;
 }
 
@@ -122,7 +122,7 @@ export function attemptKey({ source, credential }: Pick<LoginAttempt, 'source' |
   return `${source} ${credential}`;
 }
 
-/** The refusal of an address whose ban has this rest; undefined when it is over. */
+/** The refusal of an address whose ban has this time left; undefined when the ban is over. */
 export function refusalFor(leftMs: number): Refusal | undefined {
   return leftMs > 0 ? { by: 'address', retryAfterS: Math.ceil(leftMs / 1000) } : undefined;
 }

@@ -27,13 +27,13 @@ const maxItems = { permissions: 1000, virtualFolders: 1000, homeFolderStructure:
 /** Folders of `homeFolderStructure`, parents included: each is made, and synced, at a login. */
 const maxFolders = 1000;
 
-/** Characters of a text of an account, which stands in each of its events; no path is longer (PATH_MAX). */
+/** Maximum length of a text of an account, which each of its events contains; no path is longer (PATH_MAX). */
 const longestAccountText = 4096;
 
 /** Cost of an account's expressions together (`expressionCost`): beyond, a long path would keep others waiting. */
 const maxExpressionCost = 2000;
 
-/** Characters of an unknown key that are shown, and problems that are told of one reply. */
+/** Maximum characters shown of an unknown key, and maximum problems reported of one reply. */
 const longestShownKey = 100;
 const maxProblems = 20;
 

@@ -130,7 +130,7 @@ export class CalloutMethod implements AuthMethod {
       ...(traceparent === undefined ? {} : { traceparent: childTraceparent(traceparent) }),
     };
     let result: RemoteResult | undefined;
-    // With every URL suspended all are tried: refusing without a request would prolong an outage.
+    // If every URL is suspended, all are tried: refusing without a request would prolong an outage.
     for (const url of available.length > 0 ? available : urls) {
       result = await this.#endpoint.request({ url, method: 'POST', headers, body });
       this.#dependencies.onCallout?.(this.uuid, result);

@@ -13,7 +13,10 @@ export interface Proof {
   readonly fingerprints: string[];
 }
 
-/** All that sessions and requests keep of a login; its rights are those of the configuration in force (docs/spec/authentication.md#account-in-force). */
+/**
+ * The part of a login that sessions and requests keep; its rights are those of the configuration in force
+ * (docs/spec/authentication.md#account-in-force).
+ */
 export interface Identity {
   readonly name: string;
   /** UUID of the account. */
@@ -65,7 +68,10 @@ export function areAskable(credentials: Credentials): boolean {
   return credentials.type !== 'password' || isPassword(credentials.content);
 }
 
-/** The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`); undefined when it is none, or a key of another type than it says. */
+/**
+ * The base64 blob of an OpenSSH public key line (`ssh-ed25519 AAAA… comment`); undefined for other text, or if the key is of another type
+ * than the line says.
+ */
 export function parseKeyBlob(line: string): string | undefined {
   const [type = '', blob = ''] = line.trim().split(/\s+/);
   const bytes = Buffer.from(blob, 'base64');

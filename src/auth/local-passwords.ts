@@ -37,7 +37,7 @@ export class LocalPasswords {
   /**
    * Changes a password.
    *
-   * @param announce told of the fingerprints of the old and the new hash before the new one is in force
+   * @param announce called with the fingerprints of the old and the new hash before the new one is in force
    * @returns one sentence for each unmet rule; empty when it was changed
    * @throws ServiceError when the new hash cannot be kept
    */

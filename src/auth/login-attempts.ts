@@ -18,7 +18,7 @@ import type { Credentials } from './credentials.ts';
 const maxWaitingPerSource = 256;
 const maxWaiting = 10_000;
 
-/** Pauses after which the first in line asks again, as another process may have freed a slot. */
+/** Pauses after which the first waiting attempt asks again, because another process may have freed a slot. */
 const askAgainMs = { first: 50, longest: 1000 };
 
 /** Credentials of a client at an address. */
@@ -117,7 +117,7 @@ export class LoginAttempts {
       return { kind: 'checked', result, isKnown };
     } finally {
       const counted = attempt.end(outcome);
-      // A failure must be counted before it is told. Other outcomes that are not counted err on the strict side.
+      // A failure must be counted before the reply. Other outcomes may go uncounted: that only makes the limits stricter.
       if (outcome === 'failed') await counted;
       else counted.catch((error) => this.#log.debug('the end of an attempt was not counted', { reason: error }));
     }

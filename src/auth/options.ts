@@ -37,7 +37,7 @@ export function forwardedHeader() {
     .describe('Header in which a trusted proxy names the address of its client, for example `X-Forwarded-For`.');
 }
 
-/** Loopback and private ranges: where proxies stand. */
+/** Loopback and private ranges, the usual addresses of proxies. */
 const nearbyRanges = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 
 /** Addresses and ranges of proxies that are believed. */

@@ -36,7 +36,7 @@ export interface ListedSession {
 export interface SessionOverview {
   /** The active sessions. */
   list(): Promise<ListedSession[]>;
-  /** Ends sessions. When it resolves, no process accepts their IDs any more. */
+  /** Ends sessions. When it resolves, no process accepts their IDs. */
   endKeys(keys: readonly string[]): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export interface SessionStore extends SessionOverview {
   close(): void;
 }
 
-/** The key of a session in its store: readers of the store cannot log in with it. */
+/** The key of a session in its store; nobody can log in with it. */
 export const sessionKey = memoizeForTick((id) => hash('sha256', id, 'base64url'));
 
 /** A new session ID of 256 bits (docs/spec/http.md#sessions). */

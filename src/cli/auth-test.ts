@@ -23,7 +23,7 @@ export interface AuthTestOptions extends CredentialOptions {
   json?: boolean;
 }
 
-/** Asks about the credentials of one client, or those of a suite, and says what the service would make of the replies. */
+/** Tries the credentials of one client or of a suite, and prints what the service would decide. */
 export async function authTest(options: AuthTestOptions): Promise<number> {
   const makeTarget = await readTargets(options);
   if (options.suite) return suite(makeTarget, options);

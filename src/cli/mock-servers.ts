@@ -113,7 +113,7 @@ function reportReceived(options: MockWebhookOptions, request: Request, status: n
   const { method, url } = request;
   // Credentials of a receiver are secrets even in a mock: CI logs are kept.
   const kept = { method, url, content_type: request.headers['content-type'], body: request.body.toString('utf8') };
-  // `svc validate --online` looks with OPTIONS whether somebody answers; a replay of the record must not meet that.
+  // `svc validate --online` sends OPTIONS; the record for replays must not contain that.
   if (options.record !== undefined && method !== 'OPTIONS')
     record(options.record, (events ?? [kept]).map((item) => `${JSON.stringify(item)}\n`).join(''));
   if (options.json) {

@@ -27,7 +27,7 @@ export async function askHidden(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   try {
     return await new Promise<string>((resolve, reject) => {
-      // In raw mode the terminal sends no signal; readline tells instead, and would only close by itself.
+      // In raw mode the terminal sends no signal; readline emits an event instead, and would only close.
       lines.once('SIGINT', () => reject(new PromptLeft('interrupted')));
       lines.once('close', () => resolve(''));
       lines.question('', resolve);

@@ -7,7 +7,7 @@ import { hasReference } from './reading/interpolate.ts';
 import type { LoadedConfig } from './reading/load.ts';
 import type { Config } from './schema/schema.ts';
 
-/** Options that may differ between nodes, beside the addresses of their services. */
+/** Options that may differ between nodes, in addition to the addresses of their services. */
 const serverOptionsOfNode = ['uuid', 'name', 'data_folder_path'];
 const serviceOptionsOfNode = ['address', 'port'];
 
@@ -24,7 +24,7 @@ function without(value: object, names: readonly string[]): object {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
 }
 
-/** Sorts keys, whose order in a file does not matter. */
+/** Sorts keys, because their order in a file does not matter. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isObject(value)) return value;
@@ -47,7 +47,7 @@ export interface MaskedChange {
   new?: unknown;
 }
 
-/** Lists the options that a reload would change, with their values; those of secrets are masked. */
+/** Lists the options that a reload would change, with their values; secrets are masked. */
 export function maskedChanges(before: LoadedConfig, after: LoadedConfig): MaskedChange[] {
   const [old, next] = [maskedConfig(before), maskedConfig(after)];
   return differences(before.config, after.config).map((path) => ({

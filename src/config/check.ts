@@ -24,7 +24,7 @@ interface LintOptions {
   nowMs?: number;
   /** Whether it is for a running service, which keeps files that it cannot read again. */
   isRunning?: boolean;
-  /** Whether the nodes have one data folder in common, as those of `--workers` do, or may have. */
+  /** Whether the nodes share a data folder, as those of `--workers` do, or may share one. */
   isFolderShared?: boolean;
 }
 
@@ -80,7 +80,7 @@ const followsFromGap: Partial<Record<FindingCode, string>> = {
   'accounts-unused': 'authentications',
 };
 
-/** Tells whether a finding only follows from the parts of a configuration that were left out. */
+/** Whether a finding only follows from the invalid parts that were left out. */
 function createGapFilter(removed: readonly (readonly PropertyKey[])[]) {
   const paths = new Set(removed.map(joinPath));
   const wholeEntries = removed.filter((path) => path.length <= 2);
@@ -231,7 +231,7 @@ export async function requireConfigFile(options: { file?: string | undefined; cw
 }
 
 /**
- * Finds and loads the configuration for a command that serves nothing, and so cannot know how many nodes there are.
+ * Finds and loads the configuration for a command that serves nothing and does not know the number of nodes.
  *
  * @throws ServiceError `bad-request` when there is none or it cannot be read; ConfigError when it has errors
  */

@@ -98,7 +98,10 @@ export class ConfigError extends Error {
 
 type Add = (code: FindingCode, path: readonly PropertyKey[], message: string, hint?: string | (() => string | undefined)) => void;
 
-/** Collects problems of a check, with the path of the option at fault. A hint that takes long to find is a function, called for some only. */
+/**
+ * Collects problems of a check, with the path of the option at fault. A hint that takes long to find is a function, called only for the
+ * first ones.
+ */
 export type Report = Readonly<Record<Finding['severity'], Add>>;
 
 /** Writes the path of an option: `services.web.triggers[0]`. */

@@ -1,7 +1,7 @@
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { mask, secretMember } from '../webhooks/payload/create-payload.ts';
 
-/** Names of options whose texts are secrets, or would help to guess one. */
+/** Names of options whose values are secrets, or help to guess one. */
 const secretName = /password|secret|token|hash|authorization|^ssh_keys$|^certificates$/i;
 
 /** Lists of headers; their names are not masked. */
@@ -35,7 +35,7 @@ export function resemblesSecret(text: string): boolean {
   return /(?<![\w+/-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-][\w+/-]{39,}/.test(text);
 }
 
-/** Whether a path is that of a list of headers, or below it. */
+/** Whether a path is a list of headers, or below one. */
 export function isHeaderList(path: readonly string[]): boolean {
   return headerLists.has(path[2] ?? '');
 }

@@ -6,7 +6,7 @@ import { catching } from '../lib/catching.ts';
 import { type ConsoleContext, type ConsoleExchange, eventContext, requireAdministrator } from './environment.ts';
 import type { EventStream } from './event-stream.ts';
 
-/** Aborts once nobody waits for the reply any more: it is finished, or its client is gone. */
+/** Aborts once the reply is finished or its client is gone. */
 export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort(clientGone());
@@ -85,7 +85,7 @@ export function replyHeaders({ env: { request } }: ConsoleContext): Headers {
   return { ...baseHeaders, 'x-request-id': request.id };
 }
 
-/** Only a client that sent Basic is asked for it again: a browser would show its own dialog in place of the login page. */
+/** Only clients that sent Basic are challenged for it: a browser would show its own dialog instead of the login page. */
 function challengeFor({ env: { incoming } }: ConsoleContext): string {
   return incoming.headers.authorization === undefined ? 'session' : 'Basic realm="svc console", charset="UTF-8"';
 }

@@ -124,7 +124,7 @@ export class ConsoleServer {
   }
 
   /**
-   * Takes over new options; requests under way keep the old ones. Administrators that changed or are gone are logged out.
+   * Applies new options; requests under way keep the old ones. Administrators that changed or are gone are logged out.
    *
    * @returns how many sessions and streams ended
    */
@@ -141,7 +141,7 @@ export class ConsoleServer {
 
   /** A URL that logs an administrator (by name) in without a password: once, within five minutes. */
   loginLink(administrator: string): string {
-    // A fragment is not sent, and stands in no log.
+    // A fragment is not sent to the server and so is in no log.
     return `${this.url}/#token=${this.#service.links.issue(administrator)}`;
   }
 
@@ -242,7 +242,7 @@ export class ConsoleServer {
     const isSame = !this.#tlsContext || hasSameAuthorities(this.#tlsContext, context);
     this.#tlsContext = context;
     if (isSame) return;
-    // Clients have to connect again, as the authority of their certificates may count no more; the reply to a reload is still sent.
+    // Clients have to connect again, because the authority of their certificates may be gone; the reply to a reload is still sent.
     const before = [...this.#sockets];
     this.#service.clock.after(leaveMs, () => {
       for (const socket of before) socket.destroy();

@@ -7,7 +7,7 @@ import type { AdministratorSession } from './login/sessions.ts';
 /** How often readers hear something, so that neither they nor proxies give up, in milliseconds. */
 const heartbeatMs = 15_000;
 
-/** A reader is cut off when it takes nothing for this time, or when this much waits for it. */
+/** A reader is cut off if it reads nothing for this time, or if this much waits for it. */
 const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 
@@ -33,7 +33,7 @@ export function eventText({ event, id, data }: SentEvent): string {
 
 /** Server-Sent Events to one reader. Nothing is kept for a reader that is behind: senders heed the result of `send`. */
 export class EventStream {
-  /** Aborts when the reader is gone, or may listen no more. */
+  /** Aborts when the reader is gone or has lost its right. */
   readonly signal: AbortSignal;
   readonly reader: Reader;
   readonly #end = new AbortController();
@@ -61,7 +61,7 @@ export class EventStream {
     return this.#behindSinceMs !== undefined;
   }
 
-  /** @returns whether the reader takes more; if not, wait for `caughtUp` */
+  /** @returns whether the reader keeps up; if not, wait for `caughtUp` */
   send(event: SentEvent): boolean {
     return this.write(eventText(event));
   }
@@ -76,7 +76,7 @@ export class EventStream {
     return false;
   }
 
-  /** Resolves once the reader has taken everything, or the stream has ended. */
+  /** Resolves once the reader has read everything, or the stream has ended. */
   caughtUp(): Promise<void> {
     if (!this.isBehind || this.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.add(resolve));
@@ -130,7 +130,7 @@ export class EventStreams {
     this.#open.add(stream);
     this.#heartbeat ??= this.#clock.every(heartbeatMs, () => this.#beatAll());
     stream.signal.addEventListener('abort', () => this.#forget(stream), { once: true });
-    // The reader may have left, been logged out or lost the right while the request was checked: no later event tells of that.
+    // The reader may have left, been logged out or lost its right while the request was checked; no later event reports that.
     const isOver = !this.#listening.isInForce(reader.administrator) || (reader.session && !this.#listening.onBeat(reader.session));
     if (reader.outgoing.destroyed || isOver) stream.end();
     return stream;
@@ -159,7 +159,7 @@ export class EventStreams {
     this.#heartbeat = undefined;
   }
 
-  // A page that listens is in use: its session goes on.
+  // A page that listens is in use, so its session continues.
   #beatAll(): void {
     for (const stream of [...this.#open]) {
       stream.beat();

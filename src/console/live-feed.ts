@@ -8,7 +8,7 @@ import { type EventStream, eventText } from './event-stream.ts';
 export const sampleIntervalS = 10;
 const maxSamples = 360;
 
-/** How often readers are told of changes, in milliseconds. */
+/** How often readers get changes, in milliseconds. */
 const tellEveryMs = 2000;
 
 interface Dependencies {
@@ -80,12 +80,12 @@ function difference(now: Counts, before: Counts): Counts {
   ) as Counts;
 }
 
-/** Tells all readers of the overview what changed. It is asked for once for all of them, and not at all without a reader. */
+/** Sends changes to all readers of the overview. They share one query; without a reader there is none. */
 export class LiveFeed {
   readonly #overview: () => Promise<Overview>;
   readonly #samples: Samples;
   readonly #dependencies: Dependencies;
-  /** The text that each reader was told last. */
+  /** The last text sent to each reader. */
   readonly #told = new Map<EventStream, string>();
   #timer: Timer | undefined;
   #stopSamples: (() => void) | undefined;
@@ -99,7 +99,7 @@ export class LiveFeed {
     this.#dependencies = dependencies;
   }
 
-  /** Tells a reader of the overview at once and whenever it changes, and of each sample. */
+  /** Sends a reader the overview, its changes and each sample. */
   add(stream: EventStream): void {
     this.#told.set(stream, '');
     this.#timer ??= this.#dependencies.clock.every(tellEveryMs, () => void this.#tell());

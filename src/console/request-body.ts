@@ -41,7 +41,7 @@ export async function readJsonObject({ env: { incoming } }: ConsoleContext, limi
   try {
     value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    // Without the cause: the parser quotes the text, which may be a password.
+    // The cause is omitted: the parser quotes the text, which may be a password.
     throw new ServiceError('bad-request', 'The request body is not valid JSON.');
   }
   if (!isObject(value)) throw new ServiceError('bad-request', 'The request body must be a JSON object.');

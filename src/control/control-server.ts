@@ -32,7 +32,7 @@ const stallWithinMs = 30_000;
  * Answers administrators at a Unix socket in the data folder, in place of one that a dead process left. Only the account of the service may
  * open it (0600). Requests are HTTP without bodies: `GET /sessions`, `DELETE /sessions?id=…`, locks, bans and trash alike, and `POST /trash?id=…` to restore; replies are NDJSON.
  *
- * @param dataFolderPath of which no other process opens the socket
+ * @param dataFolderPath the socket in it belongs to this process
  * @returns ends it
  * @throws ServiceError `unavailable` when there can be no socket there
  */

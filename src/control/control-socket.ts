@@ -69,7 +69,7 @@ const longestPathBytes = 103;
 /** The control socket of a data folder, by a path that bind(2) and connect(2) take. */
 export interface SocketPath {
   readonly path: string;
-  /** Ends what the path needs; not before the socket is closed. */
+  /** Releases what the path needs; call it after the socket is closed. */
   close(): void;
 }
 

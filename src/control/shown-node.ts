@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-// The shapes that nodes tell each other and that consoles show. Not strict: members of newer nodes are left out.
+// The shapes that nodes tell each other and that consoles show. Not strict: members of newer nodes are ignored.
 
 export const text = z.string();
 export const count = z.int().nonnegative();

@@ -20,7 +20,7 @@ export const eventGroups = [
 ] as const;
 export type EventGroup = (typeof eventGroups)[number];
 
-/** One kind of event: the one table that code, filters and documentation read. */
+/** One kind of event. Code, filters and documentation all read this table. */
 export interface EventDefinition {
   id: number;
   /** Text for people of what happened; also the default message, with `{member}` of the event's data put in. */
@@ -28,7 +28,7 @@ export interface EventDefinition {
   /** The texts of its meaning and, between them, the members of `data` that it names. */
   texts: readonly string[];
   groups: readonly EventGroup[];
-  /** Members of `data` that the event may carry, besides those of file events. */
+  /** Members of `data` that the event may have, in addition to those of file events. */
   data: readonly string[];
   /** Whether `data` has the path members of file events (`path`, `real_path`, `file_name`, …). */
   isAboutPath: boolean;
@@ -49,7 +49,7 @@ const transferWrite = ['duration', 'total_write', 'write_speed', 'metadata', 'ap
 const uploadWrite = [...transferWrite, 'resumed'];
 const sftpWrite = ['duration', 'total_write', 'write_speed', 'in_place'];
 const attributes = ['modified', 'permissions', 'size'];
-/** Of what a copy or move made. */
+/** Members about the result of a copy or move. */
 const arrival = ['destination', 'replaced', 'trashed', 'durable'];
 const method = ['username', 'method_uuid', 'method_name', 'method_type'];
 const methodDetails = [...method, 'details'];

@@ -16,7 +16,7 @@ export interface BackendDelivery {
 export interface BlockingHandler {
   /** Delivers one event that is in the journal. Never throws. */
   deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition | undefined): Promise<BackendDelivery>;
-  /** Nobody waits for this event's delivery any more: it could not be made durable. */
+  /** Stops waiting for the delivery of this event, which could not be made durable. */
   abandon(event: ServiceEvent): void;
 }
 
@@ -31,7 +31,7 @@ export function hasChanged(request: RequestTrace): boolean {
   return changing.has(request);
 }
 
-/** The dispatcher of one server: makes events and journals them before anybody hears of them. */
+/** The dispatcher of one server: makes events, and journals them before they are delivered. */
 export class JournalledDispatcher {
   readonly #sink: EventSink;
   readonly #server: EventServer;
@@ -57,7 +57,7 @@ export class JournalledDispatcher {
     return event;
   }
 
-  /** Like `emit`, written with the other events of this turn of the event loop; a reply that tells of it waits for `grouped`. */
+  /** Like `emit`, but written together with the other events of this turn of the event loop; a reply about it waits for `grouped`. */
   emitGrouped(draft: EventDraft): void {
     this.#sink.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined }, stringifyData(draft));
   }

@@ -75,7 +75,7 @@ function stringifyShared(part: object): string {
 /**
  * The JSON of an event, byte for byte that of `JSON.stringify`, at half the cost: objects that events share are serialised once.
  *
- * @param event its `account`, `component` and `server` do not change any more
+ * @param event its `account`, `component` and `server` must not change afterwards
  * @param dataJson the JSON of its `data`, where that is known
  */
 export function eventJson(event: ServiceEvent, dataJson = JSON.stringify(event.data)): string {

@@ -3,7 +3,7 @@ export class SharedMembers {
   readonly members: Readonly<Record<string, unknown>>;
   #json: string | undefined;
 
-  /** @param members at least one; none is undefined, and they do not change any more */
+  /** @param members at least one; none is undefined, and they must not change afterwards */
   constructor(members: Readonly<Record<string, unknown>>) {
     this.members = members;
   }

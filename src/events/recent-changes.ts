@@ -20,7 +20,7 @@ export interface RecentChange {
 
 const maxChanges = 100;
 
-/** How far back to read, in bytes of the journal: a page waits for it. */
+/** Maximum bytes of the journal to read, because a page waits for it. */
 const maxBytes = 16 * 1024 * 1024;
 
 /** The events of changes, by ID. */

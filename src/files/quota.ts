@@ -58,7 +58,7 @@ interface Claim {
   replacedBytes: number;
   /** Size of the whole upload, as far as it is known or written. */
   bytes: number;
-  /** Content of earlier requests: a count takes it for this large, however it grows meanwhile. */
+  /** Content of earlier requests: a count uses this size, even if the upload grows meanwhile. */
   kept?: KeptContent | undefined;
   isMove?: boolean;
   /** `FolderUsage.#counts` when the claim was made. */
@@ -151,7 +151,7 @@ class FolderUsage {
       try {
         await claim(Math.max(takenBytes, claimedBytes + stepBytes));
       } catch (error) {
-        // There may be room for the bytes at hand, if not for a whole step.
+        // There may be room for the present bytes, if not for a whole step.
         if (!isServiceError(error, 'storage-full') || takenBytes >= claimedBytes + stepBytes) throw error;
         await claim(takenBytes);
       }
@@ -177,7 +177,7 @@ class FolderUsage {
     };
   }
 
-  /** Reports that something was removed: the folders hold less than is known. */
+  /** Reports a removal: the folders hold less than was last counted. */
   removed(): void {
     this.#changes++;
     this.#isExact = false;
@@ -202,7 +202,7 @@ class FolderUsage {
     return this.#clock.monotonicMs() - this.#countedAtMs;
   }
 
-  /** Claims room for an upload in place of its earlier claim. @throws ServiceError `storage-full` */
+  /** Claims room for an upload, instead of its earlier claim. @throws ServiceError `storage-full` */
   async #claim(id: number, { limitBytes, makeRoom }: Limit, claim: Omit<Claim, 'counts'>): Promise<void> {
     let isRoomMade = makeRoom === undefined;
     for (let counts = 0; ; counts++) {
@@ -252,7 +252,7 @@ class FolderUsage {
     }
   }
 
-  /** By how much the uploads under way, except one, will make the folders grow. */
+  /** Bytes that the uploads under way, except one, will add to the folders. */
   #claimedBytes(except: Claim | undefined): number {
     let bytes = 0;
     for (const claim of this.#claims.values()) if (claim !== except) bytes += Math.max(0, claim.bytes - claim.replacedBytes);

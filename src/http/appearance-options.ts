@@ -30,7 +30,7 @@ export function contrastRatio(a: string, b: string): number {
 /** Contrast that text must have (WCAG 2.2, 1.4.3). */
 const leastContrast = 4.5;
 
-/** Grounds that the accent colour stands on in the pages; the same as in assets/page.css. */
+/** Background colours of the accent colour; the same as in the style sheets of the pages. */
 const grounds = { light: ['#f6f7f9', '#ffffff'], dark: ['#14171c', '#1c2027', '#262b34'] } as const;
 
 function accentColor(scheme: keyof typeof grounds) {
@@ -60,7 +60,7 @@ const links = z.union([z.record(z.string().min(1), z.string()), z.null()]).trans
   }),
 );
 
-/** How the browser pages of a service look (`services.<UUID>.appearance`). */
+/** The appearance of the browser pages of a service (`services.<UUID>.appearance`). */
 export const appearanceOptions = z
   .strictObject({
     title: z

@@ -39,7 +39,7 @@ const metadataFields = lineList().transform((lines, context): MetadataFields | n
   return { header: first.name, required: first.required, keys: keys.map((key) => ({ pattern: key.name, required: key.required })) };
 });
 
-/** The looks of a custom trigger's button. */
+/** The style of a custom trigger's button. */
 export const triggerStyles = ['primary', 'secondary', 'success', 'info', 'warning', 'danger'] as const;
 
 /** A named action that accounts can run on members of a folder. */

@@ -171,7 +171,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('GET', assetRoutes, sendAsset);
   on('ALL', assetRoutes, refuse);
 
-  // /, /home and *. Explorer and davfs2 ask what the server can do before they look at the path that they were given.
+  // /, /home and *. Explorer and davfs2 ask for the abilities of the server before they request their path.
   on('OPTIONS', ['/root', '/home'], (exchange) => respond(exchange, optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND')));
   on('ALL', ['/root', '/home'], redirectHome);
   on('OPTIONS', '/server', (exchange) => respond(exchange, optionsReply(exchange, listMethods(app.routes, exchange))));

@@ -19,7 +19,7 @@ export interface ExplainOptions {
   json?: boolean;
 }
 
-/** Says what the configuration makes of a request, step by step. @returns 0 when it is allowed, 1 when not */
+/** Explains step by step how the configuration decides a request. @returns 0 when it is allowed, 1 when not */
 export async function explain(method: string, path: string | undefined, options: ExplainOptions): Promise<number> {
   if (options.user === undefined) throw new ServiceError('bad-request', '--user is missing; name the account.');
   const { user, group, destination, service, credentials } = options;

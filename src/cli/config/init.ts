@@ -31,7 +31,7 @@ export async function init(file: string): Promise<number> {
   return exitCode.done;
 }
 
-// For editors. The schema is the same for every configuration, so one of an older version is replaced.
+// For editors. All configurations have the same schema, so one of an older version is replaced.
 function writeSchema(path: string): void {
   const schema = configJsonSchema();
   try {

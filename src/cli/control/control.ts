@@ -22,7 +22,7 @@ const columns: Readonly<Record<ControlledName, readonly string[]>> = {
   bans: ['id', 'expires'],
 };
 
-/** Prints what a running service has of a kind. */
+/** Lists the entries of a kind that a running service has. */
 export async function list(name: ControlledName, { account, address, ...options }: ControlOptions): Promise<number> {
   const items = await ask('GET', name, { account, address }, options);
   if (options.json) printLines(items);

@@ -15,7 +15,7 @@ export interface ServiceOptions {
 export const defaultDataFolder = './svc-data';
 
 /**
- * Reads the configuration of a command as far as possible: it may be one that the service is going to refuse.
+ * Reads the valid parts of a configuration, which the service itself may refuse.
  *
  * @throws ServiceError `bad-request` when there is none, or nothing of it can be used
  */

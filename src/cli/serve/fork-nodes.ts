@@ -10,14 +10,14 @@ interface Handover {
 
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
-/** Prepares this process to start nodes: the same script, without arguments that could tell anything. */
+/** Prepares this process to start nodes: the same script, without arguments that could reveal anything. */
 export async function nodeForks(): Promise<() => ChildProcess> {
   // A module of Node.js that is imported by name is loaded by every command.
   const { default: cluster } = await import('node:cluster');
-  // Each gets connections in turn; who is quicker at accepting would get most of a burst.
+  // Round robin: otherwise the node that accepts fastest would get most of a burst.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({
-    // A binary is its own script: what stands where others name theirs is its first argument.
+    // A binary is its own script: its first argument stands at the position of the script's path.
     ...(isSea() ? { exec: '__node', args: [] } : { exec: process.argv[1] ?? '', args: ['__node'] }),
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -26,7 +26,7 @@ export async function nodeForks(): Promise<() => ChildProcess> {
   return () => {
     const worker = cluster.fork();
     worker.once('listening', () => listening.add(worker));
-    // A message that cannot be sent is told by the end of the process.
+    // If a message cannot be sent, the process has ended, which is reported elsewhere.
     worker.on('error', () => {});
     rescueConnections(worker, listening);
     return worker.process;

@@ -13,10 +13,10 @@ import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
 
-/** Time for a node whose supervisor is gone to cut its transfers. */
+/** Time that a node without its supervisor has to cut its transfers. */
 const endWithinMs = 3000;
 
-/** Runs one of the nodes of `svc serve --workers`, an ordinary server beside others; it ends with the process that started it, which it trusts. */
+/** Runs a node of `svc serve --workers`: an ordinary server that trusts the process that started it, and ends with it. */
 export async function node(): Promise<number> {
   if (!process.send) throw new ServiceError('bad-request', '__node is started by "svc serve --workers", not by people.');
   // Ctrl-C reaches the whole group; only the supervisor decides.
@@ -41,7 +41,7 @@ export async function node(): Promise<number> {
     endByFault(log, () => server?.flushNow());
     for (const [path, bytes] of setup.files) readAsRoot.set(path, bytes);
     onOldFile((path) => log.warn('a file that only root may read is taken as it was at the start', { path }));
-    // The supervisor reads it for all nodes, and logs what is amiss.
+    // The supervisor reads it for all nodes, and logs its faults.
     const file = path === undefined ? {} : { file: { path, env: process.env, textOf: () => '' } };
     const figures = () => supervisor.ask<MetricFigures[]>('figures');
     const reload = () => supervisor.ask<ReloadReport>('reload');

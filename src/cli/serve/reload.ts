@@ -16,11 +16,11 @@ export interface ReloadOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** How often the report is looked for. */
+/** How often the report is read. */
 const checkEveryMs = 50;
 
 /**
- * Makes a running service read its configuration again, and says what came of it.
+ * Makes a running service read its configuration again, and prints the result.
  *
  * @returns 0 when the new configuration is in force, 1 when it is refused and the old one stays
  */

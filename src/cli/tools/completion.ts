@@ -23,7 +23,7 @@ const nothing: Completions = { candidates: [], files: false };
 const files: Completions = { candidates: [], files: true };
 
 /**
- * Finds the words that fit in place of the last word of a command line.
+ * Finds the completions of the last word of a command line.
  *
  * @param program the whole command line
  * @param words after the program's name; the last one is being typed and may be empty
@@ -134,7 +134,7 @@ const entriesByOption: Readonly<Record<string, (config: Config | undefined) => C
   '--username': accountNames,
 };
 
-/** The configuration that the command line means, as far as it can be read; a completion never complains. */
+/** The readable parts of the configuration that the command line means; a completion never prints an error. */
 async function findConfig(words: readonly string[]): Promise<Config | undefined> {
   const at = words.findIndex((word) => word === '--config' || word === '-c');
   const inline = words.find((word) => word.startsWith('--config='))?.slice('--config='.length);
@@ -147,7 +147,7 @@ async function findConfig(words: readonly string[]): Promise<Config | undefined>
   }
 }
 
-/** Stands among the candidates when names of files fit, too. */
+/** A candidate that stands for file names. */
 const filesMark = ':files';
 
 /** Shells that `svc completion` writes for. */
@@ -160,7 +160,7 @@ export async function completion(shell: Shell): Promise<number> {
   return exitCode.done;
 }
 
-/** Prints what may stand in place of the last word: a word, a tab and its meaning a line. */
+/** Prints the completions of the last word: each line is a word, a tab and its meaning. */
 export async function complete(program: Command, words: readonly string[]): Promise<number> {
   const { candidates, files } = await completionsFor(program, words);
   const lines = candidates.map(({ word, meaning }) => `${visible(word)}\t${visible(meaning)}`);

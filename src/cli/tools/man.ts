@@ -9,7 +9,7 @@ export async function man(program: Command): Promise<number> {
   return exitCode.done;
 }
 
-/** The manual page svc(1) in the man macros of roff (man(7)), made of the same help texts. */
+/** The manual page svc(1) in the man macros of roff (man(7)), made from the help texts. */
 function manPage(program: Command): string {
   const commands = commandsBelow(program);
   return [
@@ -100,7 +100,7 @@ function addedText(text: string): string[] {
   return text === '' ? [] : ['.PP', ...lines];
 }
 
-/** A text that roff prints as it is: backslashes, hyphens, and dots and quotes at the start of a line. */
+/** Escapes a text for roff: backslashes, hyphens, and dots and quotes at the start of a line. */
 function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')

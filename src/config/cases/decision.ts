@@ -118,7 +118,7 @@ export function checkQuestion(asked: AskedQuestion): Question {
 
 /** A question; only a login has `service` and `credentials`. */
 export interface Question extends LoginQuestion {
-  /** Of HTTP, or the name of a request of SFTP, or `LOGIN`. */
+  /** A method of HTTP, a request of SFTP, or `LOGIN`. */
   method: string;
   /** Path of the URL (`/home/…`), or the path of SFTP; empty for a login. */
   path: string;
@@ -214,7 +214,7 @@ function parseSftpTarget(path: string): Target {
   }
 }
 
-/** @throws Refused for a URL of no file or folder; URLs of the service are refused after the account, as by the service */
+/** @throws Refused for a URL of no file or folder; reserved URLs are refused after the account is known, as in the service */
 function parseHttpTarget(path: string): Target {
   try {
     const target = parseRequestTarget(path);
@@ -246,7 +246,7 @@ function checkRights(account: Account, path: VirtualPath, operation: Operation, 
   const set = account.permissions.setAt(path);
   decision.rule = set.expression ?? 'general';
   addStep('rule', `${path}: ${describeRule(set)}`);
-  // Of the two rights to make a file the usual one is named.
+  // Two rights permit making a file; the usual one is named.
   const names = operation === 'createFile' ? ['allow-write'] : anyOf.map((right) => `allow-${right}`);
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   if (granted === undefined) throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')} is not granted`);
@@ -279,7 +279,7 @@ function describeRule({ index, expression, permissions }: PermissionSet): string
     : `rule ${index} "${expression}" matches; it has ${keywords}`;
 }
 
-// After the permissions, as in files/account-files.ts: a refusal tells nothing about what exists.
+// Checked after the permissions, as in files/account-files.ts, so that a refusal does not reveal what exists.
 function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
   const { kind, isFixed } = mounts.locate(path);
   const creates = ['PUT', 'MKCOL', 'OPEN-WRITE', 'MKDIR'].includes(method);

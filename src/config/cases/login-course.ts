@@ -2,7 +2,7 @@ import type { CredentialKind, RequiredCredentials } from '../../accounts/credent
 import { isOffered, methodsOffered, sufficiency } from '../../ssh/required-credentials.ts';
 import type { LoginReport } from '../report-shapes.ts';
 
-/** The answer about credentials by themselves: the group of their account, or why they are not accepted. */
+/** The answer about one credential: the group of its account, or why it is not accepted. */
 export type Acceptance = { group: string; required: RequiredCredentials } | { refusal: string };
 
 /**

@@ -33,7 +33,7 @@ export function runCase(config: Config, item: ConfigCase): CaseOutcome {
 }
 
 function runRequest(config: Config, item: RequestCase): CaseOutcome {
-  // A path of SFTP has spaces as they are.
+  // A path of SFTP may have spaces.
   const [, method = '', path = ''] = /^(\S+) ?(.*)$/.exec(item.request) ?? [];
   const { account: user, group, destination, service, credentials } = item;
   const decision = decide(config, { user, group, method, path, destination, service, credentials });

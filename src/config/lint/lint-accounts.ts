@@ -19,7 +19,7 @@ interface Cover {
 }
 
 /**
- * The earlier rules of one list, which knows the rules that hide a later one. They are indexed by the begin or the end of their globs, as
+ * The earlier rules of one list; finds the one that hides a later rule. They are indexed by the start or the end of their globs, because
  * lists may be long.
  */
 class EarlierRules {
@@ -56,7 +56,7 @@ class EarlierRules {
     else index.set(key, [{ order, matches }]);
   }
 
-  /** The first rule that matches all that an expression does, by itself. */
+  /** The first rule that alone matches everything that an expression matches. */
   #firstThatCovers(expression: string): number | undefined {
     const equal = this.#orders.get(normalised(expression));
     const orders = equal === undefined ? [] : [equal];
@@ -78,9 +78,8 @@ class EarlierRules {
   }
 
   /**
-   * Rules one of whose globs matches everything that a glob does. Sound, not complete: a private character in place of each
-   * wildcard can only be taken by a `*`, which takes anything. Classes and regular expressions count only when they are the
-   * same text.
+   * Rules with a glob that matches everything that another glob matches. Sound, not complete: each wildcard is replaced by a private
+   * character, which only a `*` can match. Classes and regular expressions count only if their texts are equal.
    */
   #findCovers(glob: string): number[] {
     const sample = glob.replace(/\*+/g, anything).replaceAll('?', anything);

@@ -118,7 +118,7 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
   }
 }
 
-/** Variables of all texts and names in a value. Findings show no part of a secret: of its braces only known variables count. */
+/** Variables of all texts and names in a value. Findings must not show a part of a secret, so inside one only known variables count. */
 function templateVariables(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
   if (Array.isArray(value)) return value.flatMap(templateVariables);

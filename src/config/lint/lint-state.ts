@@ -20,7 +20,7 @@ export function workersFindings({ config, file, source }: LoadedConfig, workers:
 /** Events of this many days take a lot of memory. */
 const longDays = 30;
 
-/** Finds what does not go together with state in Redis, or hurts there. @param isFolderShared by nodes of one machine */
+/** Finds options that conflict with state in Redis, or harm it. @param isFolderShared by nodes of one machine */
 export function lintState(config: Config, report: Report, isFolderShared: boolean): void {
   const { state, events, shutdown_delay } = config.server;
   if (state.type !== 'redis') return;
@@ -50,7 +50,7 @@ function checkUrl(url: string, report: Report): void {
   }
 }
 
-/** A password that is changed in one file stays what it was in the others; nodes on one machine have one file. */
+/** A password change in one file does not reach the other files; nodes on one machine share a file. */
 function lintAccountsFiles(config: Config, report: Report, isFolderShared: boolean): void {
   const configured = Object.entries(config.authentications);
   const changeable = Object.entries(config.groups).find(([, group]) => group.allow_own_password_change)?.[0];

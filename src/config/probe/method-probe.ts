@@ -195,7 +195,7 @@ async function probeEndpoint(
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = judgeReply(reply, groups);
-  // A 200 means yes; one that is not taken has a bad body.
+  // A 200 means yes; one that is not accepted has a bad body.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   return {
     ...common,

@@ -43,7 +43,7 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // Of two issues about one option the second finds it gone.
+  // The first of two issues about one option has removed it.
   return Reflect.deleteProperty(holder, last);
 }
 

@@ -34,7 +34,7 @@ export function issueFindings(
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(source, value, path, key));
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const nested = bestBranch(issue.errors);
-    // The spelling that fits best tells the problem, unless the union has its own message.
+    // The branch that fits best has the message, unless the union has its own.
     if (nested.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys')) {
       return nested.flatMap((inner) => issueFindings(source, value, inner, path, secretPaths));
     }
@@ -54,7 +54,7 @@ export function issueFindings(
   return [hint === undefined ? finding : { ...finding, hint }];
 }
 
-/** The value that was probably meant, of an option that takes one of a list. */
+/** The allowed value that was probably meant. */
 function nearestChoice(issue: z.core.$ZodIssue, actual: unknown): string | undefined {
   const { given = actual, known } = choices(issue);
   return typeof given === 'string' && known && known.length > 1 ? didYouMean(given, known) : undefined;
@@ -89,7 +89,7 @@ function unknownKey(source: Source, value: unknown, path: readonly PropertyKey[]
   return { ...finding, hint: nearest ? `did you mean "${nearest}"?` : `known: ${known.join(', ')}` };
 }
 
-/** Option names that may stand at a path, from the schema. */
+/** The option names of the schema at a path. */
 function knownKeys(value: unknown, path: readonly PropertyKey[]): string[] {
   let schema: z.core.$ZodType | undefined = configSchema;
   for (const [index, part] of path.entries()) schema = schema && memberSchema(unwrap(schema, valueAt(value, path.slice(0, index))), part);

@@ -12,10 +12,13 @@ import { answerJson, goneSignal } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { readRequest } from '../request-body.ts';
 
-/** A shorter text may stand anywhere by chance. */
+/** A shorter text may occur by chance. */
 const shortestSearched = 4;
 
-/** A value without the secrets that an endpoint may have put into its reply, wherever they stand in a text; short ones where they are all of it. */
+/**
+ * A value without the secrets that an endpoint may have put into its reply: long ones anywhere in a text, short ones only as the whole
+ * text.
+ */
 function withoutSecrets<T>(value: T, secrets: readonly string[]): T {
   const hidden = secrets.filter((secret) => secret !== '');
   const clean = (part: unknown): unknown => {

@@ -37,7 +37,7 @@ export function listItems(name: ConsoleCollection): (c: ConsoleContext) => Promi
   };
 }
 
-/** `DELETE` likewise: the items that the query names, or all with `all=1`. Event `administratorAction`. */
+/** `DELETE` of the items that the query names, or of all with `all=1`. Event `administratorAction`. */
 export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const items = await removeSelected(c.env.service.sources.collections[name], parseSelection(c.env.query));

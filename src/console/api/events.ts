@@ -49,7 +49,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
     return streamEvents(c, (signal) => inPieces(newestEvents(journal, selection, { before, signal }), max));
   }
   const events = parameters.number('limit', { usual: 100, max: 1000 });
-  // An event that comes during the search may be found, and a live tail from `begin` tells it again.
+  // An event that arrives during the search may be found, and sent again by a live tail from `begin`.
   const { begin, page } = await inQueue(c, async (signal) => ({
     begin: before ?? (await journal.findEnd()),
     page: await searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
@@ -141,7 +141,7 @@ async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): Async
 /** Shared by all readers of a journal, on any console. */
 const live = new WeakMap<EventLog, LiveEvents>();
 
-/** `GET /api/events/live`: selected events as they happen. `lag` tells of events that were left out for a flood, or for a slow reader. */
+/** `GET /api/events/live`: selected events as they happen. `lag` has the number of events omitted in a flood or for a slow reader. */
 export async function followEvents(c: ConsoleContext): Promise<Response> {
   const { query, incoming, service } = c.env;
   const parameters = Parameters.fromQuery(query, [...selectionNames, 'last_event_id']);
@@ -151,7 +151,7 @@ export async function followEvents(c: ConsoleContext): Promise<Response> {
   // The header of a browser that connects again is newer than its URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
-  // Events of all nodes before now are not news. While the end cannot be asked, the known one counts.
+  // Only events after the present end are news. If the end cannot be asked, the last known one counts.
   await journal.findEnd().catch(() => {});
   const events = live.get(journal) ?? new LiveEvents(journal, service.clock);
   live.set(journal, events);

@@ -42,11 +42,11 @@ export interface Operation {
   /** Parameters, none of them required. */
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** Of a success: what it is, and the schema of its JSON or the type of what is no JSON; with neither it has no body. */
+  /** Description of a success, and the schema of its JSON or the type of another body; without either there is no body. */
   reply: readonly [description: string, ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson')[]];
-  /** Of a success, where it is neither 200 nor, without a body, 204. */
+  /** Status of a success, if it is neither 200 nor, without a body, 204. */
   status?: number;
-  /** Headers of a success, of those that the document has. */
+  /** Names of the headers of a success. */
   headers?: readonly string[];
   /** Statuses of refusals of its own. */
   refusals?: readonly number[];

@@ -38,7 +38,7 @@ export class Administrators {
   /**
    * The administrator of a name and a password; an unknown name takes the work of a wrong password.
    *
-   * @param turn the address of the client, and whether the same credentials were right from there recently
+   * @param turn the address of the client, and whether the same credentials were accepted from it recently
    * @throws ServiceError `unavailable` when too many checks wait
    */
   async check(name: string, password: string, turn: { address: string; isKnown: boolean }): Promise<Administrator | undefined> {

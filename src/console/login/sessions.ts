@@ -62,7 +62,7 @@ export class AdministratorSessions {
   readonly #clock: Clock;
   readonly #lifetimes: () => Lifetimes;
   readonly #onEnd: (session: AdministratorSession) => void;
-  /** By key, the one unused for longest first. */
+  /** By key, least recently used first. */
   readonly #sessions = new Map<string, Entry>();
   readonly #sweeper: Timer;
 

@@ -67,7 +67,7 @@ ${languageChoice(context)}
 
 const shellHeaders = {
   'content-type': 'text/html; charset=utf-8',
-  // Nothing from other origins, no inline code, no frames; scripts cannot turn text into HTML.
+  // Nothing from other origins, no inline code, no frames, no HTML from strings.
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",

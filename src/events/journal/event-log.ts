@@ -45,7 +45,7 @@ export interface EventMarks {
 export interface RawEvent {
   raw: Buffer;
   position: LogPosition;
-  /** Where the next line begins. */
+  /** Offset of the next line. */
   next: LogPosition;
 }
 
@@ -60,7 +60,7 @@ export interface LoggedEvent extends RawEvent, EventMarks {
 export interface EventBlock {
   /** Empty at the present end of the journal. */
   events: LoggedEvent[];
-  /** Where to go on reading. */
+  /** Position to continue reading at. */
   next: LogPosition;
 }
 
@@ -86,7 +86,7 @@ export interface RawBlock {
   /** Length of the lines, in bytes. */
   bytes: number;
   position: LogPosition;
-  /** Where to go on reading. */
+  /** Position to continue reading at. */
   next: LogPosition;
   /** Whether this process has written them: they are events then. */
   isOwn: boolean;

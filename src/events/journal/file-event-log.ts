@@ -42,7 +42,7 @@ function serialiseLine(event: ServiceEvent, marks = noMarks, dataJson?: string):
 }
 
 export interface FileEventLogOptions extends SegmentChainOptions {
-  /** Whether to write summaries beside the files, which make searches fast. */
+  /** Whether to write summaries beside the files, for fast searches. */
   hasSummaries?: boolean;
   /** How the journal proves itself; not at all when left out. */
   evidence?: Pick<EvidenceOptions, 'keyPath' | 'onCheckpoint'>;

@@ -17,7 +17,7 @@ export interface LineBlock {
   /** The lines, each with its newline; empty at the present end. */
   text: Buffer;
   position: LogPosition;
-  /** Where to go on reading. */
+  /** Position to continue reading at. */
   next: LogPosition;
 }
 

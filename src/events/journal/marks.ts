@@ -18,7 +18,7 @@ export function marksPath(segmentPath: string): string {
   return segmentPath.replace(/\.ndjson$/, '.marks');
 }
 
-/** Writes the marks of events. A group is written only when it differs from that of the event before. */
+/** Writes the marks of events. A group is written only if it differs from the group of the previous event. */
 export class MarksWriter {
   readonly #path: string;
   #fd: number | undefined;
@@ -73,7 +73,7 @@ function openDurably(path: string): number {
   }
 }
 
-/** The marks of one segment, read as far as they are written. */
+/** The marks of one segment, as many as are written. */
 export class MarksReader {
   readonly #path: string;
   /** By ascending offset. */

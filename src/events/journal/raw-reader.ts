@@ -22,7 +22,7 @@ export class RecentBlocks {
   #begins: LogPosition | undefined;
   readonly #readers = new Set<symbol>();
 
-  /** Keeps blocks while somebody reads. @param end of the journal at present @returns a function that ends it */
+  /** Keeps blocks while there is a reader. @param end of the journal at present @returns a function that ends it */
   keep(end: LogPosition): () => void {
     const reader = Symbol();
     this.#begins ??= end;
@@ -34,7 +34,7 @@ export class RecentBlocks {
     };
   }
 
-  /** Where the known lines begin; undefined while nobody reads. */
+  /** Start of the known lines; undefined without a reader. */
   get begins(): LogPosition | undefined {
     return this.#begins;
   }
@@ -55,7 +55,7 @@ export class RecentBlocks {
     if (this.#blocks.length > maxBlocks) this.#begins = this.#blocks.shift()?.next;
   }
 
-  /** The first block from a position on; it does not grow any more. @returns undefined when no known block begins there or next */
+  /** The first block from a position on; it no longer grows. @returns undefined when no known block begins there or next */
   from(position: LogPosition): WrittenBlock | undefined {
     if (this.#begins === undefined || comparePositions(position, this.#begins) < 0) return undefined;
     const index = this.#blocks.findLastIndex(({ next }) => comparePositions(next, position) <= 0) + 1;
@@ -85,7 +85,7 @@ export function rawJournalReader(folder: string, recent: RecentBlocks, end: () =
   };
 }
 
-/** @param known where the known lines begin */
+/** @param known start of the known lines */
 async function readUpTo(reader: LineReader, from: LogPosition, known: LogPosition | undefined): Promise<WrittenBlock> {
   const { text, position, next } = await reader.next(from);
   const isBeyond = known?.segment === position.segment && known.offset > position.offset && known.offset < next.offset;

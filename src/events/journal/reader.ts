@@ -9,7 +9,7 @@ import { MarksReader } from './marks.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { listSegments, type Segment } from './segments.ts';
 
-/** Deepest nesting of an event: a reply of a remote endpoint stands two levels deep in it, as a member of `data`. */
+/** Deepest nesting of an event: a reply of a remote endpoint is two levels deep in it, as a member of `data`. */
 export const deepestEvent = deepestJson + 2;
 
 /** Seconds that a date can show (ECMA-262, "Time Values"), with a fraction. */
@@ -82,7 +82,7 @@ export class JournalReader implements EventReader {
   }
 }
 
-/** Reads the event of a line. @returns a text that says why it is none */
+/** Reads the event of a line. @returns the reason if it is none */
 export function parseEvent(line: Buffer | string): ServiceEvent | string {
   if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';
   let value: unknown;

@@ -15,7 +15,7 @@ export class RecentEvents {
   #bytes = 0;
   readonly #readers = new Set<symbol>();
 
-  /** Keeps events while somebody reads. @returns a function that ends it */
+  /** Keeps events while there is a reader. @returns a function that ends it */
   keep(): () => void {
     const reader = Symbol();
     this.#readers.add(reader);

@@ -71,7 +71,7 @@ export class JournalReserve {
     }
   }
 
-  // Not zeros: a file system may keep these without taking space.
+  // Not zeros, which a file system may store without using space.
   #fill(): void {
     const fd = openSync(this.#path, 'w', 0o600);
     try {

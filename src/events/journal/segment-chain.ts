@@ -19,11 +19,11 @@ const defaultNeededLimitBytes = 10 * 2 ** 30;
 export interface SegmentChainOptions extends SegmentWriterOptions {
   folder: string;
   kind?: SegmentKind;
-  /** The file to go on with; the last one when left out. */
+  /** The file to continue; default: the last one. */
   segment?: Segment;
   /** A segment is ended when it would grow beyond this. */
   maximumFileSizeBytes: number;
-  /** Segments whose newest line is older are removed; none when left out. */
+  /** Segments whose newest line is older are removed; default: none. */
   retentionDays?: number;
   /** Further kinds of files to which the retention applies. */
   alsoRemoves?: readonly SegmentKind[];

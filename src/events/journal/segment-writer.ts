@@ -61,7 +61,7 @@ export class SegmentWriter {
 
   /** Writes whole lines. A partial write is cut off, so that the file stays lines of JSON. */
   append(line: Buffer): void {
-    // The descriptor's number may belong to somebody else's file by now.
+    // The number of the descriptor may belong to another file by now.
     if (this.#isClosed) throw new ServiceError('unavailable', `${this.segment.path} is closed`);
     const { write = writeSync } = this.#options;
     let written = 0;
@@ -85,7 +85,7 @@ export class SegmentWriter {
   syncSoon(): void {
     this.#syncTimer ??= this.#options.clock.after(syncWithinMs, () => {
       this.#syncTimer = undefined;
-      // A failure is kept and logged; nobody waits for it.
+      // A failure is kept and logged; no caller waits for it.
       if (this.#isUnsynced && !this.#isClosed) this.#syncs.run().catch(() => {});
     });
   }

@@ -36,7 +36,7 @@ export function listSegments(folder: string, kind: SegmentKind = 'events'): Segm
     .sort((a, b) => a.number - b.number);
 }
 
-/** Where the first event can be that is not older than a time (Unix time in milliseconds); undefined for the oldest. */
+/** Earliest possible position of an event that is not older than a time (Unix time in milliseconds); undefined for the oldest. */
 export function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
   if (sinceMs === undefined) return undefined;
   const segments = listSegments(folder);

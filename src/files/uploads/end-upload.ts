@@ -22,7 +22,7 @@ interface UploadEnd {
   isTold?: boolean;
   /** Data of the events; by default those of the record. */
   data?: UploadEnding['data'] | undefined;
-  /** By default that of the request that began the upload. */
+  /** Default: that of the request that began the upload. */
   context?: EventContext;
   /** Current path of the content, if its folder was moved. */
   contentPath?: string;
@@ -81,7 +81,7 @@ export async function emitEnd({ events }: Pick<Dependencies, 'events'>, hold: Up
   return concludeEnd(hold, record, ending);
 }
 
-/** Keeps the outcome of an upload whose end was emitted, or forgets the upload. @throws as `endUpload` */
+/** Keeps the outcome of an upload after its last event, or forgets the upload. @throws as `endUpload` */
 export async function concludeEnd(
   hold: UploadHold,
   record: UploadRecord,
@@ -130,7 +130,7 @@ export async function endUploadsBelow(
   await forEachConcurrently(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
 }
 
-/** Runs an action on an upload, if it exists, that nobody else changes meanwhile; a request that brings content to it is cut. */
+/** Runs an action on an upload, if it exists, without concurrent changes; a request that sends content to it is cut. */
 export async function whileHeld(
   uploads: UploadStore,
   id: string,

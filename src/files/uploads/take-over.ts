@@ -78,7 +78,7 @@ async function copyBeginning(
 }
 
 /**
- * Puts the content of an upload aside, so that a suspended process that began its end finds nothing to rename.
+ * Moves the content of an upload aside, so that a suspended process that began to end it finds nothing to rename.
  *
  * @param inode of the content
  * @returns whether the content is aside; false if it was renamed before, or is gone

@@ -88,14 +88,14 @@ export class UploadHolds {
     };
   }
 
-  /** Ends all requests that have an upload, or wait for it now, and waits for that. */
+  /** Ends all requests that hold an upload or wait for it, and resolves when they have ended. */
   async quiet(id: string): Promise<void> {
     const last = this.#holds.get(id)?.at(-1);
     last?.want();
     await last?.over;
   }
 
-  /** Whether a request has an upload, or waits for it. */
+  /** Whether a request holds an upload, or waits for it. */
   has(id: string): boolean {
     return this.#holds.has(id);
   }

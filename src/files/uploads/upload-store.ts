@@ -41,7 +41,7 @@ export interface UploadCompletion {
   readonly inode: string;
   /** Real path of the final name. */
   readonly target: string;
-  /** The name, if it is not that of the upload's path, which was taken. */
+  /** The other name that the file got because its own was taken. */
   readonly numberedName?: string;
   /** UUID of the event `fileUploaded`. */
   readonly eventUuid: string;
@@ -118,11 +118,11 @@ export interface UploadHold {
   change(change: UploadChange): Promise<UploadRecord>;
   /** Records another path of the content, which nobody else has open. @throws as `change` */
   renewContent(contentPath: string): Promise<UploadRecord>;
-  /** Checks that nobody else has the upload. @throws as `change` */
+  /** Checks that no other request holds the upload. @throws as `change` */
   confirm(): Promise<void>;
   /** Forgets the upload. @throws as `change` */
   remove(): Promise<void>;
-  /** Gives the upload to the next request; nothing of it is open any more. Call once. */
+  /** Passes the upload to the next request; no file of it may be open. Call once. */
   release(): void;
 }
 
@@ -136,12 +136,12 @@ export interface UploadStore {
   /** The upload of an ID, from any source; undefined when there is none. It may be over, or expired. */
   find(id: string): Promise<UploadRecord | undefined>;
   /**
-   * Waits until nobody else has the upload. Requests that have it, or wait for it, are asked to end: the newest wins.
+   * Waits for the hold on the upload. Requests that hold it or wait for it are asked to end: the newest wins.
    *
    * @param onWanted called when a newer request wants the upload
    */
   hold(id: string, onWanted: () => void): Promise<UploadHold>;
-  /** Ends the requests that have the upload, or wait for it, and waits for that. Takes no hold: for queries. */
+  /** Ends the requests that hold the upload or wait for it, and resolves when they have ended. For queries: takes no hold. */
   quiet(id: string): Promise<void>;
   /** The uploads whose content is below a real folder, except those that are over. */
   within(realPath: string): Promise<UploadRecord[]>;
@@ -167,7 +167,7 @@ export interface UploadStore {
 
 /** Keeps the unfinished uploads of several nodes; it may lose some. */
 export interface SharedUploadStore extends UploadStore {
-  /** Those of the uploads that it does not have. */
+  /** The uploads that it does not have. */
   missing(ids: readonly string[]): Promise<string[]>;
   /** Adds a lost upload whose end is recorded, unless it is there. It no longer counts for its account. */
   restore(record: UploadRecord): Promise<void>;

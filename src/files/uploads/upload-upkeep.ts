@@ -23,7 +23,7 @@ interface UpkeepDependencies {
   log: Log;
 }
 
-/** Ends the uploads that expired, and those whose end a killed process left unfinished, so that each file has exactly one event. */
+/** Ends expired uploads, and those that a killed process began to end, so that each file has exactly one event. */
 export class UploadUpkeep {
   readonly #dependencies: UpkeepDependencies;
   #timer: Timer | undefined;
@@ -60,7 +60,7 @@ export class UploadUpkeep {
     // A record may change before it is held. A fault of one upload must not stop the others.
     const forEach = (records: UploadRecord[], action: (hold: UploadHold, record: UploadRecord) => Promise<void>) =>
       forEachConcurrently(records, endsAtOnce, async ({ id }) => {
-        // Content is kept while the journal takes no events.
+        // Content is kept while events cannot be written.
         events.assertWritable();
         await whileHeld(uploads, id, action).catch((error) => faults.push(error));
       });

@@ -66,7 +66,7 @@ export class Connections {
     victim.once('close', listener);
   }
 
-  /** Tells HTTP/2 clients to begin nothing new here. */
+  /** Tells HTTP/2 clients to send no new requests here. */
   goAway(): void {
     // A session that its client cut is in the set until its `close`.
     for (const session of this.#http2Sessions) if (!session.destroyed) session.goaway(http2Constants.NGHTTP2_NO_ERROR);

@@ -35,7 +35,7 @@ export class HttpServer {
   readonly #http1: Server;
   /** The listening server: that of HTTP/1 or, for https, one that gives connections to `#tls`. */
   readonly #server: Server | NetServer;
-  /** Does the handshakes with the present options; made anew when they change, as Node.js fixes some of them. */
+  /** Makes the handshakes with the present options; replaced when they change, because Node.js fixes some of them. */
   #tls: TlsServer | undefined;
   readonly #answerStream: (request: StreamRequest, expectsContinue: boolean) => void;
   readonly #connections = new Connections((error, victim) => this.#cut(error, victim));
@@ -125,7 +125,7 @@ export class HttpServer {
     if (options.type === 'https') readTlsContext(options, this.#service.clock.nowMs());
   }
 
-  /** Takes over new options; requests under way keep the old ones. */
+  /** Applies new options; requests under way keep the old ones. */
   replace(service: HttpService): void {
     const context = this.#tlsContext && nextTlsContext(this.#service.options, service.options, this.#tlsContext, service.clock.nowMs());
     this.#service = service;
@@ -134,7 +134,7 @@ export class HttpServer {
     this.#applyLimits();
   }
 
-  /** Goes on until it is drainConnections, with who may be in by another configuration. */
+  /** A pass over the connections for a new configuration. */
   follow(chain: HttpService['chain']): void {
     this.#service = { ...this.#service, chain };
   }

@@ -58,7 +58,7 @@ export function endFloods(
     isOver = true;
     onFlood(what);
     session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // Not within the surplus frame: the GOAWAY would not be sent.
+    // Not while the surplus frame is handled: the GOAWAY would not be sent.
     setImmediate(catching(() => session.destroy(), onFault));
   };
   // Node.js ends the session itself for invalid frames and above its own limits.
@@ -111,7 +111,7 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
     const begin = () => {
       if (!stream.destroyed) onRequest(request);
     };
-    // By the next turn a stream that was reset in its own packet is gone and costs nothing (CVE-2023-44487).
+    // In the next turn a stream that was reset in its own packet is already gone and costs nothing (CVE-2023-44487).
     setImmediate(catching(begin, (error) => onFault(error, stream)));
   };
   const listener = catching(onStream, (error, stream) => onFault(error, stream));

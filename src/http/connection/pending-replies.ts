@@ -24,7 +24,11 @@ export class PendingReplies {
     this.#onFault = onFault;
   }
 
-  /** Runs a request in its turn, unless its connection ends before. @returns false if the connection has too many already */
+  /**
+   * Runs a request after those before it on its connection, unless the connection ends first.
+   *
+   * @returns false if the connection has too many already
+   */
   add({ socket }: IncomingMessage, outgoing: ServerResponse, run: () => void): boolean {
     const pending = this.#bySocket.get(socket) ?? this.#begin(socket);
     if (pending.length >= maxPending) return false;

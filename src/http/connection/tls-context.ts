@@ -101,7 +101,7 @@ export function createTlsServer({ uuid, tickets }: HttpService, context: TlsCont
     ...context,
     ...tickets.of(uuid, context.ca),
     ciphers: ciphers.join(':'),
-    // For clients without AES in hardware, which put it first.
+    // Preferred by clients without AES in hardware.
     secureOptions: constants.SSL_OP_PRIORITIZE_CHACHA,
     ALPNProtocols: ['h2', 'http/1.1'],
     // A certificate that does not verify authenticates nobody (client-certificate.ts), but other credentials may.
@@ -129,7 +129,7 @@ const hindering: ReadonlySet<TlsFault['code']> = new Set(['tls-expired', 'tls-ch
 const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', authorities: 'tls_client_ca_path' } as const;
 
 /**
- * Reads certificates, keys and client CA of an https service; of several keys OpenSSL takes one that the client knows.
+ * Reads certificates, keys and client CA of an https service; with several keys OpenSSL uses one that the client supports.
  *
  * @param nowMs Unix time in milliseconds
  * @param inUse what they are to replace: files with a fault that these do not have are refused, too

@@ -12,7 +12,7 @@ interface Prepared extends Appearance {
 
 const prepared = new WeakMap<AppearanceOptions, Prepared>();
 
-/** The looks of a service, made once for its options. A logo that went away since `validate` is left out. */
+/** The appearance of a service, made once for its options. A logo that has disappeared since `validate` is omitted. */
 export function preparedAppearance(options: AppearanceOptions): Prepared {
   const known = prepared.get(options);
   if (known) return known;
@@ -55,7 +55,7 @@ export function sendAppearanceStyle(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style });
 }
 
-/** GET of the logo. An SVG of the owner's can hold scripts; opened by itself it must not run them in this origin. */
+/** GET of the logo. An SVG can hold scripts; opened as a page it must not run them in this origin. */
 export function sendLogo(exchange: Exchange): Promise<Response> {
   const { logo } = preparedAppearance(exchange.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');

@@ -35,7 +35,7 @@ import type { PageContext } from './pages/page.ts';
 /** A member that is about to be deleted. */
 interface MemberToDelete {
   name: string;
-  /** Undefined when it is gone already; its size, when that may not be told. */
+  /** Undefined for a member that is gone; also its size, if the account may not know it. */
   entry: { isFolder: boolean; sizeBytes: number | undefined } | undefined;
 }
 
@@ -180,7 +180,7 @@ function formMetadata(fields: FormFields): string | undefined {
   return lists.filter(Boolean).join(', ') || undefined;
 }
 
-/** Receives the files of one form. A file that comes before the field `action` is kept back until the action is known. */
+/** Receives the files of one form. A file that arrives before the field `action` waits until the action is known. */
 class UploadReceiver {
   readonly #exchange: Exchange;
   readonly #folder: VirtualPath;

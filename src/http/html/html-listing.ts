@@ -55,7 +55,7 @@ function comparison({ column, direction, folders }: ListingOrder, language: stri
   return folders === 'first' ? (a, b) => Number(b.isFolder) - Number(a.isFolder) || inDirection(a, b) : inDirection;
 }
 
-/** The page of a folder that can be written to but not looked into. */
+/** The page of a folder that the account can write to but not list. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
   const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}" data-taken="${model.onNameTaken}">

@@ -87,8 +87,8 @@ export function takeFlash(exchange: Exchange, language: Language): { flash?: Fla
 }
 
 /**
- * Attributes of the cookie with the endpoint's message about a refused login (`public_error`), which so stands in no URL and goes to the login page
- * alone. Lax, as a browser that comes from another site is redirected, too.
+ * Attributes of the cookie with the endpoint's message about a refused login (`public_error`), so that the message is in no URL and reaches
+ * only the login page. Lax, because a browser may come from another site.
  */
 const loginMessageAttributes = 'Path=/__svc__/login; HttpOnly; SameSite=Lax';
 

@@ -12,7 +12,9 @@ import { pageContextOf, pageReply } from './page-replies.ts';
 import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
-/** GET of the page of recent changes of the account (docs/spec/http.md#recent-changes): those it may still see, as they are now. */
+/**
+ * GET of the page of recent changes of the account (docs/spec/http.md#recent-changes): those that it may still see, in their present state.
+ */
 export async function showRecent(exchange: Exchange): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -74,7 +76,7 @@ ${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}
   return [item];
 }
 
-/** A renamed member has its earlier name, as far as the account may know it. */
+/** A renamed member also has its earlier name, if the account may know it. */
 function description(language: Language, files: AccountFiles, { kind, path: changed, destination }: RecentChange, path: VirtualPath): Html {
   const from = kind === 'moved' && destination !== undefined ? parsedPath(changed) : undefined;
   if (!from || parentPath(from) !== parentPath(path) || !files.may(from, 'inspectFile')) return html`${language.text(kindTexts[kind])}`;

@@ -13,8 +13,8 @@ import { searchForm } from './pages/listing/listing-tools.ts';
 import { type PageContext, pageHeaders } from './pages/page.ts';
 
 /**
- * GET of what a search of a folder and all below it finds, as a page that grows during the search. The script of a page, which would not see
- * it grow, gets it empty and asks for lines of JSON to fill it.
+ * GET of the results of a search below a folder, as a page that grows during the search. For the script of a page it is empty: the script
+ * requests lines of JSON to fill it.
  */
 export async function sendSearchPage(exchange: Exchange, text: string): Promise<Response> {
   const { path } = exchange;

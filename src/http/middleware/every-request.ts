@@ -10,7 +10,7 @@ import type { RequestStyle } from '../request/request-trace.ts';
 /** The first checks of each request, as one layer of Hono's: several layers with their promises cost a small request more. */
 export const receive: HttpMiddleware = ({ env: exchange }, next) => {
   nameReply(exchange.outgoing, exchange.request.id);
-  // A reply that breaks concerns nobody else.
+  // A broken reply concerns only its own connection.
   exchange.outgoing.on('error', exchange.guarded(rethrow));
   observe(exchange);
   checkHead(exchange);

@@ -53,7 +53,7 @@ export function headerLines(requestId: string | undefined, base: ReplyHeaders, h
   return lines;
 }
 
-/** All headers of both; those of `stronger` win, in any case of their names. */
+/** The headers of both; names compare without case, and those of `stronger` win. */
 export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
   return { ...Object.fromEntries(Object.entries(weaker).filter(([name]) => !hasHeader(stronger, name.toLowerCase()))), ...stronger };
 }

@@ -80,7 +80,7 @@ export async function stream(exchange: Exchange, status: number, headers: ReplyH
 function nativeResponse(exchange: Exchange, reply: Reply): Response | undefined {
   const { status } = reply;
   const hasNoBody = status === 204 || status === 304;
-  // As bytes: of a text the adapter would encode the bytes of a header such as `server-path` once more.
+  // As bytes: with a text the adapter would encode the bytes of headers such as `server-path` again.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   const replied = hasNoBody
     ? reply.headers

@@ -7,7 +7,7 @@ export class PagedBody {
   #other: Buffer;
   #usedBytes = 0;
   #written: Promise<void> | undefined;
-  /** Bytes that the kernel has taken. */
+  /** Bytes that the kernel has accepted. */
   sentBytes = 0;
 
   /** @param pages free for others once the body has ended */

@@ -9,7 +9,7 @@ import { respond, stream } from './respond.ts';
 /** Fast rather than small: listings are repetitive and shrink to a tenth at any level. */
 const level = 3;
 
-/** Whether a client takes gzip. */
+/** Whether a client accepts gzip. */
 export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
   return takesCoding(header(exchange, 'accept-encoding'), 'gzip');
 }

@@ -144,7 +144,7 @@ async function sendRange(
   let isWhole = false;
   const read = (position: number) => {
     const started = readAsync(fd, buffer, 0, Math.min(buffer.length, range.end + 1 - position), position);
-    // Awaited once the client has taken what was read before; a failure until then must not count as unhandled.
+    // Awaited once the client has received the previous bytes; a failure until then must not count as unhandled.
     started.catch(() => {});
     return started;
   };

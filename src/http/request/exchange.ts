@@ -146,7 +146,7 @@ export class Exchange {
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
-  // Fetch, CORS protocol. The browser's own credentials are never allowed, so `*` stands for all headers.
+  // Fetch, CORS protocol: cookies are never allowed, so `*` means all headers.
   #corsHeaders(): ReplyHeaders {
     const { corsOrigin } = this;
     const allowed = corsOrigin === undefined ? {} : { 'access-control-allow-origin': corsOrigin, 'access-control-expose-headers': '*' };
@@ -163,7 +163,7 @@ export class Exchange {
     return this.#current().chain.inForce(identity);
   }
 
-  /** The context of events of this request, as far as it is known. */
+  /** The context of events of this request, as far as known. */
   eventContext(): EventContext {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }

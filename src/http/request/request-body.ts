@@ -13,7 +13,7 @@ const drainLimitBytes = 64 * 1024;
 /** Maximum of pieces of a refused body that are read before the reply. */
 const maxDrainedPieces = 10_000;
 
-/** Time for a client to go on sending a refused body before the connection is cut. */
+/** Time that a client may continue to send a refused body before the connection is cut. */
 const lingerMs = 2000;
 
 /**

@@ -31,9 +31,9 @@ import {
 export interface FolderCommand {
   command: string;
   targets: string[];
-  /** Of `move` and `copy`, as the request writes it. */
+  /** For `move` and `copy`, as in the request. */
   destination?: string;
-  /** Of `move` and `copy`: whether files there are replaced. */
+  /** For `move` and `copy`: whether files there are replaced. */
   overwrite?: boolean;
 }
 

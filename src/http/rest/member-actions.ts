@@ -47,7 +47,7 @@ export async function transferMember(files: AccountFiles, path: VirtualPath, { k
     await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, rules));
     return [];
   } catch (error) {
-    // Without a header `Overwrite` this is no condition of the client's.
+    // Without a header `Overwrite` the client has set no condition.
     if (isServiceError(error, 'destination-exists'))
       throw new ServiceError('exists', 'The name is taken at the destination.', { cause: error });
     throw error;

@@ -8,8 +8,8 @@ import { listenToBody } from '../request/request-body.ts';
 let closedPort: MessagePort | undefined;
 
 /**
- * Frees the memory of buffers at once and leaves them empty; V8 would let many megabytes gather first. A transfer takes the memory away even if
- * its port is closed (HTML, "transferable objects"), where the message is dropped.
+ * Frees the memory of buffers at once and leaves them empty; V8 would first collect many megabytes. A transfer detaches the memory even if
+ * its port is closed and the message is dropped (HTML, "transferable objects").
  *
  * @param buffers those that share their memory with others stay as they are
  */
@@ -38,7 +38,7 @@ const heldPieces = 2048;
 let streaming = 0;
 
 /**
- * Puts a request body into an upload.
+ * Writes a request body into an upload.
  *
  * @param limitBytes largest body that the service takes, 0 = no limit
  * @returns its length
@@ -68,9 +68,9 @@ export async function receiveBody(
 function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
   const { readableLength } = body;
   if (readableLength === 0 || readableLength !== Number(incoming.headers['content-length'])) return undefined;
-  // Without a length Node.js 26 gives the first piece alone.
+  // Without a length Node.js 26 returns only the first piece.
   const whole: Buffer | null = body.read(readableLength);
-  // Reads the end behind it.
+  // Reads the end after it.
   body.resume();
   return whole ?? undefined;
 }

@@ -195,7 +195,7 @@ function isQuick(entry: ZipEntry): boolean {
 }
 
 /**
- * Puts quick members of one folder on the present page, as many as fit.
+ * Adds small members of one folder to the present page, as many as fit.
  *
  * @param start the first of them, which fits
  * @param readInto reads a member of the folder
@@ -243,7 +243,7 @@ async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, 
   }
 }
 
-// The CRC stands before the content, so the content is read to its place before the header is written.
+// The CRC precedes the content, so the content is read into its place before the header is written.
 async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
   const headerBytes = localHeaderLength(entry);
   const free = await body.free(headerBytes + entry.sizeBytes);

@@ -29,7 +29,7 @@ function send104({ incoming, outgoing }: Exchange, version: number, state: Reado
 /** Base of the draft's problem types (IANA registry of RFC 9457). */
 const problemTypes = 'https://iana.org/assignments/http-problem-types#';
 
-/** The headers that tell how far an upload is. */
+/** The headers with the progress of an upload. */
 export function stateHeaders(exchange: Exchange, record: UploadRecord, isComplete: boolean): Record<string, string> {
   return {
     'upload-offset': String(record.offsetBytes),
@@ -48,7 +48,7 @@ export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
   });
 }
 
-/** Tells a client that understands it where its upload can go on. @returns whether it was told */
+/** Tells a client that understands it the URL of its upload. @returns whether it was sent */
 export function announceUpload(exchange: Exchange, { record }: ResumableUpload): boolean {
   const version = interopVersion(exchange);
   if (version === undefined || exchange.incoming.httpVersionMajor + exchange.incoming.httpVersionMinor / 10 < 1.1) return false;
@@ -56,7 +56,7 @@ export function announceUpload(exchange: Exchange, { record }: ResumableUpload):
   return true;
 }
 
-/** Has a client that understands it told how much of its upload is on disk. */
+/** Sends a client that understands it the number of bytes of its upload on disk. */
 export function announceProgress(exchange: Exchange, upload: ResumableUpload): void {
   const version = interopVersion(exchange);
   if (version === undefined) return;
@@ -76,7 +76,7 @@ export function offsetProblem(exchange: Exchange, record: UploadRecord, provided
   return problemReply(409, 'mismatching-upload-offset', title, members, stateHeaders(exchange, record, false));
 }
 
-/** Lengths that contradict one another, or what came. */
+/** Lengths that contradict one another, or the content. */
 export function lengthProblem(isOver: boolean): Reply {
   const headers = { 'upload-complete': completeField(isOver) };
   return problemReply(400, 'inconsistent-upload-length', 'inconsistent length values for upload', {}, headers);

@@ -37,7 +37,7 @@ export function beginsUpload(exchange: Exchange): boolean {
   return isComplete === false || (isComplete === true && interopVersion(exchange) !== undefined);
 }
 
-/** PUT of a file, or of the beginning of one, by a client that can go on with it (docs/spec/uploads.md#the-draft). */
+/** PUT of a file, or of its beginning, by a client that can continue it (docs/spec/uploads.md#the-draft). */
 export function putUpload(exchange: Exchange): Promise<Response> {
   return createUpload(exchange, exchange.path);
 }
@@ -99,7 +99,11 @@ async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<R
 
 const partialUpload = 'application/partial-upload';
 
-/** The upload that a request is about, for it alone: a request that had it is cut. @throws ServiceError `not-found`, also for foreign uploads */
+/**
+ * Takes the upload of a request exclusively: another request that holds it is cut.
+ *
+ * @throws ServiceError `not-found`, also for foreign uploads
+ */
 export function requestedUpload(exchange: Exchange): Promise<ResumableUpload> {
   return exchange.files.resumable(requestedUploadId(exchange), () => exchange.outgoing.destroy());
 }
@@ -130,7 +134,7 @@ export async function cancelUpload(exchange: Exchange): Promise<Response> {
 
 /** Cancels the upload of the URL, or removes the record of one that is over. */
 export async function cancel(exchange: Exchange): Promise<void> {
-  // Newer requests wait: one that cut this one would take away its reply, but not its effect.
+  // Newer requests wait: cutting this one would lose its reply, but not undo its effect.
   const upload = await exchange.files.resumable(requestedUploadId(exchange));
   if (upload.record.outcome) await upload.forget();
   else await upload.end(new ServiceError('not-found', 'Its client cancelled the upload.'), 'cancelled');

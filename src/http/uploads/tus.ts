@@ -14,7 +14,7 @@ import { withHeaders } from './draft-replies.ts';
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent } from './upload-content.ts';
 import { limitField, postTarget, uploadOrder, uploadUrl } from './upload-request.ts';
 
-/** The reply to OPTIONS of what an upload can be begun at, with the limits that hold for everybody. */
+/** The reply to OPTIONS of a URL where uploads begin, with the limits of all accounts. */
 export function withUploadLimit({ service }: Exchange, reply: Reply): Reply {
   const limit = limitField({ 'max-append-size': service.options.maximum_request_size });
   return { ...reply, headers: { ...reply.headers, 'upload-limit': limit } };
@@ -25,7 +25,7 @@ export function describeUploads(exchange: Exchange, allow: string): Reply {
   return withUploadLimit(exchange, { status: 204, headers: { allow, ...tusDescription } });
 }
 
-/** Has a POST stand for another method, for clients that can send no other (tus 1.0.0, X-HTTP-Method-Override). */
+/** Treats a POST as another method, for clients that can only send POST (tus 1.0.0, X-HTTP-Method-Override). */
 export const overridden: HttpMiddleware = async ({ env: exchange }, next) => {
   const handlers: Readonly<Record<string, HttpHandler>> = { PATCH: appendTusUpload, DELETE: endTusUpload, HEAD: showTusUpload };
   const handler = speaksTus(exchange) ? handlers[header(exchange, 'x-http-method-override')?.trim().toUpperCase() ?? ''] : undefined;

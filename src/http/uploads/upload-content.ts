@@ -23,7 +23,7 @@ import { keptConditions, representationDigests } from './upload-request.ts';
 interface ContentRequest {
   /** Digests of this content alone: all of it counts, or none. */
   digests: readonly ExpectedDigest[];
-  /** Sees the content as it comes, besides. */
+  /** Also receives the content, for example for a digest. */
   observer?: DigestVerifier | undefined;
   /** Whether content behind the announced end is the end of the upload, and not of the request alone. */
   overrunEnds: boolean;

@@ -81,7 +81,7 @@ function decoded(text: string): string {
 // The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), which tus 1.0.0 shares in part. A malformed value counts
 // as absent, as the draft says.
 
-/** The supported iterations of the draft: what tus-js-client has under two names, and those of July 2026. */
+/** The supported iterations of the draft: the ones that tus-js-client has under two names, and those of July 2026. */
 const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
 
 /** The iteration of the draft that the client speaks, if it is supported. */
@@ -145,7 +145,7 @@ const keptHeaders = [
 /**
  * Reads a request that begins an upload.
  *
- * @param notes what the protocol needs to know again
+ * @param notes values that the protocol needs later
  * @param metadataValue upload metadata from elsewhere than its header
  * @throws ServiceError `bad-request`, `metadata-invalid`
  */

@@ -30,7 +30,7 @@ export function responseXml(href: string, propstats: string): string {
   return `<D:response><D:href>${href}</D:href>${propstats}</D:response>\n`;
 }
 
-/** Sources of property values besides the entry. */
+/** Sources of property values in addition to the entry. */
 export interface PropertySources {
   /** Undefined if it was not requested. */
   space?: { availableBytes: number; usedBytes: number } | undefined;

@@ -10,7 +10,7 @@ const xmlLimits = {
   attributesOfOne: 64,
   depth: 50,
   nameCharacters: 256,
-  /** Of all text, with CDATA sections and white space: the parser joins it character by character. */
+  /** Limit of all text, CDATA sections and white space included: the parser joins it character by character. */
   textCharacters: 256 * 1024,
   /** Comments, CDATA sections and processing instructions. */
   opaqueParts: 1000,

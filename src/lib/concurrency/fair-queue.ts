@@ -1,13 +1,13 @@
 import { ServiceError } from '../errors.ts';
 
 export interface FairQueueLimits {
-  /** Turns at once. */
+  /** Concurrent turns. */
   concurrency: number;
   maxWaitingPerParty: number;
   maxWaiting: number;
 }
 
-/** Gives turns to parties one after the other, so that one that wants many does not block the others. */
+/** Gives turns to parties in rotation, so that a party with many requests does not block the others. */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #urgent: (() => void)[] = [];
@@ -23,7 +23,7 @@ export class FairQueue {
   /**
    * Waits for a turn.
    *
-   * @param isUrgent whether it goes before all that are not urgent, and without a limit
+   * @param isUrgent whether it precedes all that are not urgent, without a limit
    * @returns ends the turn
    * @throws ServiceError `unavailable` when too many wait already
    */

@@ -9,7 +9,7 @@ export class ReadWriteLock {
   #running = 0;
   #isExclusive = false;
 
-  /** Runs an action beside other shared ones, after the exclusive ones that were asked for before. */
+  /** Runs an action together with other shared ones, after the exclusive ones requested earlier. */
   shared<T>(action: () => T | Promise<T>): Promise<T> {
     return this.#run(false, action);
   }

@@ -1,4 +1,4 @@
-/** Work whose runs callers share: those that come during a run share the next one. */
+/** Work whose runs callers share: callers during a run share the next run. */
 export class SharedRuns<Argument = void> {
   readonly #work: (argument: Argument) => Promise<void>;
   #waiting: { argument: Argument; resolve: () => void; reject: (error: unknown) => void }[] = [];

@@ -15,7 +15,7 @@ export class NamedCounts {
 
 export type SlotLimit = readonly [name: string, max: number];
 
-/** Counts the slots that are taken by name. */
+/** Counts taken slots by name. */
 export class Slots {
   readonly #taken = new NamedCounts();
 

@@ -18,7 +18,7 @@ export interface DataFolder {
 
 interface Owner {
   pid: number;
-  /** Start of the process in clock ticks since boot, which tells a process from a later one with its number. */
+  /** Start of the process in clock ticks since boot, which distinguishes it from a later process with the same number. */
   started: string;
 }
 
@@ -125,8 +125,8 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// Of two processes that find the same stale lock, the slower one must not remove the new lock of the faster one. So it takes a lock for
-// the removal of this very lock first, and checks that it is still there.
+// Of two processes that find the same stale lock, the slower one must not remove the new lock of the faster one. So each first takes a lock
+// for the removal of this lock, and checks that the lock still exists.
 function removeStale(lockPath: string, fingerprint: string, folder: string): void {
   const right = `${lockPath}.${fingerprint}`;
   takeLock(right, folder);

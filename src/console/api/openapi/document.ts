@@ -23,7 +23,7 @@ const headers = {
 
 type Json = Record<string, unknown>;
 
-/** The OpenAPI document of the console's API, made of the schemas of what it is asked and answers. */
+/** The OpenAPI document of the console's API, made from the schemas of its requests and replies. */
 export function openapiDocument(): Json {
   const { describe, named } = describeSchemas();
   const paths: Record<string, Json> = {};

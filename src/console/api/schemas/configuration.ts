@@ -35,7 +35,7 @@ const nodeReload = z.object({
 });
 export type NodeReload = z.infer<typeof nodeReload>;
 
-/** `POST /api/configuration/reload`: what came of it at the node that was asked, and at each. */
+/** `POST /api/configuration/reload`: the result at the node that was asked, and at every node. */
 export const reloadOfAll = z.object({
   ...reloadReport.shape,
   nodes: z.array(nodeReload).describe('The node that answered this request.'),

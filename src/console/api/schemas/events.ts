@@ -7,7 +7,7 @@ import { deliveryView } from './deliveries.ts';
 const members = z.record(text, z.unknown());
 const texts = z.array(text).optional();
 
-/** An event as it stands in the journal: the document leaves its objects to docs/spec/events.md, the type is that of the journal. */
+/** An event as in the journal. The document refers to docs/spec/events.md for its objects; the type is that of the journal. */
 export const eventView = z.looseObject({
   id: text,
   uuid: text,

@@ -3,7 +3,7 @@ import { count, counts, failure, method, service, text, time, transfer } from '.
 
 const ofDisk = count.nullable().describe('Null while the size is unknown.');
 
-/** Of answers that say what all nodes know. */
+/** In replies about all nodes. */
 export const incomplete = text.describe('Reason why the other nodes are not shown; empty if they are.');
 
 /** An event handler. */
@@ -55,7 +55,7 @@ export const overview = z.object({
   /** Those that began first. */
   transfers: z.array(transferView),
   transfers_left_out: count.describe('The 100 oldest transfers under way are listed.'),
-  /** The newest first; of those before the start, what a short look back finds. */
+  /** Newest first; of errors before the start only recent ones. */
   errors: z.array(failure.extend({ node: text })),
   journal: z.object({ bytes: ofDisk, free_bytes: ofDisk }),
   nodes: z.array(nodeView),
@@ -67,7 +67,7 @@ const levels = z.object({ sessions: count, connections: count, memory_bytes: cou
 /** How much there is at present. */
 export type Levels = z.infer<typeof levels>;
 
-/** One point of each chart: what was counted since the sample before, and how much there is. */
+/** One point of each chart: counts since the previous sample, and present figures. */
 export const sample = z.object({ time, ...counts.shape, ...levels.shape });
 export type Sample = z.infer<typeof sample>;
 

@@ -55,7 +55,7 @@ export class KeptEvents {
     return this.#end;
   }
 
-  /** Where the oldest kept event begins. */
+  /** Position of the oldest kept event. */
   get begins(): LogPosition | undefined {
     return this.#blocks[0]?.block.position;
   }
@@ -121,11 +121,11 @@ export interface LiveBatch {
   events: RawEvent[];
   /** Events that were left out before `events`, selected or not. */
   lag: { from: LogPosition; to: LogPosition; skipped: number | undefined } | undefined;
-  /** Where to follow again later. */
+  /** Position to follow from later. */
   next: LogPosition;
 }
 
-/** A selection without groups of accounts, which are not known here. */
+/** A selection without groups of accounts, which are unknown here. */
 type LiveSelection = Omit<EventSelection, 'userGroup'>;
 
 type FollowedJournal = Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | 'waitForMore'>;
@@ -220,12 +220,12 @@ export class LiveEvents {
     }
   }
 
-  /** Where the kept events begin. */
+  /** Start of the kept events. */
   get #begins(): LogPosition {
     return this.#kept.begins ?? this.#end;
   }
 
-  /** The events since an earlier batch, up to the kept ones, and the number of the event to go on with. */
+  /** The events between an earlier batch and the kept ones, and the number of the event to continue with. */
   async *#missed(selection: LiveSelection, from: LogPosition, signal: AbortSignal): AsyncGenerator<{ number: number; batch: LiveBatch }> {
     let isBroken = false;
     const reader = this.#journal.openReader(() => {
@@ -233,7 +233,7 @@ export class LiveEvents {
     }, selection);
     try {
       for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
-        // For the reading alone: a follower that takes no batch blocks nobody.
+        // Held only while reading: a follower that takes no batch blocks nobody.
         const endTurn = await this.#readersBack.take('');
         const { events, next } = await reader.next(position).finally(endTurn);
         // No await until the number is known: the kept events change.

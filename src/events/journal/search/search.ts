@@ -8,7 +8,7 @@ import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 /** An event that a search found. */
 export type FoundEvent = Pick<LoggedEvent, 'event' | 'raw' | 'position' | 'node'>;
 
-/** Limits of one page of a search; `bytes` are those that are read, give or take a block. */
+/** Limits of one page of a search; `bytes` counts bytes read, to within a block. */
 export interface SearchLimits {
   events: number;
   bytes: number;
@@ -19,7 +19,7 @@ export interface SearchLimits {
 export interface EventPage {
   /** Newest first. */
   events: FoundEvent[];
-  /** Where the next page begins; undefined at the beginning of the journal. */
+  /** Start of the next page; undefined at the beginning of the journal. */
   next: LogPosition | undefined;
   /** Files that were searched, and bytes that were read of them. */
   searched: { files: number; bytes: number };

@@ -32,7 +32,7 @@ export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string 
   if (userGroup !== undefined) keys.userGroups.add(userGroup);
 }
 
-/** The lists of keys of which a block with a selected event has at least one each. */
+/** Lists of keys; a block with a selected event has at least one key of each list. */
 export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys: readonly string[] }[] {
   const { id, uuid, group, userGroup, account, path, address, requestId } = selection;
   const wanted: [FilterKind, readonly string[] | undefined][] = [
@@ -49,8 +49,8 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
 }
 
 /**
- * Bytes of which the JSON of a selected event has at least one out of each list, likely rare ones first: lines without are not
- * parsed. All values are written by `JSON.stringify`, so equal values have equal bytes.
+ * Lists of byte strings; the JSON of a selected event has at least one of each list, so lines without are not parsed. Likely rare ones come
+ * first. All values are written by `JSON.stringify`, so equal values have equal bytes.
  */
 export function selectionNeedles(selection: EventSelection): Buffer[][] {
   const { id, uuid, account, path, address, requestId, text } = selection;

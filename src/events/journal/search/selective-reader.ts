@@ -45,7 +45,7 @@ export class SelectiveReader implements EventReader {
     }
   }
 
-  /** Opens the summary of a position's file, or of the first behind it. */
+  /** Opens the summary of the file of a position, or of the next file. */
   async #open({ segment: number }: LogPosition): Promise<void> {
     this.#ranges = undefined;
     this.#segment = listSegments(this.#folder).find((segment) => segment.number >= number);

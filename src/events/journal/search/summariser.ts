@@ -62,7 +62,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
   }
 }
 
-/** How often missing summaries are looked for. */
+/** How often missing summaries are searched. */
 const checkEveryMs = 10_000;
 
 /** Rest in proportion to the work before it, for a busy and an idle event loop. */

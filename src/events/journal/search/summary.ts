@@ -66,7 +66,7 @@ const version = 1;
 const firstLine = /^svc-summary (\d+) (\d+) (\d+)\n/;
 const longestFirstLine = 64;
 
-/** Size of the beginning that tells a journal file from others of its name and size. */
+/** Size of the beginning that distinguishes a journal file from others of its name and size. */
 const fingerprintBytes = 1024;
 
 /** A part of a journal file: whole lines. */
@@ -120,7 +120,7 @@ export class SummaryBuilder {
   }
 }
 
-/** Reads what tells a journal file from others of its name: its size and a checksum of its beginning. */
+/** Reads the identity of a journal file: its size and a checksum of its beginning. */
 export async function readFingerprint(fd: number): Promise<Pick<SummaryHeader, 'journal_bytes' | 'journal_crc32'>> {
   return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await readBytes(fd, 0, fingerprintBytes)) };
 }

@@ -33,7 +33,11 @@ export class AssetFiles {
     return this.#root + path;
   }
 
-  /** Adds scripts that refer to each other by their names alone: in a folder whose name changes with any of them. @returns URL path of the first */
+  /**
+   * Adds scripts that refer to each other by their names, in a folder whose name changes with any of them.
+   *
+   * @returns URL path of the first
+   */
   addScripts(first: string, scripts: Readonly<Record<string, PackedFile>>): string {
     const digests = Object.values(scripts).map((file) => file.digest);
     const folder = `assets/scripts.${digest(digests.join()).slice(0, 12)}`;
@@ -64,7 +68,7 @@ export function styleSheet(content: readonly string[], screens: readonly string[
   return [...frame, ...content, 'shared/dialogs.css', ...screens, 'shared/motion.css'].map(webFile).join('\n');
 }
 
-/** URL path of the texts of a script in a language other than English, whose texts are in the script itself. */
+/** URL path of the texts of a script in another language than English; the English texts are in the script itself. */
 export function scriptTextsPath(script: string, tag: string): string {
   return script.replace('/page.js', `/${tag}.js`);
 }

@@ -15,7 +15,7 @@ export const assetPaths = {
   ),
   icon: files.add('icon', 'svg', webFile('files/icon.svg')),
   pageScript: files.addScripts('page', pageScripts),
-  // The frame, without what would change the looks of Swagger UI.
+  // The frame, without rules that would change the look of Swagger UI.
   frameStyle: files.add('frame', 'css', [webFile(base), `:where(.top){${webFile(controls)}}`, webFile(frame), webFile(menu)].join('\n')),
   apiStyle: files.add('openapi', 'css', webFile('api/api.css')),
   apiScript: files.add('openapi', 'js', webFile('api/openapi.js')),

@@ -38,7 +38,7 @@ export function nameHtml(name: string): string {
   return escapeInvisible(escapeHtml(name));
 }
 
-/** The same, kept apart from the direction of the text around it. */
+/** The same, isolated from the text direction around it. */
 export function bdi(name: string): Html {
   return new Html(`<bdi>${nameHtml(name)}</bdi>`);
 }

@@ -11,7 +11,7 @@ export interface PageModel {
   title: string;
   body: Html;
   refreshTo?: string | undefined;
-  /** Where a browser goes on that runs no scripts. */
+  /** URL for browsers that run no scripts. */
   unscriptedTo?: string | undefined;
   /** Whether the page works with the script of the listing. */
   hasScript?: boolean;

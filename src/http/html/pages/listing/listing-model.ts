@@ -25,8 +25,8 @@ export function orderQuery({ column, direction, folders }: ListingOrder): string
 export const rowsOfPage = 10_000;
 
 /**
- * Maximum of members of a folder whose page has all rows. The page of a longer one has its first rows; the script fetches the others and keeps only those
- * near to the window in the document.
+ * Maximum of members of a folder whose page has all rows. The page of a longer folder has its first rows; the script fetches the others,
+ * and keeps only rows near the window in the document.
  */
 export const longFolder = 500;
 

@@ -8,12 +8,12 @@ type Key = NonNullable<ListingModel['metadata']>['keys'][number];
 /** Keys that are names, not patterns of names (docs/spec/authentication.md#expressions). */
 const literalKey = /^[^*?[\]|!/]+$/;
 
-/** Bounds of what one field takes, in characters. */
+/** Length limits of the fields, in characters. */
 const maxCharacters = 1000;
 
 /**
- * The fields for the metadata of uploads: one for each configured key, and one with a name for each pattern, or for any key. They stand before the files,
- * as the service needs the metadata first.
+ * The fields for the metadata of uploads: one for each configured key, and one with a name for each pattern, or for any key. They come
+ * before the files, because the service needs the metadata first.
  */
 function metadataFields(language: Language, metadata: NonNullable<ListingModel['metadata']>): Html {
   const named = metadata.keys.filter(({ pattern }) => literalKey.test(pattern));

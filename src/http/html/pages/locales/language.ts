@@ -83,7 +83,7 @@ export class Language {
   readonly tag: string;
   readonly #texts: Record<PageTextName, Text>;
   readonly #formatTag: string;
-  // Formatters are made when the first date or size is asked for: that takes longer than a whole page without them.
+  // Formatters are made on first use: making them takes longer than a whole page.
   #dates: DateTexts | undefined;
   #sizes: readonly Intl.NumberFormat[] | undefined;
   readonly #sizeTexts = new Map<number, string>();
