@@ -38,6 +38,19 @@ export function number(minimum: number, maximum: number) {
   return z.union(numberOrText, { error: range }).refine((value) => value >= minimum && value <= maximum, range);
 }
 
+const secondsOfUnit = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+
+/** A time in seconds, or a text such as `30s`, `10m`, `8h` or `3d`. @param maximum in seconds */
+export function duration(maximum: number) {
+  const message = `must be seconds, or a time such as 30s, 10m, 8h or 3d; from 0 to ${maximum} s`;
+  return z.union([z.number(), z.string()], { error: message }).transform((value, context) => {
+    const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)([smhd])?$/.exec(String(value).trim()) ?? [];
+    const seconds = amount === undefined ? Number.NaN : Number(amount) * secondsOfUnit[unit as keyof typeof secondsOfUnit];
+    if (!(seconds >= 0 && seconds <= maximum)) context.addIssue({ code: 'custom', message });
+    return seconds;
+  });
+}
+
 /** A whole number, or its text. */
 export function integer(minimum: number, maximum: number) {
   return number(minimum, maximum).refine(Number.isInteger, 'must be a whole number');

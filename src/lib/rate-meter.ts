@@ -24,6 +24,46 @@ export class ThrottledCount {
   }
 }
 
+/** How often something may happen: `requests` in `seconds` on average, and `burst` at once. */
+export interface Rate {
+  requests: number;
+  seconds: number;
+  burst: number;
+}
+
+/** Keeps a rate: those who come too early wait, in their order. */
+export class RateLimit {
+  readonly #clock: Clock;
+  readonly #everyMs: number;
+  readonly #burst: number;
+  /** Negative while some wait. */
+  #tokens: number;
+  #atMs: number;
+
+  constructor(clock: Clock, { requests, seconds, burst }: Rate) {
+    this.#clock = clock;
+    this.#everyMs = (seconds * 1000) / requests;
+    this.#burst = burst;
+    this.#tokens = burst;
+    this.#atMs = clock.monotonicMs();
+  }
+
+  /** Resolves when it is one's turn. @throws the reason of `signal` when that aborts first */
+  async take(signal?: AbortSignal): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#atMs) / this.#everyMs);
+    this.#atMs = nowMs;
+    this.#tokens -= 1;
+    if (this.#tokens >= 0) return;
+    try {
+      await this.#clock.sleep(-this.#tokens * this.#everyMs, signal);
+    } catch (error) {
+      this.#tokens += 1;
+      throw error;
+    }
+  }
+}
+
 const slotMs = 5000;
 const slots = 12;
 

@@ -2,11 +2,13 @@ import type { Clock } from '../lib/clock.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
 import { isSecretHeader } from '../lib/headers/header-fields.ts';
 import { childTraceparent } from '../lib/headers/trace-context.ts';
+import { RateLimit } from '../lib/rate-meter.ts';
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
 import type { EventHandlerOptions } from './options.ts';
 import type { Attempt, DeliveryOutcome, RecordedReply } from './records/delivery-record.ts';
+import { askedWaitMs, longestWaitMs, type RetryOptions, retryWaitMs, type WaitingRetry } from './retries.ts';
 import { signatureHeaders, signingKey } from './signing.ts';
 
 /** Largest part of a reply that is read, and matched by `expected_response`. */
@@ -47,6 +49,12 @@ export interface DeliverySignals {
   abort?: AbortSignal;
   /** Ends before the next retry. */
   noRetry?: AbortSignal;
+  /** Whether nobody waits for the outcome, so that `retry_for` and a receiver's `Retry-After` count. */
+  isBackground?: boolean;
+  /** The retry with which another process had got to. */
+  resume?: DeliveryWait | undefined;
+  /** Is told of each wait before it begins. */
+  onWait?: ((wait: DeliveryWait) => void) | undefined;
   /** Is asked before each request, also a retry; false ends the delivery. @param isOver ends the waiting for an answer */
   mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
@@ -54,10 +62,27 @@ export interface DeliverySignals {
 /** The options of a handler that a delivery needs. */
 export type DeliveryOptions = Pick<
   EventHandlerOptions,
-  'url' | 'request_method' | 'headers' | 'username' | 'password' | 'timeout' | 'expected_response' | 'retry_count' | 'retry_increase'
-> & { signing_secret: readonly string[] };
+  'url' | 'request_method' | 'headers' | 'username' | 'password' | 'timeout' | 'expected_response' | 'rate'
+> &
+  RetryOptions & { signing_secret: readonly string[] };
 
-type Verdict = { kind: 'valid' } | { kind: 'busy'; error: string } | { kind: 'failed'; error: string };
+/** The state of a delivery between two requests. */
+export type DeliveryWait = Omit<WaitingRetry, 'event'>;
+
+/** A delivery under way. */
+interface Progress {
+  message: Message;
+  result: DeliveryResult;
+  signals: DeliverySignals;
+  /** When its first request was made, Unix time in milliseconds. */
+  sinceMs: number;
+}
+
+/** `askedWaitMs` of a receiver that says when it takes more. */
+type Verdict = { kind: 'valid' } | { kind: 'busy'; error: string } | { kind: 'failed'; error: string; askedWaitMs?: number | undefined };
+
+/** Of more attempts the first and the last ones are kept. */
+const maxAttempts = 100;
 
 /** Thrown when a delivery is aborted because the service stops; the events are sent again later. */
 export class DeliveryInterrupted extends Error {}
@@ -75,14 +100,24 @@ export class Delivery {
   readonly #clock: Clock;
   readonly #expected: Expression | undefined;
   readonly #keys: Buffer[];
+  readonly #rate: RateLimit | undefined;
+  readonly #random: () => number;
 
-  /** @param caPem certificate authorities to trust beside the system's */
-  constructor(options: DeliveryOptions, dependencies: { clock: Clock; health: UrlHealth; caPem: string | undefined }) {
+  /**
+   * @param dependencies.caPem certificate authorities to trust beside the system's
+   * @param dependencies.random for the jitter of retries
+   */
+  constructor(
+    options: DeliveryOptions,
+    dependencies: { clock: Clock; health: UrlHealth; caPem: string | undefined; random?: () => number },
+  ) {
     this.#options = options;
     this.#clock = dependencies.clock;
     this.#health = dependencies.health;
     this.#expected = options.expected_response === '' ? undefined : compileExpression(options.expected_response);
     this.#keys = options.signing_secret.map(signingKey);
+    this.#rate = options.rate ? new RateLimit(dependencies.clock, options.rate) : undefined;
+    this.#random = dependencies.random ?? Math.random;
     this.#endpoint = new RemoteEndpoint({
       headers: options.headers,
       username: options.username,
@@ -103,8 +138,9 @@ export class Delivery {
   async send(message: Message, signals: DeliverySignals = {}): Promise<DeliveryResult> {
     const { url: urls } = this.#options;
     const result = notSent('all URLs are suspended');
+    const progress: Progress = { message, result, signals, sinceMs: signals.resume?.sinceMs ?? this.#clock.nowMs() };
     for (const url of urls.length > 1 ? await this.#health.available(urls) : urls) {
-      await this.#tryUrl(url, message, result, signals);
+      await this.#tryUrl(url, progress);
       if (result.outcome !== 'failed') return result;
       if (urls.length > 1) {
         await this.#health.suspend(url);
@@ -118,19 +154,43 @@ export class Delivery {
     this.#endpoint.close();
   }
 
-  async #tryUrl(url: string, message: Message, result: DeliveryResult, signals: DeliverySignals): Promise<void> {
-    const { retry_count, retry_increase } = this.#options;
-    for (let retry = 0; retry <= retry_count; retry++) {
-      if (retry > 0) await uninterrupted(this.#clock.sleep(retry * retry_increase * 1000, anySignal(signals)));
-      const verdict = await this.#attempt(url, message, result, signals);
+  async #tryUrl(url: string, progress: Progress): Promise<void> {
+    const { result, signals, sinceMs } = progress;
+    const urlIndex = this.#options.url.indexOf(url);
+    const resumed = signals.resume?.urlIndex === urlIndex ? signals.resume : undefined;
+    let failures = resumed?.failures ?? 0;
+    // A clock that was set back meanwhile does not make the wait longer than any that a receiver asks for.
+    if (resumed) await this.#sleep(Math.min(resumed.dueMs - this.#clock.nowMs(), longestWaitMs), signals);
+    for (;;) {
+      const verdict = await this.#attempt(url, progress);
       if (verdict.kind === 'valid') result.outcome = 'delivered';
       if (verdict.kind === 'busy') result.outcome = 'discarded';
       if (verdict.kind !== 'failed') return;
+      const isAsked = signals.isBackground === true && verdict.askedWaitMs !== undefined;
+      if (!isAsked) failures++;
+      const waitMs = isAsked ? verdict.askedWaitMs : retryWaitMs(this.#options, failures, signals.isBackground === true, this.#random);
+      const dueMs = waitMs === undefined ? undefined : this.#dueMs(waitMs, isAsked, progress);
+      if (dueMs === undefined) return;
+      signals.onWait?.({ sinceMs, dueMs, failures, urlIndex });
+      await this.#sleep(dueMs - this.#clock.nowMs(), signals);
     }
   }
 
-  async #attempt(url: string, message: Message, result: DeliveryResult, signals: DeliverySignals): Promise<Verdict> {
+  /** When a retry is due; undefined when that is after the end of `retry_for`, up to which a wait is shortened unless the receiver asked for it. */
+  #dueMs(waitMs: number, isAsked: boolean, { sinceMs, signals }: Progress): number | undefined {
+    const nowMs = this.#clock.nowMs();
+    const endMs = signals.isBackground && this.#options.retry_for > 0 ? sinceMs + this.#options.retry_for * 1000 : Number.POSITIVE_INFINITY;
+    if (nowMs >= endMs || (isAsked && nowMs + waitMs > endMs)) return undefined;
+    return Math.min(nowMs + waitMs, endMs);
+  }
+
+  async #sleep(waitMs: number, signals: DeliverySignals): Promise<void> {
+    await uninterrupted(this.#clock.sleep(Math.max(waitMs, 0), anySignal(signals)));
+  }
+
+  async #attempt(url: string, { message, result, signals }: Progress): Promise<Verdict> {
     const { mayRequest } = signals;
+    if (this.#rate) await uninterrupted(this.#rate.take(signals.abort));
     if (mayRequest && !(await mayRequest(anySignal(signals)))) throw new DeliveryInterrupted('another node delivers for the handler now');
     const nowMs = this.#clock.nowMs();
     const reply = await this.#request(url, message, nowMs, signals.abort);
@@ -154,6 +214,7 @@ export class Delivery {
     result.details = verdict.kind === 'valid' ? statusText(reply) : verdict.error;
     if (verdict.kind !== 'valid') attempt.error = verdict.error;
     result.attempts.push(attempt);
+    if (result.attempts.length > maxAttempts) result.attempts.splice(1, 1);
     return verdict;
   }
 
@@ -177,7 +238,9 @@ export class Delivery {
     const isSuccess = reply.status >= 200 && reply.status < 300;
     if (!isSuccess) {
       const isBusy = reply.status === 503 && reply.headers.some(([name]) => name.toLowerCase() === 'retry-after');
-      return { kind: isBusy ? 'busy' : 'failed', error: statusText(reply) };
+      if (isBusy) return { kind: 'busy', error: statusText(reply) };
+      const waitMs = reply.status === 429 ? askedWaitMs(reply.headers, this.#clock.nowMs()) : undefined;
+      return { kind: 'failed', error: statusText(reply), askedWaitMs: waitMs };
     }
     if (!this.#expected) return { kind: 'valid' };
     if (reply.isTruncated)

@@ -4,6 +4,7 @@ import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import {
+  duration,
   expressionText,
   type Filter,
   filterList,
@@ -67,6 +68,13 @@ const addressFilter = filterList().superRefine(({ include, exclude }, context) =
   readOrIssue(context, () => compileAddressRanges([...include, ...exclude]));
 });
 
+const longestWaitS = 86_400;
+const longestRetryS = 30 * 86_400;
+
+const rate = z
+  .strictObject({ requests: integer(1, 1_000_000), seconds: number(0.001, 86_400).default(1), burst: integer(1, 1_000_000).optional() })
+  .transform(({ burst, ...rest }) => ({ ...rest, burst: burst ?? rest.requests }));
+
 const signingSecrets = z.union([textList(), z.null().transform((): string[] => [])]).superRefine((secrets, context) => {
   // Messages do not show the secret.
   for (const [index, secret] of secrets.entries()) {
@@ -123,6 +131,22 @@ export const eventHandlerOptions = z.lazy(() =>
         .describe('Expression that the body of a 2xx reply must match.'),
       retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
       retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by its number.'),
+      retry_backoff: z
+        .enum(['linear', 'exponential'], { error: 'must be linear or exponential' })
+        .default('linear')
+        .describe(
+          'How long retries wait: linear, the n-th n × `retry_increase`; or exponential, at random up to `retry_increase` × 2^(n−1) (full jitter).',
+        ),
+      retry_maximum_wait: duration(longestWaitS).default(3600).describe('Longest wait of an exponential retry, in seconds or as `10m`.'),
+      retry_for: duration(longestRetryS)
+        .default(0)
+        .describe(
+          'Time from the first request within which it is sent again, in seconds or as `3d`; 0 = only `retry_count` counts. With it `retry_count` 0 means any number.',
+        ),
+      rate: rate
+        .nullable()
+        .default(null)
+        .describe('Requests that are sent at most: `requests` in `seconds` (1), and `burst` (as `requests`) at once.'),
       fail_after_errors: integer(0, 1_000_000)
         .default(10)
         .describe('Number of consecutive failed deliveries after which the handler stops; 0 = never.'),

@@ -11,6 +11,7 @@ import { DeliveryEngine } from '../../src/webhooks/engine/delivery-engine.ts';
 import type { DeliveryStore } from '../../src/webhooks/engine/delivery-store.ts';
 import { eventHandlerOptions } from '../../src/webhooks/options.ts';
 import type { DeliveryRecords } from '../../src/webhooks/records/delivery-record.ts';
+import type { WaitingRetry } from '../../src/webhooks/retries.ts';
 import { type Receiver, startReceiver, until } from '../support/receiver.ts';
 
 /** What a delivery engine stands on. */
@@ -174,6 +175,37 @@ export function deliveryStoreContract(
       [false, true, true],
     );
   });
+
+  contract(
+    'a delivery that waits for a retry goes on with the next process: when it is due, and with what failed before',
+    async (start, t) => {
+      const receiver = await startReceiver(t, { script: [{ status: 500 }, { status: 429, headers: { 'retry-after': '2' } }] });
+      const options = { retry_backoff: 'exponential', retry_increase: 0.001, retry_count: 5, retry_for: '3d' };
+      const first = await start();
+      await first.apply(receiver.url, options);
+      first.emit(0, 2);
+      await receiver.received(2);
+      await first.end();
+      const second = await start();
+      const { store } = second.ground;
+      let waiting: readonly WaitingRetry[] = [];
+      const acquire = store.acquire.bind(store);
+      store.acquire = async (...asked) => {
+        const owned = await acquire(...asked);
+        if (owned && owned.waiting.length > 0) waiting = owned.waiting;
+        return owned;
+      };
+      await second.apply(receiver.url, options);
+      await receiver.received(4);
+      assert.deepEqual(sent(receiver), [0, 0, 0, 1]);
+      const [wait] = waiting;
+      assert.equal(waiting.length, 1);
+      // The 429 is no failure.
+      assert.deepEqual([wait?.event, wait?.failures, wait?.urlIndex], [receiver.events()[0]?.uuid, 1, 0]);
+      const [begun, , resumed] = receiver.requests;
+      assert.ok(wait && begun && resumed && wait.sinceMs <= begun.atMs && resumed.atMs >= wait.dueMs);
+    },
+  );
 
   contract('a paused handler rests, over a restart too, keeps its place, and goes on when it is resumed', async (start, t) => {
     const receiver = await startReceiver(t);

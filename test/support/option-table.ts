@@ -164,6 +164,15 @@ export const options: [string, string, string[], string[]][] = [
   ['handler', 'expected_response', ['""', '"*OK*"', '"e/ok/i"'], ['"e/(/"']],
   ['handler', 'retry_count', ['0', '"2"'], ['-1', '1.5']],
   ['handler', 'retry_increase', ['0', '"0.5"'], ['-1']],
+  ['handler', 'retry_backoff', ['linear', 'exponential'], ['random', '5']],
+  ['handler', 'retry_maximum_wait', ['3600', '10m', '"0.5"'], ['-1', '2d', 'soon']],
+  ['handler', 'retry_for', ['0', '3d', '"90"', '8h'], ['-1', '40d', '1w', 'x']],
+  [
+    'handler',
+    'rate',
+    ['{requests: 10}', '{requests: 10, seconds: 0.5, burst: 20}', 'null'],
+    ['10', '{}', '{requests: 0}', '{requests: 1, per: s}'],
+  ],
   ['handler', 'fail_after_errors', ['0', '10'], ['-1']],
   [
     'handler',

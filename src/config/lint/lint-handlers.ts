@@ -151,8 +151,12 @@ function lintEffect(handler: EventHandlerOptions, at: At, report: Report): void 
   const server = { uuid: '', type: 'server', name: '' };
   if (handler.batch_size > 1 && createPayload(handler, server).isSingle)
     report.warning('no-effect', at('batch_size'), 'custom bodies, GET, and extra_data with event variables go one event a request');
-  if (handler.retry_increase > 0 && handler.retry_count === 0)
-    report.warning('no-effect', at('retry_increase'), 'has no effect without retry_count');
+  const isRetried = handler.retry_count > 0 || handler.retry_for > 0;
+  if (handler.retry_increase > 0 && !isRetried) report.warning('no-effect', at('retry_increase'), 'has no effect without retry_count');
+  if (handler.retry_backoff === 'exponential' && !isRetried)
+    report.warning('no-effect', at('retry_backoff'), 'has no effect without retry_count or retry_for');
+  else if (handler.retry_backoff === 'exponential' && handler.retry_increase === 0 && handler.retry_for === 0)
+    report.warning('no-effect', at('retry_backoff'), 'retries follow at once: retry_increase is 0');
   if (handler.request_method === 'get' && handler.http_content_type === 'custom')
     report.warning('no-effect', at('request_method'), 'a GET has no body; the template is never sent');
 }

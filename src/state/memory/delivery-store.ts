@@ -7,13 +7,14 @@ import type {
   AwaitedOutcome,
   DeliveryStore,
   HandlerOrder,
-  HandlerProgress,
+  KeptProgress,
   KnownHandler,
   Ownership,
 } from '../../webhooks/engine/delivery-store.ts';
 import { pausedBy } from '../../webhooks/engine/handler-status.ts';
 import { DeliveryLog, readDeliveries, recordsSince } from '../../webhooks/records/delivery-log.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
+import type { WaitingRetry } from '../../webhooks/retries.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { type HandlerPositions, Pauses } from './handler-positions.ts';
 
@@ -148,12 +149,13 @@ export class FileDeliveryStore implements DeliveryStore {
       position: this.#findPosition(uuid),
       lost: new AbortController().signal,
       uploads: this.#findUploads(uuid),
+      waiting: this.#positions.waiting(uuid),
       record: (record) => this.record(record),
       keep: async (progress) => {
         this.#keepProgress(uuid, progress);
         return undefined;
       },
-      release: async (position) => this.#move(uuid, position),
+      release: async ({ position, waiting }) => this.#move(uuid, position, waiting),
     };
   }
 
@@ -195,15 +197,15 @@ export class FileDeliveryStore implements DeliveryStore {
     await this.#deliveries.close();
   }
 
-  #keepProgress(uuid: string, { position, stopped }: HandlerProgress): void {
-    this.#move(uuid, position);
+  #keepProgress(uuid: string, { position, stopped, waiting }: KeptProgress): void {
+    this.#move(uuid, position, waiting);
     this.#uploads.get(uuid)?.forgetBefore(position);
     if (stopped === undefined) this.#stopped.delete(uuid);
     else this.#stopped.add(uuid);
   }
 
-  #move(uuid: string, position: LogPosition): void {
-    if (this.#known.has(uuid)) this.#positions.set(uuid, position);
+  #move(uuid: string, position: LogPosition, waiting: readonly WaitingRetry[]): void {
+    if (this.#known.has(uuid)) this.#positions.set(uuid, position, waiting);
   }
 
   #findUploads(uuid: string): UploadDeliveries {

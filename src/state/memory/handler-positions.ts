@@ -6,6 +6,7 @@ import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import { readDeliveries } from '../../webhooks/records/delivery-log.ts';
+import { readWaiting, type WaitingRetry } from '../../webhooks/retries.ts';
 
 /** A pause of a handler. */
 interface Pause {
@@ -95,6 +96,7 @@ export class HandlerPositions {
   readonly #path: string;
   readonly #log: Log;
   readonly #positions = new Map<string, LogPosition>();
+  readonly #waiting = new Map<string, readonly WaitingRetry[]>();
   #saved = '';
   #saving: Promise<void> = Promise.resolve();
 
@@ -109,6 +111,8 @@ export class HandlerPositions {
     const positions = new HandlerPositions(folder, log);
     for (const [uuid, position] of await readPositions(folder, (reason) => log.warn('a record of a delivery was skipped', { reason })))
       positions.#positions.set(uuid, position);
+    const { waiting } = readStateFile(positions.#path, () => {});
+    for (const [uuid, list] of Object.entries(isObject(waiting) ? waiting : {})) positions.#waiting.set(uuid, readWaiting(list));
     return positions;
   }
 
@@ -116,8 +120,16 @@ export class HandlerPositions {
     return this.#positions.get(uuid);
   }
 
-  set(uuid: string, position: LogPosition): void {
+  /** @param waiting deliveries that wait for a retry */
+  set(uuid: string, position: LogPosition, waiting: readonly WaitingRetry[] = []): void {
     this.#positions.set(uuid, position);
+    if (waiting.length > 0) this.#waiting.set(uuid, waiting);
+    else this.#waiting.delete(uuid);
+  }
+
+  /** Deliveries of a handler that wait for a retry. */
+  waiting(uuid: string): readonly WaitingRetry[] {
+    return this.#waiting.get(uuid) ?? [];
   }
 
   handlers(): IterableIterator<string> {
@@ -131,13 +143,19 @@ export class HandlerPositions {
 
   /** Forgets handlers that left the configuration. */
   keepOnly(uuids: ReadonlySet<string>): void {
-    for (const uuid of [...this.#positions.keys()]) if (!uuids.has(uuid)) this.#positions.delete(uuid);
+    for (const uuid of [...this.#positions.keys()]) if (!uuids.has(uuid)) this.#forget(uuid);
+  }
+
+  #forget(uuid: string): void {
+    this.#positions.delete(uuid);
+    this.#waiting.delete(uuid);
   }
 
   /** Writes the file when something changed. Never throws: lost progress is delivered again. */
   save(deliveriesEnd: LogPosition): Promise<void> {
     const handlers = Object.fromEntries([...this.#positions].map(([uuid, position]) => [uuid, formatPosition(position)]));
-    const text = `${JSON.stringify({ deliveries: formatPosition(deliveriesEnd), handlers }, null, 2)}\n`;
+    const waiting = this.#waiting.size > 0 ? { waiting: Object.fromEntries(this.#waiting) } : {};
+    const text = `${JSON.stringify({ deliveries: formatPosition(deliveriesEnd), handlers, ...waiting }, null, 2)}\n`;
     if (text !== this.#saved) this.#saving = this.#saving.then(() => this.#write(text));
     return this.#saving;
   }

@@ -8,12 +8,13 @@ import type {
   AwaitedDeliveries,
   DeliveryStore,
   HandlerOrder,
-  HandlerProgress,
+  KeptProgress,
   KnownHandler,
   NodeShare,
   Ownership,
 } from '../../webhooks/engine/delivery-store.ts';
 import type { DeliveryRecord } from '../../webhooks/records/delivery-record.ts';
+import { longestWaitsS, readWaiting, type WaitingRetry } from '../../webhooks/retries.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import type { DeliveryLeases, Lease } from './delivery-leases.ts';
 import type { RedisEventLog } from './journal/redis-event-log.ts';
@@ -45,6 +46,8 @@ export class HandlerOrders {
   readonly #clock: Clock;
   /** As this node knows them; repeated to a Redis that lost them. */
   #known = new Map<string, HandlerOrder>();
+  /** As Redis has them. */
+  readonly #toldWaiting = new Map<string, string>();
 
   constructor(link: RedisLink, clock: Clock) {
     this.#link = link;
@@ -77,6 +80,22 @@ export class HandlerOrders {
     await this.#link.call(['HSET', this.#toldKey(), handler, JSON.stringify(told)]);
   }
 
+  /** Stores the deliveries of an owned handler that wait for a retry, for its next owner. @throws ServiceError `unavailable` */
+  async tellWaiting(handler: string, waiting: readonly WaitingRetry[]): Promise<void> {
+    const text = waiting.length === 0 ? '' : JSON.stringify(waiting);
+    if (text === (this.#toldWaiting.get(handler) ?? '')) return;
+    await this.#link.call(text === '' ? ['HDEL', this.#waitingKey(), handler] : ['HSET', this.#waitingKey(), handler, text]);
+    this.#toldWaiting.set(handler, text);
+  }
+
+  /** The deliveries of a handler that waited for a retry when its owner was last heard of. @throws ServiceError `unavailable` */
+  async waiting(handler: string): Promise<WaitingRetry[]> {
+    const key = this.#waitingKey();
+    const text = (await this.#link.call(['HGET', key, handler])) as string | null;
+    this.#toldWaiting.set(handler, text ?? '');
+    return text === null ? [] : (this.#link.values.read(`${key} ${handler}`, text, readWaiting) ?? []);
+  }
+
   /** The states told lately. @throws ServiceError `unavailable` */
   async told(): Promise<Map<string, ToldState>> {
     const nowMs = this.#clock.nowMs();
@@ -105,6 +124,10 @@ export class HandlerOrders {
     return this.#link.key('handler-orders');
   }
 
+  #waitingKey(): string {
+    return this.#link.key('handler-waiting');
+  }
+
   #toldKey(): string {
     return this.#link.key('handler-states');
   }
@@ -119,11 +142,11 @@ const graceMs = 60_000;
 /** Deliveries that uploads of any node wait for, as the owner of the handler sees them. @param isOver ends the waiting */
 function awaitedDeliveries(
   { leases, clock }: RedisDeliveryParts,
-  { uuid, options: { url, timeout, retry_count, retry_increase } }: WebhookHandler,
+  { uuid, options }: WebhookHandler,
   isOver: AbortSignal,
 ): AwaitedDeliveries {
-  const pausesS = (retry_increase * retry_count * (retry_count + 1)) / 2;
-  const longestMs = url.length * (timeout * (retry_count + 1) + pausesS) * 1000 + graceMs;
+  const { url, timeout, retry_count } = options;
+  const longestMs = url.length * (timeout * (retry_count + 1) + longestWaitsS(options)) * 1000 + graceMs;
   /** @returns undefined while a node that lives may still deliver */
   const findOutcome = async ({ event, node }: LoggedEvent) => {
     try {
@@ -209,7 +232,8 @@ export class RedisDeliveryStore implements DeliveryStore {
     try {
       const position = (await leases.positions()).get(uuid) ?? this.#findBegin(uuid);
       await leases.save(lease, position);
-      return new LeasedHandler(this.#parts, handler, lease, position, isBeyond ? nowMs + keepBeyondShareMs : 0);
+      const waiting = await this.#parts.orders.waiting(uuid);
+      return new LeasedHandler(this.#parts, handler, lease, { position, waiting }, isBeyond ? nowMs + keepBeyondShareMs : 0);
     } catch (error) {
       leases.forget(lease);
       throw error;
@@ -277,6 +301,7 @@ export class RedisDeliveryStore implements DeliveryStore {
 /** A handler that this node has the lease of. */
 class LeasedHandler implements Ownership {
   readonly position: LogPosition;
+  readonly waiting: readonly WaitingRetry[];
   readonly uploads: AwaitedDeliveries;
   readonly #store: RedisDeliveryParts;
   readonly #lease: Lease;
@@ -286,8 +311,15 @@ class LeasedHandler implements Ownership {
   #deadline: Timer | undefined;
 
   /** @param keepUntilMs monotonic time before which it is not handed over */
-  constructor(store: RedisDeliveryParts, handler: WebhookHandler, lease: Lease, position: LogPosition, keepUntilMs: number) {
+  constructor(
+    store: RedisDeliveryParts,
+    handler: WebhookHandler,
+    lease: Lease,
+    { position, waiting }: Pick<Ownership, 'position' | 'waiting'>,
+    keepUntilMs: number,
+  ) {
     this.position = position;
+    this.waiting = waiting;
     this.uploads = awaitedDeliveries(store, handler, this.#isOver.signal);
     this.#store = store;
     this.#lease = lease;
@@ -309,7 +341,7 @@ class LeasedHandler implements Ownership {
     this.#store.leases.record(record, this.#lease, position);
   }
 
-  async keep({ position, deliveriesPerMinute, stopped }: HandlerProgress, all: number): Promise<number | undefined> {
+  async keep({ position, deliveriesPerMinute, stopped, waiting }: KeptProgress, all: number): Promise<number | undefined> {
     const { leases, orders, clock } = this.#store;
     const share = await leases.renew(this.#lease, all);
     if (share === undefined) this.#lose();
@@ -317,17 +349,19 @@ class LeasedHandler implements Ownership {
     this.#arm();
     await leases.flush();
     await leases.save(this.#lease, position);
+    await orders.tellWaiting(this.#lease.handler, waiting);
     await orders.tell(this.#lease.handler, { deliveriesPerMinute, ...(stopped !== undefined && { stopped }) });
     return stopped === undefined && clock.monotonicMs() >= this.#keepUntilMs ? share : undefined;
   }
 
-  async release(position: LogPosition): Promise<void> {
-    const { leases } = this.#store;
+  async release({ position, waiting }: Pick<KeptProgress, 'position' | 'waiting'>): Promise<void> {
+    const { leases, orders } = this.#store;
     this.#deadline?.cancel();
     this.#isOver.abort();
     if (this.#lost.signal.aborted) return leases.forget(this.#lease);
     await leases.flush();
     await leases.save(this.#lease, position);
+    await orders.tellWaiting(this.#lease.handler, waiting);
     await leases.release(this.#lease);
   }
 

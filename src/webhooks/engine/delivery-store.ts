@@ -2,6 +2,7 @@ import type { LoggedEvent } from '../../events/journal/event-log.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
 import type { DeliverySignals } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
+import type { WaitingRetry } from '../retries.ts';
 import type { WebhookHandler } from '../webhook-handler.ts';
 
 /** An operator's order for a handler, on every node. */
@@ -20,6 +21,11 @@ export interface HandlerProgress {
   deliveriesPerMinute: number;
   /** Why it stopped; undefined while it runs. */
   stopped?: string | undefined;
+}
+
+/** The progress that the next owner goes on with. */
+export interface KeptProgress extends HandlerProgress {
+  waiting: readonly WaitingRetry[];
 }
 
 /** A handler in the store, on any node. */
@@ -51,6 +57,8 @@ export interface Ownership {
   /** Aborts when the right is lost: another node delivers requests under way. */
   readonly lost: AbortSignal;
   readonly uploads: AwaitedDeliveries;
+  /** Deliveries that waited for a retry when the owner before ended. */
+  readonly waiting: readonly WaitingRetry[];
   /** Is asked before each request, when the right can be lost. */
   readonly mayRequest?: DeliverySignals['mayRequest'];
   /** Records a delivery, and everything before `position` as done. Never throws. */
@@ -62,9 +70,9 @@ export interface Ownership {
    * @returns how many handlers this node may own: with more, it hands this one over; undefined when it keeps it anyway
    * @throws ServiceError `unavailable`
    */
-  keep(progress: HandlerProgress, all: number): Promise<number | undefined>;
-  /** Gives the right up; the next owner goes on at `position`, unless the right was lost. @throws ServiceError `unavailable` */
-  release(position: LogPosition): Promise<void>;
+  keep(progress: KeptProgress, all: number): Promise<number | undefined>;
+  /** Gives the right up; the next owner goes on with this progress, unless the right was lost. @throws ServiceError `unavailable` */
+  release(progress: Pick<KeptProgress, 'position' | 'waiting'>): Promise<void>;
 }
 
 /** Stores positions, records, orders and owners of handlers: in files of one process, or in Redis for nodes. Contract: test/contracts/delivery-store.ts. */

@@ -3,13 +3,14 @@ import type { EventBlock, EventLog, EventReader, LoggedEvent } from '../../event
 import { comparePositions, formatPosition, type LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { DeliveryInterrupted, notSent } from '../delivery.ts';
+import { DeliveryInterrupted, type DeliverySignals, notSent } from '../delivery.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
+import type { WaitingRetry } from '../retries.ts';
 import type { Delivered, SentEvent, WebhookHandler } from '../webhook-handler.ts';
 import type { Ownership } from './delivery-store.ts';
 import type { HandlerStatus } from './handler-status.ts';
 
-export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequest'> {
+export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequest' | 'waiting'> {
   journal: EventLog;
   /** Records the outcome of a delivery. */
   record: (record: DeliveryRecord) => void;
@@ -19,6 +20,9 @@ export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequ
 
 /** Delay before a failed read of the journal is repeated. */
 const readAgainMs = 1000;
+
+/** No delivery is retried for longer (`retry_for`). */
+const forgottenAfterMs = 31 * 86_400_000;
 
 /** A request under way, here or for an upload: the position stays before the oldest of them. */
 interface Flight {
@@ -42,6 +46,8 @@ export class HandlerRunner {
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #isOver = false;
+  /** Deliveries that wait for a retry, by their first event; those of the owner before until they are met. */
+  readonly #waiting: Map<string, WaitingRetry>;
   #ended: Promise<void> = Promise.resolve();
 
   /**
@@ -49,6 +55,9 @@ export class HandlerRunner {
    * @param from where to begin in the journal
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
+    // Filters that changed meanwhile may leave an event out.
+    const recent = dependencies.waiting.filter(({ sinceMs }) => dependencies.clock.nowMs() - sinceMs < forgottenAfterMs);
+    this.#waiting = new Map(recent.map((wait) => [wait.event, wait]));
     this.handler = status.handler;
     this.status = status;
     this.#cursor = from;
@@ -65,6 +74,11 @@ export class HandlerRunner {
   /** Everything before it is done. */
   get position(): LogPosition {
     return this.#flights[0]?.from ?? this.#batchFrom ?? this.#cursor;
+  }
+
+  /** The deliveries that wait for a retry. */
+  get waiting(): WaitingRetry[] {
+    return [...this.#waiting.values()];
   }
 
   /** @param reason why, where somebody wanted it */
@@ -216,7 +230,15 @@ export class HandlerRunner {
   }
 
   async #deliver(batch: SentEvent[], flight: Flight): Promise<void> {
-    const signals = { abort: this.#over.signal, noRetry: this.#draining.signal, mayRequest: this.#dependencies.mayRequest };
+    const event = (batch[0] as SentEvent).event.uuid;
+    const signals: DeliverySignals = {
+      abort: this.#over.signal,
+      noRetry: this.#draining.signal,
+      mayRequest: this.#dependencies.mayRequest,
+      isBackground: true,
+      resume: this.#waiting.get(event),
+      onWait: (wait) => this.#waiting.set(event, { event, ...wait }),
+    };
     let delivered: Delivered;
     try {
       delivered = await this.handler.deliver(batch, signals);
@@ -229,6 +251,7 @@ export class HandlerRunner {
       this.#dependencies.log.error('a delivery ended in an internal error', { handler: this.handler.uuid, reason: error });
       delivered = notDelivered(batch, `it could not be rendered or sent: ${(error as Error).message}`);
     }
+    for (const sent of batch) this.#waiting.delete(sent.event.uuid);
     const isLast = this.#drainEnd !== undefined && delivered.result.outcome !== 'delivered';
     this.status.tell(delivered);
     this.#land(flight);

@@ -9,7 +9,7 @@ import { DeliveryInterrupted } from '../delivery.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { WebhookHandler } from '../webhook-handler.ts';
-import type { DeliveryStore, HandlerProgress, NodeShare, Ownership } from './delivery-store.ts';
+import type { DeliveryStore, KeptProgress, NodeShare, Ownership } from './delivery-store.ts';
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
 
@@ -206,7 +206,7 @@ export class LocalHandler implements BlockingHandler {
     const runner = this.#startRunner(owned);
     if (!runner) {
       this.#isOwned = false;
-      return owned.release(owned.position);
+      return owned.release(owned);
     }
     const giveUp = () => void runner.abandon();
     owned.lost.addEventListener('abort', giveUp);
@@ -222,7 +222,7 @@ export class LocalHandler implements BlockingHandler {
     if (this.#isPaused) this.#status.end();
     if (owned.lost.aborted)
       log.warn('another node may take the event handler over: its lease could not be renewed', { handler: this.#uuid });
-    await owned.release(runner.position);
+    await owned.release(runner);
   }
 
   #startRunner(owned: Ownership): HandlerRunner | undefined {
@@ -239,6 +239,7 @@ export class LocalHandler implements BlockingHandler {
       log,
       uploads: owned.uploads,
       mayRequest: owned.mayRequest,
+      waiting: owned.waiting,
       record: (record) => {
         owned.record(record, runner.position);
         this.#count(record);
@@ -288,8 +289,8 @@ export class LocalHandler implements BlockingHandler {
     await ending;
   }
 
-  #progress({ position, status }: HandlerRunner): HandlerProgress {
-    return { position, deliveriesPerMinute: this.#dependencies.rate.perMinute, stopped: status.stopped };
+  #progress({ position, status, waiting }: HandlerRunner): KeptProgress {
+    return { position, waiting, deliveriesPerMinute: this.#dependencies.rate.perMinute, stopped: status.stopped };
   }
 
   /** Lets uploads wait for it, whichever node owns it. */
