@@ -12,7 +12,7 @@ process.chdir(new URL('..', import.meta.url).pathname);
 
 async function importSources() {
   const contents =
-    "export { configJsonSchema } from './src/config/schema/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts'; export { findingCodes } from './src/config/findings.ts'; export { assetPaths, assets } from './src/http/html/pages/assets.ts';";
+    "export { configJsonSchema } from './src/config/schema/json-schema.ts'; export { eventCatalogue, pathMembers } from './src/events/catalogue.ts'; export { findingCodes } from './src/config/report-shapes.ts'; export { assetPaths, assets } from './src/http/html/pages/assets.ts';";
   const outfile = '.cache/docs.mjs';
   await build({ ...bundleOptions, stdin: { contents, resolveDir: process.cwd(), loader: 'ts' }, outfile, banner: { js: requireBanner } });
   return import(new URL(`../${outfile}`, import.meta.url));

@@ -1,5 +1,5 @@
-import type { Finding } from '../config/findings.ts';
 import { maskedSource } from '../config/reading/masked-source.ts';
+import type { Finding } from '../config/report-shapes.ts';
 import { complain, count, paint } from './output.ts';
 
 /** Longest line that is shown in part. */

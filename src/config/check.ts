@@ -5,7 +5,7 @@ import { userVariable } from '../accounts/user-names.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { didYouMean } from '../lib/nearest-name.ts';
-import { byPosition, ConfigError, type Finding, type FindingCode, pathText, type Report } from './findings.ts';
+import { byPosition, ConfigError, pathText, type Report } from './findings.ts';
 import { lintAccounts, lintAdding, lintPermissions } from './lint/lint-accounts.ts';
 import { lintHandlers } from './lint/lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint/lint-homes.ts';
@@ -16,6 +16,7 @@ import { lintState } from './lint/lint-state.ts';
 import { lintTls } from './lint/lint-tls.ts';
 import { type Environment, examineConfig, findConfigFile, type LoadedConfig } from './reading/load.ts';
 import { readSource, type Source } from './reading/source.ts';
+import type { Finding, FindingCode } from './report-shapes.ts';
 import { type Config, isFileService, isHttpService } from './schema/schema.ts';
 
 interface LintOptions {

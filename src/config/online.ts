@@ -3,9 +3,9 @@ import { credentialsContentType, credentialsRequestBody } from '../auth/credenti
 import { systemClock } from '../lib/clock.ts';
 import { readCaCertificates } from '../lib/disk/named-file.ts';
 import { RemoteEndpoint } from '../lib/remote/remote-endpoint.ts';
-import type { Finding } from './findings.ts';
 import { pathText } from './findings.ts';
 import type { LoadedConfig } from './reading/load.ts';
+import type { Finding } from './report-shapes.ts';
 
 /** Longest wait for one URL, far less than the two minutes that a login may take. */
 const maxWaitMs = 10_000;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../lib/errors.ts';
-import type { ReloadReport } from './findings.ts';
+import type { ReloadReport } from './report-shapes.ts';
 
 function pathIn(dataFolderPath: string): string {
   return join(dataFolderPath, 'last-reload.json');

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import * as z from 'zod';
 import { defaultKeyPaths, readHostKey } from '../ssh/host-keys.ts';
 import type { Checked } from './check.ts';
-import { type Finding, finding } from './findings.ts';
+import { type Finding, finding } from './report-shapes.ts';
 import type { Config } from './schema/schema.ts';
 
 /** A host key that clients may verify. */

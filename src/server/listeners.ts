@@ -2,7 +2,7 @@ import type { Account } from '../accounts/account.ts';
 import { eventAccount } from '../auth/auth-chain.ts';
 import type { Identity } from '../auth/credentials.ts';
 import type { SessionLifetimes } from '../auth/sessions.ts';
-import type { ReloadReport } from '../config/findings.ts';
+import type { ReloadReport } from '../config/report-shapes.ts';
 import type { ConsoleOptions } from '../config/schema/console-options.ts';
 import type { EventComponent, EventDraft } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';

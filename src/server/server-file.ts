@@ -1,9 +1,9 @@
 import { type Checked, type CheckOptions, createFileCheck, loadConfigFile } from '../config/check.ts';
-import type { Finding, ReloadReport } from '../config/findings.ts';
 import { ConfigError } from '../config/findings.ts';
 import type { Environment, LoadedConfig } from '../config/reading/load.ts';
 import { stdinName } from '../config/reading/source.ts';
 import { writeReloadReport } from '../config/reload-report.ts';
+import type { Finding, ReloadReport } from '../config/report-shapes.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { nothingEnded } from './listeners.ts';

@@ -1,7 +1,7 @@
 import { PasswordVerifier } from '../accounts/passwords.ts';
 import { changesBetween, needsRestart } from '../config/changes.ts';
-import type { ReloadReport } from '../config/findings.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
+import type { ReloadReport } from '../config/report-shapes.ts';
 import type { Config } from '../config/schema/schema.ts';
 import { takesLocks } from '../config/schema/schema.ts';
 import type { Collections } from '../control/collection.ts';

@@ -19,7 +19,7 @@ import { RedisNodeTexts } from '../state/redis/node-texts.ts';
 import { RedisSessions } from '../state/redis/sessions.ts';
 import { RedisUploadStore } from '../state/redis/uploads.ts';
 import { RedisUrlHealth } from '../state/redis/url-health.ts';
-import { NodeBoard } from './nodes/installation.ts';
+import { NodeBoard } from './nodes/node-board.ts';
 import { NodeQuestions } from './nodes/node-questions.ts';
 import type { State } from './state.ts';
 

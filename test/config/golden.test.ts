@@ -1,8 +1,8 @@
 import { excerptLines, findingText } from '../../src/cli/findings-output.ts';
 import { checkSource } from '../../src/config/check.ts';
-import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
+import type { Finding } from '../../src/config/report-shapes.ts';
 import { goldenTests } from '../support/golden.ts';
 
 const env = { PORT: '81', SECRET: 'hunter2' };

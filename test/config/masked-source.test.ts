@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { sarifLog } from '../../src/cli/config/sarif.ts';
 import { excerptLines, findingText } from '../../src/cli/findings-output.ts';
 import { checkSource } from '../../src/config/check.ts';
-import type { Finding } from '../../src/config/findings.ts';
 import { ConfigError } from '../../src/config/findings.ts';
 import { maskedSource } from '../../src/config/reading/masked-source.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
+import type { Finding } from '../../src/config/report-shapes.ts';
 import { checkedConfig } from '../support/checked-config.ts';
 import { cheapHash } from '../support/passwords.ts';
 

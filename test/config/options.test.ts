@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError, type Finding } from '../../src/config/findings.ts';
+import { ConfigError } from '../../src/config/findings.ts';
 import { parseConfig } from '../../src/config/reading/load.ts';
 import { parseSource } from '../../src/config/reading/source.ts';
+import type { Finding } from '../../src/config/report-shapes.ts';
 import { configJsonSchema } from '../../src/config/schema/json-schema.ts';
 import type { Config } from '../../src/config/schema/schema.ts';
 import { checkedConfig } from '../support/checked-config.ts';

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Finding } from '../../config/findings.ts';
-import { type FindingCode, findingCodes } from '../../config/findings.ts';
+import type { Finding } from '../../config/report-shapes.ts';
+import { type FindingCode, findingCodes } from '../../config/report-shapes.ts';
 
 /** Findings as a SARIF 2.1.0 log, which code hosts show beside the lines (OASIS sarif-v2.1.0, §3). */
 export function sarifLog(findings: readonly Finding[]): Record<string, unknown> {

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { casesSchema } from '../../config/cases/case-file.ts';
-import { reloadReport } from '../../config/findings.ts';
-import { authTestReport, decision } from '../../config/report-shapes.ts';
+import { authTestReport, decision, reloadReport } from '../../config/report-shapes.ts';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import type { ReloadReport } from '../../config/findings.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
+import type { ReloadReport } from '../../config/report-shapes.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { onOldFile, readAsRoot } from '../../lib/disk/named-file.ts';
 import { ServiceError } from '../../lib/errors.ts';

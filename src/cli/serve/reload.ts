@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { ReloadReport } from '../../config/findings.ts';
 import { readReloadReport } from '../../config/reload-report.ts';
+import type { ReloadReport } from '../../config/report-shapes.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';

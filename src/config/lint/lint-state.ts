@@ -1,8 +1,9 @@
 import { resolve, sep } from 'node:path';
 import { isServiceError } from '../../lib/errors.ts';
 import { parseRedisUrl } from '../../lib/redis/redis-url.ts';
-import type { Finding, Report } from '../findings.ts';
+import type { Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
+import type { Finding } from '../report-shapes.ts';
 import type { Config } from '../schema/schema.ts';
 
 /** Explains what several nodes need in the configuration. */

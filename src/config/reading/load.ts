@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { cosmiconfig } from 'cosmiconfig';
 import type { z } from 'zod';
-import type { Finding } from '../findings.ts';
 import { byPosition, ConfigError } from '../findings.ts';
+import type { Finding } from '../report-shapes.ts';
 import { type Config, configSchema, isHttpService } from '../schema/schema.ts';
 import { findingAt, issueFindings, valueAt } from '../schema/schema-findings.ts';
 import { interpolate } from './interpolate.ts';

@@ -4,8 +4,8 @@ import { type Document, isMap, isNode, type LineCounter } from 'yaml';
 import { readingFault } from '../../lib/disk/named-file.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { deepestNesting, KeyIndex, parseYaml, plainValue } from '../../lib/yaml-document.ts';
-import type { Finding, FindingCode } from '../findings.ts';
 import { ConfigError } from '../findings.ts';
+import type { Finding, FindingCode } from '../report-shapes.ts';
 
 /** Largest configuration file. */
 const maxFileBytes = 4 * 1024 * 1024;

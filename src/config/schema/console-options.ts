@@ -3,7 +3,10 @@ import { passwordHash } from '../../accounts/options.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { forwardedHeader, proxyRanges, servicePort } from '../../auth/options.ts';
 import { integer, number, optionalText, originList, yesNo } from '../../lib/option-types.ts';
-import { administratorRoles } from '../report-shapes.ts';
+import type { AdministratorRole } from '../report-shapes.ts';
+
+/** A viewer changes nothing. */
+const administratorRoles = ['viewer', 'operator'] as const satisfies AdministratorRole[];
 
 const administratorOptions = z.strictObject({
   password: passwordHash.describe('Password hash, as `svc hash-password` prints it.'),

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { didYouMean, nearestName } from '../../lib/nearest-name.ts';
-import type { Finding, FindingCode } from '../findings.ts';
 import { pathText } from '../findings.ts';
 import { isHidden } from '../reading/masked-source.ts';
 import type { Source } from '../reading/source.ts';
+import type { Finding, FindingCode } from '../report-shapes.ts';
 import { configSchema } from './schema.ts';
 
 /** Makes a finding at the position of an option. */

@@ -2,69 +2,9 @@ import { hostname } from 'node:os';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import { type Answer, maxReportBytes, type NodeReport, type NodeTexts, type Question, readReport } from './node-messages.ts';
+import type { NodeBoard, ToldNode } from './node-board.ts';
+import type { Answer, NodeReport, Question } from './node-messages.ts';
 import type { Answerer, NodeQuestions, Request } from './node-questions.ts';
-
-/** A node that told nothing for this time is gone. */
-const goneAfterMs = 10_000;
-
-/** A node as it was heard of last. */
-interface ToldNode {
-  /** The server of its data folder. */
-  uuid: string;
-  /** Since it told, in milliseconds, by the clock of Redis. */
-  ageMs: number;
-  isGone: boolean;
-  report: NodeReport;
-}
-
-/** The reports of all nodes. */
-export class NodeBoard {
-  readonly #texts: NodeTexts;
-  readonly #log: Log;
-  /** Nodes whose last report could not be read. */
-  #bad = new Set<string>();
-
-  constructor(texts: NodeTexts, log: Log) {
-    this.#texts = texts;
-    this.#log = log;
-  }
-
-  /** @see NodeTexts.silence */
-  get silence(): string {
-    return this.#texts.silence;
-  }
-
-  /** Tells the others how this node is. @throws ServiceError `unavailable` */
-  tell(uuid: string, report: NodeReport): Promise<void> {
-    return this.#texts.tell(uuid, writeReport(report));
-  }
-
-  /** All nodes that told, this one too; a report that cannot be read is left out, and logged. @throws ServiceError `unavailable` */
-  async read(): Promise<ToldNode[]> {
-    const bad = new Set<string>();
-    const nodes = (await this.#texts.read(maxReportBytes)).flatMap(({ node: uuid, ageMs, report: text }) => {
-      const report = readReport(text);
-      if (!report) bad.add(uuid);
-      return report ? [{ uuid, ageMs, isGone: ageMs > goneAfterMs, report }] : [];
-    });
-    for (const node of bad) if (!this.#bad.has(node)) this.#log.warn('the report of a node about itself cannot be read', { node });
-    this.#bad = bad;
-    return nodes;
-  }
-
-  /** Tells the others that this node ends. @throws ServiceError `unavailable` */
-  leave(uuid: string): Promise<void> {
-    return this.#texts.leave(uuid);
-  }
-}
-
-/** Leaves out the transfers of a report that is too long: names of files may be long. */
-function writeReport(report: NodeReport): string {
-  const text = JSON.stringify(report);
-  if (Buffer.byteLength(text) <= maxReportBytes) return text;
-  return JSON.stringify({ ...report, transfers: [], transfers_left_out: report.transfers_left_out + report.transfers.length });
-}
 
 /** How often a node tells the others how it is, in milliseconds. */
 const tellEveryMs = 2000;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { reloadReport } from '../../config/findings.ts';
+import { reloadReport } from '../../config/report-shapes.ts';
 import { count, counts, failure, method, replay, service, text, time, transfer } from '../../control/shown-node.ts';
 import { errorCodes } from '../../lib/errors.ts';
 import { parseJson } from '../../lib/json.ts';

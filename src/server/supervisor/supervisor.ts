@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import * as z from 'zod';
 import { changesBetween, needsRestart } from '../../config/changes.ts';
-import { type ReloadReport, reloadReport } from '../../config/findings.ts';
 import type { LoadedConfig } from '../../config/reading/load.ts';
+import { type ReloadReport, reloadReport } from '../../config/report-shapes.ts';
 import { newTicketSecret, ticketSecretLastsMs } from '../../http/connection/ticket-keys.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';

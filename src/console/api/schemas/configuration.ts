@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { finding, reloadReport } from '../../../config/findings.ts';
+import { finding, reloadReport } from '../../../config/report-shapes.ts';
 import { text } from '../../../control/shown-node.ts';
 import { incomplete } from './overview.ts';
 

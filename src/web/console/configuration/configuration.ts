@@ -1,4 +1,4 @@
-import type { Finding } from '../../../config/findings.ts';
+import type { Finding } from '../../../config/report-shapes.ts';
 import type { Changes, ReloadOfAll, RunningConfiguration } from '../../../console/api/schemas/configuration.ts';
 import { make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
