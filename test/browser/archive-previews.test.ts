@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from 'playwright-core';
@@ -65,6 +66,30 @@ browserTest('an archive is listed; its texts can be looked at and its files save
     await saved.saveAs(path);
     assert.ok(readFileSync(path).equals(content as Buffer), name);
   }
+});
+
+browserTest('a connection that breaks while a member is read is told, and nothing else comes of it', async (t) => {
+  const server = await startServer(t);
+  const member = { name: 'noise.bin', content: randomBytes(300_000), method: 0 };
+  writeFileSync(join(server.home, 'some.zip'), makeZip([member]));
+  const page = await openBrowser(t);
+  await page.addInitScript(`(() => {
+    const real = fetch;
+    globalThis.fetch = async (...request) => {
+      const reply = await real(...request);
+      if (!globalThis.isBroken) return reply;
+      let count = 0;
+      const pull = (body) => (count++ === 0 ? body.enqueue(new Uint8Array(10)) : body.error(new TypeError('network error')));
+      return new Response(new ReadableStream({ pull }), reply);
+    };
+  })()`);
+  await login(page, server.url);
+  await page.getByRole('link', { name: 'some.zip' }).click();
+  const stage = page.locator('dialog .stage');
+  await stage.getByText('noise.bin').waitFor();
+  await page.evaluate('globalThis.isBroken = true');
+  await stage.getByRole('button', { name: 'Download noise.bin' }).click();
+  await stage.getByRole('alert').getByText('the connection was lost').waitFor();
 });
 
 browserTest('an archive of a million members shows the first at once, and more on demand; what is no archive says so', async (t) => {

@@ -56,26 +56,21 @@ export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'c
   return make('span', { className: `badge ${kind}` }, words);
 }
 
-export function nothing(words: string): HTMLElement {
-  return make('p.nothing', words);
-}
-
 /** An error message, in place of the content that failed. */
 export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
-/** A line that is shown while other nodes cannot be reached. */
-export class IncompleteLine {
-  readonly element = make('div', { role: 'status' });
-  #reason = '';
-
-  /** @param reason why; empty when they can be seen */
-  show(reason = ''): void {
-    if (reason === this.#reason) return;
-    this.#reason = reason;
-    this.element.replaceChildren(...(reason === '' ? [] : [make('p.notice.error', text('incomplete', { reason: clear(reason) }))]));
-  }
+/** A line that is shown while other nodes cannot be reached; `show` is told why, nothing when they can be seen. */
+export function incompleteLine() {
+  const words = make('p.notice.error', { hidden: true });
+  const show = (reason = '') => {
+    const told = text('incomplete', { reason: clear(reason) });
+    words.hidden = reason === '';
+    // Screen readers read out what is written.
+    if (words.textContent !== told) words.textContent = told;
+  };
+  return { element: make('div', { role: 'status' }, words), show };
 }
 
 /** A list of names and values, without values that are undefined or false. */

@@ -4,7 +4,7 @@ import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
 import { loadPart } from '../shared/parts.ts';
 import { startDelete, startMemberForm, startNewFolder } from './actions/members.ts';
-import { startCopy, startDrag, startMove } from './actions/move.ts';
+import { offerTransfer, startDrag } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
 import { elementTime, growsOlder, showDate, wholeTime } from './dates.ts';
@@ -32,7 +32,7 @@ import {
   whenRowIsWritten,
 } from './rows/rows.ts';
 import { selectedRows, startRowClicks, startSelection } from './rows/selection.ts';
-import { scriptHeaders } from './server.ts';
+import { requestDocument, scriptHeaders } from './server.ts';
 import { forgetThumbnailsAtSignOut, startThumbnails } from './thumbnails/thumbnails.ts';
 import { startUploads } from './uploads/uploads.ts';
 
@@ -81,6 +81,7 @@ function startView(): void {
   }
 }
 
+/** RFC 4331. */
 const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
 
 /** Shows how full the storage is, or the account's part of it, whenever the menu opens. */
@@ -91,8 +92,10 @@ function startSpace(): void {
 }
 
 async function show(place: HTMLElement): Promise<void> {
-  const reply = await askSpace();
-  const bytesOf = (name: string) => Number(reply?.getElementsByTagNameNS('DAV:', name)[0]?.textContent || Number.NaN);
+  const folder = folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl();
+  const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };
+  const { responseXML } = await requestDocument('PROPFIND', folder, { headers, body: question });
+  const bytesOf = (name: string) => Number(responseXML?.getElementsByTagNameNS('DAV:', name)[0]?.textContent || Number.NaN);
   const used = bytesOf('quota-used-bytes');
   const total = used + bytesOf('quota-available-bytes');
   place.hidden = !(total > 0);
@@ -103,19 +106,6 @@ async function show(place: HTMLElement): Promise<void> {
   bar.style.width = `${percent}%`;
   const attributes = { role: 'meter', 'aria-label': text('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };
   place.replaceChildren(make('p.hint', words), make('div', { className: percent < 90 ? 'meter' : 'meter full', attributes }, bar));
-}
-
-// RFC 4331. XMLHttpRequest parses the reply without the DOM's own parser, which the page's policy refuses texts.
-function askSpace(): Promise<Document | undefined> {
-  return new Promise((resolve) => {
-    const request = new XMLHttpRequest();
-    request.open('PROPFIND', folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl());
-    request.responseType = 'document';
-    for (const [name, value] of Object.entries({ ...scriptHeaders, depth: '0', 'content-type': 'application/xml' }))
-      request.setRequestHeader(name, value);
-    request.onloadend = () => resolve(request.status === 207 ? (request.responseXML ?? undefined) : undefined);
-    request.send(question);
-  });
 }
 
 let underWay: AbortController | undefined;
@@ -203,10 +193,10 @@ function startListing(): void {
   if (may('delete')) startDelete(selectedRows);
   startMemberForm();
   if (may('create-folder')) startNewFolder();
-  if (may('read') && (may('write') || may('rename'))) startCopy();
+  if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
   if (may('rename')) {
     startDrag();
-    void startRename().then((isOffered) => isOffered && startMove());
+    void startRename().then((isOffered) => isOffered && offerTransfer('move'));
   }
   finishRows();
 }

@@ -17,22 +17,31 @@ export async function fetchPage(url: URL, signal?: AbortSignal): Promise<PageRep
   return requestPage(url, signal);
 }
 
-// XMLHttpRequest parses the page without running anything in it, and without the DOM's own parser, which the page's policy refuses texts.
-function requestPage(url: URL, signal: AbortSignal | undefined): Promise<PageReply> {
+async function requestPage(url: URL, signal: AbortSignal | undefined): Promise<PageReply> {
+  const headers = { accept: 'text/html', ...scriptHeaders };
+  const { responseURL: found, responseXML, status } = await requestDocument('GET', url, { headers, signal });
+  // A page without a session redirects to the login.
+  const isOver = found !== '' && new URL(found).pathname === '/__svc__/login';
+  return { status: isOver ? 401 : status, url: found, page: responseXML ?? undefined };
+}
+
+/**
+ * Requests HTML or XML. XMLHttpRequest parses it without running anything in it, and without the DOM's own parser, which the page's
+ * policy refuses texts. Never rejects.
+ */
+export function requestDocument(
+  method: string,
+  url: string | URL,
+  { headers = {}, body, signal }: { headers?: Readonly<Record<string, string>>; body?: string; signal?: AbortSignal | undefined } = {},
+): Promise<XMLHttpRequest> {
+  const request = new XMLHttpRequest();
+  request.open(method, url);
+  request.responseType = 'document';
+  for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+  signal?.addEventListener('abort', () => request.abort());
+  request.send(body ?? null);
   return new Promise((resolve) => {
-    const request = new XMLHttpRequest();
-    request.open('GET', url);
-    request.responseType = 'document';
-    request.setRequestHeader('accept', 'text/html');
-    for (const [name, value] of Object.entries(scriptHeaders)) request.setRequestHeader(name, value);
-    request.onloadend = () => {
-      const { responseURL: found, responseXML, status } = request;
-      // A page without a session redirects to the login.
-      const isOver = found !== '' && new URL(found).pathname === '/__svc__/login';
-      resolve({ status: isOver ? 401 : status, url: found, page: responseXML ?? undefined });
-    };
-    signal?.addEventListener('abort', () => request.abort());
-    request.send();
+    request.onloadend = () => resolve(request);
   });
 }
 
@@ -81,17 +90,27 @@ export function reasonFor(status: number, message: string | null | undefined): s
 }
 
 /**
- * Checks a file or folder before the browser requests it by itself, which could not ask for the password in the page.
+ * Sends a request of which only its success counts.
+ * @param known what some statuses mean, for people
  * @returns the problem, for people; undefined when there is none
  */
-export async function obstacle(url = folderUrl()): Promise<string | undefined> {
+export async function trySend(
+  method: string,
+  url: string,
+  known: Readonly<Record<number, string>> = {},
+  headers: Record<string, string> = {},
+): Promise<string | undefined> {
   try {
-    const reply = await send('HEAD', url);
-    if (reply.ok) return undefined;
-    return reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined);
+    const reply = await send(method, url, { headers });
+    return reply.ok ? undefined : (known[reply.status] ?? (await replyReason(reply)));
   } catch {
     return text('noConnection');
   }
+}
+
+/** Checks a file or folder before the browser requests it by itself, which could not ask for the password in the page. @see trySend */
+export function obstacle(url = folderUrl()): Promise<string | undefined> {
+  return trySend('HEAD', url, { 404: text('gone') });
 }
 
 /** The reason of a refused request, for people. */

@@ -133,14 +133,8 @@ export function nameList(names: readonly string[]): HTMLElement {
   return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);
 }
 
-interface ProgressBar {
-  element: HTMLElement;
-  /** @param done how many things are done */
-  show: (done: number) => void;
-}
-
-/** @param total how many things there are */
-export function progressBar(label: string, total: number): ProgressBar {
+/** A bar that `show` moves: of `total` things some are done. */
+export function progressBar(label: string, total: number) {
   const bar = make('progress', { max: total, ariaLabel: label });
   const counter = make('p.hint');
   const element = make('div', { hidden: true }, bar, counter);

@@ -27,7 +27,11 @@ export function make<S extends Tag | `${Tag}.${string}`>(
   return element as Made<S>;
 }
 
-const svgNamespace = 'http://www.w3.org/2000/svg';
+export function makeSvg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string>): SVGElementTagNameMap[K] {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
 
 /** An icon, hidden from readers. */
 export function icon(name: IconName): SVGSVGElement {
@@ -36,13 +40,8 @@ export function icon(name: IconName): SVGSVGElement {
 
 /** An icon of a shape on a grid of 24, hidden from readers. */
 export function drawnIcon(shape: string): SVGSVGElement {
-  const svg = document.createElementNS(svgNamespace, 'svg');
-  svg.setAttribute('class', 'icon');
-  svg.setAttribute('viewBox', '0 0 24 24');
-  svg.setAttribute('aria-hidden', 'true');
-  const path = document.createElementNS(svgNamespace, 'path');
-  path.setAttribute('d', shape);
-  svg.append(path);
+  const svg = makeSvg('svg', { class: 'icon', viewBox: '0 0 24 24', 'aria-hidden': 'true' });
+  svg.append(makeSvg('path', { d: shape }));
   return svg;
 }
 

@@ -9,18 +9,13 @@ export const formatTag = navigator.languages.find((candidate) => candidate.split
 type SharedTextName = 'cancel' | 'close' | 'partMissing' | 'running' | 'stop';
 type Texts<Name extends string> = Readonly<Record<Name | SharedTextName, Text>>;
 
-interface LoadedTexts<Name extends string> {
-  tag: string;
-  texts: Texts<Name>;
-}
-
-let loaded: LoadedTexts<never> | undefined;
+let loaded: { tag: string; texts: Texts<never> } | undefined;
 
 /** Loads the texts of the page's script in the language of the page; English ones when that fails. */
 export async function loadTexts<Name extends string>(
   english: Texts<Name>,
   others: Readonly<Record<string, () => Promise<{ default: Texts<Name> }>>>,
-): Promise<LoadedTexts<Name>> {
+): Promise<{ tag: string; texts: Texts<Name> }> {
   const other = await others[lang]?.().catch(() => undefined);
   const chosen = other ? { tag: lang, texts: other.default } : { tag: 'en', texts: english };
   loaded = chosen;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Json, readJson } from '../../../src/web/files/previews/text/json.ts';
-import { Colours, findLanguage } from '../../../src/web/files/previews/text/languages.ts';
+import { colourLines, findLanguage } from '../../../src/web/files/previews/text/languages.ts';
 import { readSeparatedValues } from '../../../src/web/files/previews/text/separated-values.ts';
 
 const never = new AbortController().signal;
@@ -175,10 +175,8 @@ test('programs have colours by what their words are, and what a line begins goes
   const coloured = (name: string, ...lines: string[]) => {
     const language = findLanguage(name);
     assert.ok(language, name);
-    const colours = new Colours(language);
-    return lines.flatMap((line) =>
-      colours.partsOf(line).flatMap(({ text, colour }) => (colour === undefined ? [] : [`${colour} ${text}`])),
-    );
+    const partsOf = colourLines(language);
+    return lines.flatMap((line) => partsOf(line).flatMap(({ text, colour }) => (colour === undefined ? [] : [`${colour} ${text}`])));
   };
   assert.deepEqual(coloured('a.py', 'def f(): return "x" # y', '"""a', 'b"""'), [
     'keyword def',
@@ -258,11 +256,10 @@ test('of every line of every language all is left, whatever stands in it', () =>
   );
   fc.assert(
     fc.property(fc.constantFrom(...names), fc.array(fc.array(part, { maxLength: 12 }), { maxLength: 5 }), (name, lines) => {
-      const colours = new Colours(findLanguage(`x.${name}`) as NonNullable<ReturnType<typeof findLanguage>>);
+      const partsOf = colourLines(findLanguage(`x.${name}`) as NonNullable<ReturnType<typeof findLanguage>>);
       for (const line of lines)
         assert.equal(
-          colours
-            .partsOf(line.join(''))
+          partsOf(line.join(''))
             .map(({ text }) => text)
             .join(''),
           line.join(''),

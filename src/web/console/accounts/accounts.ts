@@ -9,7 +9,7 @@ import { ask, withQuery } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, problem, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, timeElement, tree } from '../shown.ts';
-import { type Column, Table } from '../table.ts';
+import { type Column, makeTable } from '../table.ts';
 
 /** A session, ban, lock or unfinished upload, as the API shows it. */
 type Item = Readonly<Record<string, string | number | null | undefined>> & { id: string };
@@ -59,7 +59,7 @@ function collectionPanel({ name, columns, label }: Collection, signal: AbortSign
     cell: (item) => makeButton(text(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
     className: 'narrow',
   };
-  const table = new Table<Item>(title, text(`${name}_none`), mayChange() ? [...columns, action] : columns, ({ id }) => id);
+  const table = makeTable<Item>(title, text(`${name}_none`), mayChange() ? [...columns, action] : columns, ({ id }) => id);
   const search = make('input', {
     type: 'search',
     ariaLabel: text('filterBy', { title }),
@@ -104,7 +104,7 @@ function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElemen
   return panel(text(`${name}Title`), make('p.hint', text(`${name}Hint`)), form, answer);
 }
 
-const methods = ['GET', 'PUT', 'DELETE', 'MKCOL', 'MOVE', 'COPY', 'PROPFIND', 'LOCK', 'LOGIN'];
+const methods = ['GET', 'PUT', 'DELETE', 'MKCOL', 'MOVE', 'COPY', 'PROPFIND', 'LOCK', 'LOGIN'].map((name) => [name, name] as const);
 
 function plainInput(properties: { required?: boolean; value?: string } = {}): HTMLInputElement {
   return make('input', { autocomplete: 'off', autocapitalize: 'none', ...properties });
@@ -112,10 +112,7 @@ function plainInput(properties: { required?: boolean; value?: string } = {}): HT
 
 function explainPanel(): HTMLElement {
   const [user, group, path, destination] = [plainInput({ required: true }), plainInput(), plainInput({ value: '/home/' }), plainInput()];
-  const method = choice(
-    'method',
-    methods.map((name) => [name, name] as const),
-  );
+  const method = choice('method', methods);
   const pathField = field(text('path'), path);
   const destinationField = field(text('destination'), destination);
   const showFields = () => {

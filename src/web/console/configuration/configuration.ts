@@ -5,7 +5,7 @@ import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
 import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
-import { actionButton, badge, heading, nothing, panel, problem, type Stage } from '../section.ts';
+import { actionButton, badge, heading, panel, problem, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, tree } from '../shown.ts';
 
@@ -74,49 +74,27 @@ async function reload(load: () => Promise<void>): Promise<void> {
 }
 
 function findingsView({ file, findings }: Findings): readonly HTMLElement[] {
-  if (file === null) return [nothing(text('noFile'))];
-  if (findings.length === 0) return [nothing(text('noFindings'))];
+  if (file === null) return [make('p.nothing', text('noFile'))];
+  if (findings.length === 0) return [make('p.nothing', text('noFindings'))];
   const kinds = { error: 'bad', warning: 'warn' } as const;
-  return findings.map(({ severity, code, line, path, message, hint }) =>
-    make(
-      'article.result',
-      make(
-        'p',
-        badge(translate('severity', severity), kinds[severity]),
-        ' ',
-        datum(path, 'code'),
-        ' ',
-        line ? make('span.hint', text('line', { number: line })) : undefined,
-      ),
-      make('p', datum(message)),
-      make('p.hint', datum([hint, code].filter(Boolean).join(' · '))),
-    ),
-  );
+  return findings.map(({ severity, code, line, path, message, hint }) => {
+    const place = line ? make('span.hint', text('line', { number: line })) : undefined;
+    const head = make('p', badge(translate('severity', severity), kinds[severity]), ' ', datum(path, 'code'), ' ', place);
+    return make('article.result', head, make('p', datum(message)), make('p.hint', datum([hint, code].filter(Boolean).join(' · '))));
+  });
 }
 
 function changesView({ changes, reason }: Changes): readonly HTMLElement[] {
   const refusal = reason === null ? [] : [make('p.reason', text('reloadRefused', { reason: clear(reason) }))];
-  if (changes.length === 0) return reason === null ? [nothing(text('noChanges'))] : refusal;
+  if (changes.length === 0) return reason === null ? [make('p.nothing', text('noChanges'))] : refusal;
   return [...refusal, ...changes.map(changeView)];
 }
 
-function changeView(change: Changes['changes'][number]): HTMLElement {
-  const values = ['old', 'new'].map((name) =>
-    change[name as 'old' | 'new'] === undefined ? '' : JSON.stringify(change[name as 'old' | 'new'], null, 1),
-  );
-  const [old = '', next = ''] = values;
-  return make(
-    'article.result',
-    make('p', datum(change.path, 'code')),
-    make(
-      'p.change',
-      make('span.hidden', text('before')),
-      make('del', datum(old, 'code')),
-      ' → ',
-      make('span.hidden', text('after')),
-      make('ins', datum(next, 'code')),
-    ),
-  );
+function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLElement {
+  const value = (shown: unknown) => datum(shown === undefined ? '' : JSON.stringify(shown, null, 1), 'code');
+  const [before, after] = [make('span.hidden', text('before')), make('span.hidden', text('after'))];
+  const change = make('p.change', before, make('del', value(old)), ' → ', after, make('ins', value(next)));
+  return make('article.result', make('p', datum(path, 'code')), change);
 }
 
 function configurationView({ file, configuration }: RunningConfiguration): HTMLElement {

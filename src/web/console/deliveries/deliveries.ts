@@ -8,16 +8,24 @@ import { growingEnd } from '../more.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, heading, IncompleteLine, nothing, panel, type Stage, stateBadge, tell } from '../section.ts';
+import { badge, heading, incompleteLine, panel, type Stage, stateBadge, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { countText, datum, numberText, timeElement } from '../shown.ts';
-import { Table } from '../table.ts';
+import { makeTable, type Table } from '../table.ts';
 import { deliveryTable } from './delivery-table.ts';
 
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
   const { handlers } = await findHandlers(signal);
   const chosen = new Set<string>();
-  const select = (item: DeliveryView) => selection(item, chosen, () => offer());
+  const select = ({ id, time }: DeliveryView) => {
+    const box = make('input', { type: 'checkbox', ariaLabel: text('selectDelivery', { time }) });
+    box.addEventListener('change', () => {
+      if (box.checked) chosen.add(id);
+      else chosen.delete(id);
+      offer();
+    });
+    return box;
+  };
   const table = deliveryTable(text('deliveries'), mayChange() ? [{ title: text('select'), cell: select, className: 'narrow' }] : []);
   const more = growingEnd(nextPage(query, table, signal), signal);
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
@@ -54,16 +62,6 @@ function nextPage(query: URLSearchParams, table: Table<DeliveryView>, signal: Ab
   };
 }
 
-function selection({ id, time }: DeliveryView, chosen: Set<string>, onChange: () => void): HTMLElement {
-  const box = make('input', { type: 'checkbox', ariaLabel: text('selectDelivery', { time }) });
-  box.addEventListener('change', () => {
-    if (box.checked) chosen.add(id);
-    else chosen.delete(id);
-    onChange();
-  });
-  return box;
-}
-
 function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): HTMLElement {
   const outcomes = (['delivered', 'failed', 'discarded'] as const).map((outcome) => [outcome, text(`outcome_${outcome}`)] as const);
   const kinds = [['', text('byService')] as const, ['replays', text('byHand')] as const];
@@ -79,14 +77,9 @@ function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): 
 
 async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<void> {
   const { replays, incomplete } = await ask<ReplayList>('GET', '/api/replays', { signal });
-  const missing = new IncompleteLine();
+  const missing = incompleteLine();
   missing.show(incomplete);
-  place.append(missing.element);
-  if (replays.length === 0) {
-    place.append(nothing(text('noReplays')));
-    return;
-  }
-  const table = new Table<ReplayView>(
+  const table = makeTable<ReplayView>(
     text('replays'),
     text('noReplays'),
     [
@@ -106,5 +99,5 @@ async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<voi
     ({ id }) => id,
   );
   table.show(replays);
-  place.append(table.element);
+  place.append(missing.element, table.element);
 }

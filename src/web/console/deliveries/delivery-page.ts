@@ -6,7 +6,7 @@ import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, facts, heading, nothing, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
+import { badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
 import { bodySource, datum, timeElement } from '../shown.ts';
 
 /** The request as recorded; missing parts come from the current configuration. */
@@ -77,7 +77,7 @@ function sentMessage({ headers, body }: Sending): HTMLElement {
 }
 
 function receivedMessage(reply: Reply | null): HTMLElement {
-  if (!reply) return make('div.message', make('h3', text('receivedReply')), nothing(text('replyNotKept')));
+  if (!reply) return make('div.message', make('h3', text('receivedReply')), make('p.nothing', text('replyNotKept')));
   return message(text('receivedReplyWith', { status: String(reply.status) }), reply.headers, reply.body, reply.is_truncated);
 }
 
@@ -94,7 +94,7 @@ function message(
     make('h3', title),
     hint !== undefined && make('p.hint', hint),
     lines.length > 0 && make('dl.headers', ...lines),
-    body === '' ? nothing(text('noBody')) : bodySource(body, text('bodyOf', { title })),
+    body === '' ? make('p.nothing', text('noBody')) : bodySource(body, text('bodyOf', { title })),
     isTruncated && make('p.hint', text('truncated')),
   );
 }

@@ -5,11 +5,11 @@ import { text, translate } from '../language.ts';
 import { hashFor } from '../route.ts';
 import { badge, outcomeBadge } from '../section.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
-import { type Column, Table } from '../table.ts';
+import { type Column, makeTable, type Table } from '../table.ts';
 
 /** A table of deliveries; each leads to its page. @param before columns that stand first */
 export function deliveryTable(caption: string, before: readonly Column<DeliveryView>[] = []): Table<DeliveryView> {
-  return new Table<DeliveryView>(
+  return makeTable<DeliveryView>(
     caption,
     text('noDeliveries'),
     [

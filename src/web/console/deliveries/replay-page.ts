@@ -5,7 +5,7 @@ import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { requestedReplay, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
-import { actionButton, badge, facts, heading, isAbort, nothing, panel, type Stage, stateBadge, wayTo } from '../section.ts';
+import { actionButton, badge, facts, heading, panel, type Stage, stateBadge, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { bodySource, countText, datum, numberText } from '../shown.ts';
 import { renew } from '../table.ts';
@@ -40,30 +40,12 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
     sendNow.hidden = !isOver(replay);
     renew(status, [progressView(replay, isDryRun)]);
   };
-  show(first);
-  const end = await follow(path, first, signal, show);
-  if (!signal.aborted && end) await showResults(results, `${path}/results`, end, signal);
-}
-
-async function follow(
-  path: string,
-  first: ReplayView,
-  signal: AbortSignal,
-  show: (replay: ReplayView) => void,
-): Promise<ReplayView | undefined> {
   let replay = first;
-  try {
-    while (!isOver(replay)) {
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      if (signal.aborted) return undefined;
-      replay = await ask<ReplayView>('GET', path, { signal });
-      show(replay);
-    }
-  } catch (error) {
-    if (!isAbort(error)) throw error;
-    return undefined;
+  for (show(replay); !isOver(replay); show(replay)) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    replay = await ask<ReplayView>('GET', path, { signal });
   }
-  return replay;
+  await showResults(results, `${path}/results`, replay, signal);
 }
 
 function isOver({ state }: ReplayView): boolean {
@@ -94,7 +76,7 @@ async function showResults(place: HTMLElement, path: string, { results_left_out 
     if (++count > maxResults) break;
     place.append(resultItem(result));
   }
-  if (count === 0) place.append(nothing(text('noResults')));
+  if (count === 0) place.append(make('p.nothing', text('noResults')));
   else if (count > maxResults || results_left_out > 0) place.append(make('p.hint', text('moreResults', { path })));
 }
 

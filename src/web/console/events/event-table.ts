@@ -4,7 +4,7 @@ import { text } from '../language.ts';
 import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
 import { datum, timeElement } from '../shown.ts';
-import { Table } from '../table.ts';
+import { makeTable, type Table } from '../table.ts';
 
 /** An event, and the place of the journal that a search begins at to find it and what is older. */
 export interface ListedEvent extends EventView {
@@ -25,7 +25,7 @@ export function eventHash(event: EventView): string {
 
 /** A table of events; each leads to its page. */
 export function eventTable(caption: string, empty: string): EventTable {
-  return new Table<ListedEvent>(
+  return makeTable<ListedEvent>(
     caption,
     empty,
     [

@@ -8,7 +8,7 @@ import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, badge, facts, heading, IncompleteLine, nothing, type Stage, stateBadge } from '../section.ts';
+import { actionButton, badge, facts, heading, incompleteLine, type Stage, stateBadge } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { renew } from '../table.ts';
@@ -16,8 +16,8 @@ import { renew } from '../table.ts';
 /** Shows the event handlers: how they are, and what can be done with them. */
 export async function showHandlers({ main, signal }: Stage): Promise<void> {
   const list = make('div.cards');
-  const empty = nothing(text('noHandlers'));
-  const missing = new IncompleteLine();
+  const empty = make('p.nothing', text('noHandlers'));
+  const missing = incompleteLine();
   const show = ({ handlers, incomplete }: HandlerList) => {
     missing.show(incomplete);
     empty.hidden = handlers.length > 0;

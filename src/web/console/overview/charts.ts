@@ -1,5 +1,5 @@
 import type { Sample } from '../../../console/api/schemas/overview.ts';
-import { make } from '../../shared/dom.ts';
+import { make, makeSvg } from '../../shared/dom.ts';
 import { sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
 import { numberText, timeElement } from '../shown.ts';
@@ -22,8 +22,8 @@ const [width, height] = [360, 72];
 function makeChart({ title, series, format }: ChartModel) {
   const figures = series.map(() => make('strong'));
   const [top, time] = [make('span'), make('span')];
-  const svg = svgElement('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' });
-  const cursor = svgElement('path', { class: 'cursor' });
+  const svg = makeSvg('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' });
+  const cursor = makeSvg('path', { class: 'cursor' });
   const legend = series.map((one, index) =>
     make('span', { className: `series ${one.kind}` }, series.length > 1 && `${one.title} `, figures[index]),
   );
@@ -65,8 +65,8 @@ function makeChart({ title, series, format }: ChartModel) {
     });
     const [first] = paths;
     svg.replaceChildren(
-      ...(first ? [svgElement('path', { class: 'area first', d: `${first}V${height}H${left.toFixed(1)}z` })] : []),
-      ...series.map(({ kind }, index) => svgElement('path', { class: `line ${kind}`, d: paths[index] as string })),
+      ...(first ? [makeSvg('path', { class: 'area first', d: `${first}V${height}H${left.toFixed(1)}z` })] : []),
+      ...series.map(({ kind }, index) => makeSvg('path', { class: `line ${kind}`, d: paths[index] as string })),
       cursor,
     );
     top.textContent = highest > 0 ? text('highest', { value: format(highest) }) : '';
@@ -76,12 +76,6 @@ function makeChart({ title, series, format }: ChartModel) {
     showFigures();
   };
   return { element, show };
-}
-
-function svgElement<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string>): SVGElementTagNameMap[K] {
-  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
 }
 
 /** Samples of an hour, from one edge of a chart to the other. */
@@ -105,16 +99,15 @@ export function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
 }
 
 function models(intervalSeconds: number): ChartModel[] {
-  const perSecond = (value: number) => text('perSecond', { value: numberText(value, value < 10 ? 1 : 0) });
+  const per = (unit: 'perSecond' | 'perMinute') => (value: number) => text(unit, { value: numberText(value, value < 10 ? 1 : 0) });
   const bytesPerSecond = (value: number) => text('perSecond', { value: sizeText(value) });
   const rate = (name: 'requests' | 'failures' | 'received_bytes' | 'sent_bytes') => (sample: Sample) => sample[name] / intervalSeconds;
-  const perMinute = (value: number) => text('perMinute', { value: numberText(value, value < 10 ? 1 : 0) });
   const minutes = (name: 'deliveries' | 'failed_deliveries') => (sample: Sample) => (sample[name] * 60) / intervalSeconds;
   const count = (value: number) => numberText(value);
   return [
     {
       title: text('requests'),
-      format: perSecond,
+      format: per('perSecond'),
       series: [
         { title: text('answered'), value: rate('requests'), kind: 'first' },
         { title: text('failures'), value: rate('failures'), kind: 'bad' },
@@ -130,7 +123,7 @@ function models(intervalSeconds: number): ChartModel[] {
     },
     {
       title: text('deliveries'),
-      format: perMinute,
+      format: per('perMinute'),
       series: [
         { title: text('answered'), value: minutes('deliveries'), kind: 'first' },
         { title: text('failures'), value: minutes('failed_deliveries'), kind: 'bad' },

@@ -14,9 +14,9 @@ import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, facts, heading, IncompleteLine, panel, type Stage, stateBadge } from '../section.ts';
+import { badge, facts, heading, incompleteLine, panel, type Stage, stateBadge } from '../section.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
-import { type Column, renew, Table } from '../table.ts';
+import { type Column, makeTable, renew } from '../table.ts';
 import { makeCharts } from './charts.ts';
 
 /** Shows how the installation is, and keeps it true. */
@@ -29,7 +29,7 @@ export async function showOverview({ main, signal }: Stage): Promise<void> {
   const live = badge(text('live'), 'good');
   const server = make('div.server');
   const tables = makeTables();
-  const missing = new IncompleteLine();
+  const missing = incompleteLine();
   main.append(heading(text('overview'), live), missing.element, server, charts.element, ...tables.elements);
   const show = (current: Overview) => {
     byId('server').textContent = clear(current.server.name);
@@ -61,12 +61,12 @@ function serverFacts({ server, journal, nodes }: Overview): HTMLElement {
 
 function makeTables() {
   const ofNode = ({ uuid, node }: ServiceView | MethodView) => `${uuid} ${node}`;
-  const services = new Table<ServiceView>(text('services'), text('noServices'), serviceColumns(), ofNode);
-  const methods = new Table<MethodView>(text('methods'), text('noMethods'), methodColumns(), ofNode);
-  const handlers = new Table<HandlerView>(text('handlers'), text('noHandlers'), handlerColumns(), ({ uuid }) => uuid);
-  const transfers = new Table<TransferView>(text('transfers'), text('noTransfers'), transferColumns(), ({ node, id }) => `${node} ${id}`);
-  const errors = new Table<Overview['errors'][number]>(text('lastErrors'), text('noErrors'), errorColumns(), ({ uuid }) => uuid);
-  const nodes = new Table<NodeView>(text('nodes'), '', nodeColumns(), ({ uuid }) => uuid);
+  const services = makeTable<ServiceView>(text('services'), text('noServices'), serviceColumns, ofNode);
+  const methods = makeTable<MethodView>(text('methods'), text('noMethods'), methodColumns, ofNode);
+  const handlers = makeTable<HandlerView>(text('handlers'), text('noHandlers'), handlerColumns, ({ uuid }) => uuid);
+  const transfers = makeTable<TransferView>(text('transfers'), text('noTransfers'), transferColumns, ({ node, id }) => `${node} ${id}`);
+  const errors = makeTable<Overview['errors'][number]>(text('lastErrors'), text('noErrors'), errorColumns, ({ uuid }) => uuid);
+  const nodes = makeTable<NodeView>(text('nodes'), '', nodeColumns, ({ uuid }) => uuid);
   const moreTransfers = make('p.hint', { hidden: true });
   const nodesPanel = panel(text('nodes'), nodes.element);
   const elements = [
@@ -91,36 +91,30 @@ function makeTables() {
   return { elements, show };
 }
 
-function serviceColumns(): Column<ServiceView>[] {
-  return [
-    { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
-    { title: text('type'), cell: ({ type }) => type },
-    { title: text('address'), cell: ({ url }) => datum(url, 'code') },
-    { title: text('node'), cell: ({ node }) => datum(node) },
-    { title: text('connections'), cell: ({ connections }) => numberText(connections), className: 'number' },
-    { title: text('sessions_title'), cell: ({ sessions }) => numberText(sessions), className: 'number' },
-  ];
-}
+const serviceColumns: Column<ServiceView>[] = [
+  { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
+  { title: text('type'), cell: ({ type }) => type },
+  { title: text('address'), cell: ({ url }) => datum(url, 'code') },
+  { title: text('node'), cell: ({ node }) => datum(node) },
+  { title: text('connections'), cell: ({ connections }) => numberText(connections), className: 'number' },
+  { title: text('sessions_title'), cell: ({ sessions }) => numberText(sessions), className: 'number' },
+];
 
-function methodColumns(): Column<MethodView>[] {
-  return [
-    { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
-    { title: text('type'), cell: ({ type }) => type },
-    { title: text('state'), cell: ({ state }) => stateBadge(state) },
-    { title: text('reason'), cell: ({ reason }) => datum(reason) },
-    { title: text('node'), cell: ({ node }) => datum(node) },
-  ];
-}
+const methodColumns: Column<MethodView>[] = [
+  { title: text('name'), cell: ({ name, uuid }) => datum(name || uuid) },
+  { title: text('type'), cell: ({ type }) => type },
+  { title: text('state'), cell: ({ state }) => stateBadge(state) },
+  { title: text('reason'), cell: ({ reason }) => datum(reason) },
+  { title: text('node'), cell: ({ node }) => datum(node) },
+];
 
-function handlerColumns(): Column<HandlerView>[] {
-  return [
-    { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashFor('handlers') }, datum(name || uuid)) },
-    { title: text('state'), cell: ({ state }) => stateBadge(state) },
-    { title: text('waitingEvents'), cell: ({ waiting_events }) => numberText(waiting_events), className: 'number' },
-    { title: text('oldest'), cell: ({ oldest_waiting_seconds }) => ageText(oldest_waiting_seconds), className: 'number' },
-    { title: text('rate'), cell: ({ rate_per_minute }) => rateText(rate_per_minute), className: 'number' },
-  ];
-}
+const handlerColumns: Column<HandlerView>[] = [
+  { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashFor('handlers') }, datum(name || uuid)) },
+  { title: text('state'), cell: ({ state }) => stateBadge(state) },
+  { title: text('waitingEvents'), cell: ({ waiting_events }) => numberText(waiting_events), className: 'number' },
+  { title: text('oldest'), cell: ({ oldest_waiting_seconds }) => ageText(oldest_waiting_seconds), className: 'number' },
+  { title: text('rate'), cell: ({ rate_per_minute }) => rateText(rate_per_minute), className: 'number' },
+];
 
 export function ageText(seconds: number): string {
   return seconds <= 0 ? '–' : durationText(seconds);
@@ -130,16 +124,14 @@ export function rateText(perMinute: number): string {
   return text('perMinute', { value: numberText(perMinute, 1) });
 }
 
-function transferColumns(): Column<TransferView>[] {
-  return [
-    { title: text('path'), cell: ({ path }) => datum(path) },
-    { title: text('account'), cell: ({ account }) => datum(account) },
-    { title: text('direction'), cell: ({ direction }) => translate('direction', direction) },
-    { title: text('progress'), cell: progressView },
-    { title: text('speed'), cell: (item) => text('perSecond', { value: sizeText(item.bytes_per_second) }), className: 'number' },
-    { title: text('node'), cell: ({ node }) => datum(node) },
-  ];
-}
+const transferColumns: Column<TransferView>[] = [
+  { title: text('path'), cell: ({ path }) => datum(path) },
+  { title: text('account'), cell: ({ account }) => datum(account) },
+  { title: text('direction'), cell: ({ direction }) => translate('direction', direction) },
+  { title: text('progress'), cell: progressView },
+  { title: text('speed'), cell: (item) => text('perSecond', { value: sizeText(item.bytes_per_second) }), className: 'number' },
+  { title: text('node'), cell: ({ node }) => datum(node) },
+];
 
 function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
   if (!total_bytes) return make('span', sizeText(bytes));
@@ -150,23 +142,19 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
   );
 }
 
-function errorColumns(): Column<Overview['errors'][number]>[] {
-  return [
-    { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow' },
-    { title: text('event'), cell: ({ id }) => badge(id, 'bad'), className: 'narrow' },
-    {
-      title: text('message'),
-      cell: ({ uuid, time, message }) => make('a', { href: hashFor('events', uuid, { at: time }) }, datum(message)),
-    },
-    { title: text('node'), cell: ({ node }) => datum(node) },
-  ];
-}
+const errorColumns: Column<Overview['errors'][number]>[] = [
+  { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow' },
+  { title: text('event'), cell: ({ id }) => badge(id, 'bad'), className: 'narrow' },
+  {
+    title: text('message'),
+    cell: ({ uuid, time, message }) => make('a', { href: hashFor('events', uuid, { at: time }) }, datum(message)),
+  },
+  { title: text('node'), cell: ({ node }) => datum(node) },
+];
 
-function nodeColumns(): Column<NodeView>[] {
-  return [
-    { title: text('node'), cell: ({ node }) => datum(node) },
-    { title: text('state'), cell: ({ phase }) => stateBadge(phase) },
-    { title: text('version'), cell: ({ version }) => datum(version) },
-    { title: text('seen'), cell: ({ seen }) => timeElement(seen) },
-  ];
-}
+const nodeColumns: Column<NodeView>[] = [
+  { title: text('node'), cell: ({ node }) => datum(node) },
+  { title: text('state'), cell: ({ phase }) => stateBadge(phase) },
+  { title: text('version'), cell: ({ version }) => datum(version) },
+  { title: text('seen'), cell: ({ seen }) => timeElement(seen) },
+];

@@ -7,7 +7,7 @@ import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
 import { allRows, type Member, refreshRows, rowName } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
-import { memberUrl, reasonFor, replyReason, scriptHeaders, send } from '../server.ts';
+import { memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
 
 export interface Outcome {
   names: readonly string[];
@@ -168,16 +168,9 @@ export async function showOutcome(
 }
 
 /** Renames a member. @param folder its URL path @returns the problem, for people; undefined after success */
-export async function renameMember(folder: string, { name, isFolder }: Member, newName: string): Promise<string | undefined> {
-  const urlOf = (called: string) => memberUrl(called, isFolder, folder);
-  const headers = { destination: new URL(urlOf(newName), location.href).href, overwrite: 'F' };
-  try {
-    const reply = await send('MOVE', urlOf(name), { headers });
-    if (reply.ok) return undefined;
-    return reply.status === 412 ? text('nameTaken') : await replyReason(reply);
-  } catch {
-    return text('noConnection');
-  }
+export function renameMember(folder: string, { name, isFolder }: Member, newName: string): Promise<string | undefined> {
+  const destination = new URL(memberUrl(newName, isFolder, folder), location.href).href;
+  return trySend('MOVE', memberUrl(name, isFolder, folder), { 412: text('nameTaken') }, { destination, overwrite: 'F' });
 }
 
 function* splitRequests(names: readonly string[]): Generator<string[]> {

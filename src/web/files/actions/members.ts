@@ -3,7 +3,7 @@ import { byId, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Row, refreshRows, rowName } from '../rows/rows.ts';
-import { memberUrl, obstacle, replyReason, send } from '../server.ts';
+import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, showOutcome } from './commands.ts';
 
 /** Asks, then deletes members. @returns whether any is deleted */
@@ -44,14 +44,7 @@ async function createFolder(): Promise<void> {
   const question = { title: text('newFolder'), label: text('folderName'), button: text('create') };
   const name = await askName(question, async (wanted) => {
     const problem = nameProblem(wanted.trim());
-    if (problem !== undefined) return problem;
-    try {
-      const reply = await send('PUT', memberUrl(wanted.trim(), true));
-      if (reply.ok) return undefined;
-      return reply.status === 409 ? text('nameTaken') : await replyReason(reply);
-    } catch {
-      return text('noConnection');
-    }
+    return problem ?? trySend('PUT', memberUrl(wanted.trim(), true), { 409: text('nameTaken') });
   });
   if (name !== undefined) await refreshRows(name.trim());
 }

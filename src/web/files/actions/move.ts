@@ -1,13 +1,14 @@
 import { displayName, nameInText } from '../../../lib/display-name.ts';
+import type { IconName } from '../../../lib/icon-shapes.ts';
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { formatTag } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
-import { isFolder, type Row, rowAt, rowLink, rowMember, rowName } from '../rows/rows.ts';
+import { isFolder, type Member, type Row, rowAt, rowLink, rowMember, rowName } from '../rows/rows.ts';
 import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
 import { listMembers } from '../server.ts';
-import { askAndRun, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
+import { askAndRun, type Outcome, runAtOnce, showOutcome, type TransferKind } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
 
 /** Rows on their way to another folder. */
@@ -86,6 +87,10 @@ async function moveTo(to: string): Promise<void> {
   const names = members.map(({ name }) => name);
   const outcome = await runAtOnce(text('move'), { command: 'move', destination: decodeURIComponent(to) }, names, from);
   main.ariaBusy = null;
+  await showMoved(outcome, members, from, to);
+}
+
+async function showMoved(outcome: Outcome, members: readonly Member[], from: string, to: string): Promise<void> {
   const done = new Set(outcome.done);
   await showOutcome(outcome, 'moved', (message) => {
     noticeUndoable(message, { from, to, members: members.filter(({ name }) => done.has(name)) });
@@ -100,24 +105,9 @@ const words = {
 /** As the rows of the page are ordered. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
-/** Offers to move what is selected to another folder. */
-export function startMove(): void {
-  addAction({ label: text('move'), icon: 'move', run: (rows) => void transfer('move', rows), isForOne: false });
-}
-
-/** Offers to copy files that are selected to another folder. */
-export function startCopy(): void {
-  addAction({ label: text('copy'), icon: 'copy', run: (rows) => void transfer('copy', rows), isForOne: false });
-}
-
-/** The folder that is chosen in the dialog. */
-interface Browser {
-  chosen: string;
-  place: HTMLElement;
-  problem: HTMLElement;
-  folders: HTMLElement;
-  /** Names in the folder of the page that are to be moved: no folder goes into itself. */
-  moved: ReadonlySet<string>;
+/** Offers to move what is selected to another folder, or to copy the files of it. */
+export function offerTransfer(kind: TransferKind): void {
+  addAction({ label: text(kind), icon: kind, run: (rows) => void transfer(kind, rows), isForOne: false });
 }
 
 async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<void> {
@@ -128,54 +118,51 @@ async function transfer(kind: TransferKind, selected: readonly Row[]): Promise<v
   const from = folderUrl();
   const members = rows.map(rowMember);
   const names = members.map(({ name }) => name);
-  const browser: Browser = {
-    chosen: from,
-    place: make('p', { role: 'status' }),
-    problem: make('p.notice.error', { hidden: true, role: 'alert' }),
-    folders: make('ul.names'),
-    moved: new Set(names),
-  };
+  const browser = browseFolders(from, new Set(names));
   const left = rows.length < selected.length && make('p.hint', text('copyFilesOnly'));
-  void browse(browser, from);
-  const content = [left, browser.place, browser.problem, browser.folders];
+  const content = [left, ...browser.content];
   const outcome = await askAndRun(text(title), content, { label: text(here), kind: 'primary' }, names, () => ({
     command: kind,
     destination: decodeURIComponent(browser.chosen),
   }));
   if (!outcome) return;
-  if (kind === 'copy') return showOutcome(outcome, 'copied');
-  const done = new Set(outcome.done);
-  await showOutcome(outcome, 'moved', (message) => {
-    const moved = members.filter(({ name }) => done.has(name));
-    noticeUndoable(message, { from, to: browser.chosen, members: moved });
-  });
+  if (kind === 'copy') await showOutcome(outcome, 'copied');
+  else await showMoved(outcome, members, from, browser.chosen);
 }
 
-/** Shows the folders of one folder in the dialog; a press on one goes there. */
-async function browse(browser: Browser, url: string): Promise<void> {
-  const { folders, place, problem } = browser;
-  const content = await listMembers(url);
-  // A press of "Move here" meant the folder shown before.
-  if (folders.inert) return;
-  problem.hidden = typeof content !== 'string';
-  if (typeof content === 'string') {
-    problem.textContent = `${folderLabel(url)}: ${content}`;
-    return;
-  }
-  browser.chosen = url;
-  place.textContent = folderLabel(url);
-  const items = content
-    .filter((member) => member.is_directory)
-    .map(({ name }) => name)
-    .sort(naturally)
-    .filter((name) => url !== folderUrl() || !browser.moved.has(name))
-    .map((name) => makeButton(displayName(name), 'files', () => void browse(browser, `${url}${encodeURIComponent(name)}/`), 'quiet'));
-  const parent = url === '/home/' ? undefined : url.replace(/[^/]+\/$/, '');
-  if (parent !== undefined)
-    items.unshift(makeButton(text('folderUp', { name: folderLabel(parent) }), 'up', () => void browse(browser, parent), 'quiet'));
-  folders.replaceChildren(...items.map((item) => make('li', item)));
-  if (items.length === 0) folders.append(make('li.hint', text('noFolders')));
-  folders.querySelector('button')?.focus();
+/** Has a folder chosen, from the one of the page on. @param moved names there that are to be moved: no folder goes into itself */
+function browseFolders(from: string, moved: ReadonlySet<string>) {
+  const place = make('p', { role: 'status' });
+  const problem = make('p.notice.error', { hidden: true, role: 'alert' });
+  const folders = make('ul.names');
+  const browser = { chosen: from, content: [place, problem, folders] };
+  const wayTo = (label: string, icon: IconName, url: string) => makeButton(label, icon, () => void browse(url), 'quiet');
+
+  const browse = async (url: string) => {
+    const content = await listMembers(url);
+    // A press of "Move here" meant the folder shown before.
+    if (folders.inert) return;
+    problem.hidden = typeof content !== 'string';
+    if (typeof content === 'string') {
+      problem.textContent = `${folderLabel(url)}: ${content}`;
+      return;
+    }
+    browser.chosen = url;
+    place.textContent = folderLabel(url);
+    const items = content
+      .filter(({ name, is_directory }) => is_directory && (url !== from || !moved.has(name)))
+      .map(({ name }) => name)
+      .sort(naturally)
+      .map((name) => wayTo(displayName(name), 'files', `${url}${encodeURIComponent(name)}/`));
+    const parent = url.replace(/[^/]+\/$/, '');
+    if (url !== '/home/') items.unshift(wayTo(text('folderUp', { name: folderLabel(parent) }), 'up', parent));
+    folders.replaceChildren(...items.map((item) => make('li', item)));
+    if (items.length === 0) folders.append(make('li.hint', text('noFolders')));
+    folders.querySelector('button')?.focus();
+  };
+
+  void browse(from);
+  return browser;
 }
 
 function folderLabel(url: string): string {

@@ -63,10 +63,6 @@ async function showHelp(): Promise<void> {
   });
 }
 
-function startHelp(): void {
-  addToMenu(makeButton(text('shortcuts'), 'keyboard', () => void showHelp(), 'quiet'));
-}
-
 /** Time in milliseconds after which a letter begins a new name. */
 const pauseMs = 1000;
 
@@ -170,5 +166,5 @@ function onKey(event: KeyboardEvent): void {
 
 export function startKeyboard(): void {
   document.addEventListener('keydown', onKey);
-  startHelp();
+  addToMenu(makeButton(text('shortcuts'), 'keyboard', () => void showHelp(), 'quiet'));
 }

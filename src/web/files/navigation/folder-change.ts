@@ -63,7 +63,7 @@ export async function showFolder(page: URL): Promise<void> {
     if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
     return openAskedLayer();
   }
-  if (isRefusal(reply)) notice(text('error', { reason: refusalText(reply) }), 'error');
+  if (reply.status === 0 || reply.status >= 400) notice(text('error', { reason: refusalText(reply) }), 'error');
   else location.assign(page);
 }
 
@@ -113,10 +113,6 @@ function isLike(page: Document): boolean {
     of.getElementById('menu')?.querySelectorAll('a.button, form').length,
   ];
   return page.body.classList.contains('listing') && JSON.stringify(marks(page)) === JSON.stringify(marks(document));
-}
-
-function isRefusal({ status }: PageReply): boolean {
-  return status === 0 || status >= 400;
 }
 
 function refusalText({ status }: PageReply): string {

@@ -7,18 +7,10 @@ interface State {
   isLayer?: true;
 }
 
-/** A file that is shown above its folder, with an entry of the history of its own: Back closes it. */
-export interface Layer {
-  /** Shows another file in the same entry. */
-  moveTo(name: string): void;
-  /** Closes it and goes back to where it was opened. */
-  leave(): void;
-}
-
 type Opener = (name: string) => boolean;
 type Traveller = (page: URL) => Promise<unknown>;
 
-const openers = new Set<Opener>();
+let open: Opener | undefined;
 let travel: Traveller | undefined;
 let close: (() => void) | undefined;
 
@@ -48,10 +40,10 @@ export function whenPageIsAsked(traveller: Traveller): void {
 }
 
 /**
- * Opens a layer above the folder, in its own history entry unless the URL names the file already.
+ * Shows a file above its folder, in a history entry of its own unless the URL names the file already: Back closes it.
  * @param onClose called once, when Back, Forward or `leave` closes it
  */
-export function openLayer(name: string, onClose: () => void): Layer {
+export function openLayer(name: string, onClose: () => void) {
   if (askedName() !== name) history.pushState({ index: ++index, isLayer: true }, '', urlWith(name));
   let isOver = false;
   close = () => {
@@ -59,7 +51,9 @@ export function openLayer(name: string, onClose: () => void): Layer {
     onClose();
   };
   return {
-    moveTo: (other) => history.replaceState(history.state, '', urlWith(other)),
+    /** Shows another file in the same entry. */
+    moveTo: (other: string) => history.replaceState(history.state, '', urlWith(other)),
+    /** Closes it and goes back to where it was opened. */
     leave: () => {
       if (isOver) return;
       isOver = true;
@@ -73,13 +67,13 @@ export function openLayer(name: string, onClose: () => void): Layer {
 
 /** Has `opener` open what the URL names, when the page is there and after each step of Back and Forward. @param opener says whether it did */
 export function whenLayerIsAsked(opener: Opener): void {
-  openers.add(opener);
+  open = opener;
 }
 
 /** Opens the layer that the URL names; a file that nothing opens is taken out of the URL. */
 export function openAskedLayer(): void {
   const name = askedName();
-  if (name !== null && ![...openers].some((opener) => opener(name))) history.replaceState(history.state, '', urlWith());
+  if (name !== null && !open?.(name)) history.replaceState(history.state, '', urlWith());
 }
 
 // The one place that hears of Back and Forward, and of links within the page, whose entries have no state.

@@ -1,26 +1,24 @@
 import { make, makeButton } from '../../shared/dom.ts';
 import { previewText } from './preview-text.ts';
 
-export interface Items {
-  next(): HTMLElement[] | Promise<HTMLElement[]>;
-  isAtEnd(): boolean;
-}
-
 /** A list that shows a part of its items, and more of them with a button at its end. */
-export async function growingList(items: Items, className = ''): Promise<HTMLElement> {
+export async function growingList(
+  { next, isAtEnd }: { next: () => HTMLElement[] | Promise<HTMLElement[]>; isAtEnd: () => boolean },
+  className = '',
+): Promise<HTMLElement> {
   const list = make('ul', { className });
   const button = makeButton(previewText('showMore'), 'down', () => void grow());
   const last = make('li.more', button);
   const grow = async () => {
     button.disabled = true;
-    const next = await items.next();
+    const added = await next();
     // Where the keyboard goes on: a disabled button has lost the focus.
     const hadFocus = last.isConnected && (document.activeElement === button || document.activeElement === document.body);
     last.remove();
     button.disabled = false;
-    list.append(...next);
-    if (!items.isAtEnd()) list.append(last);
-    const [first] = next;
+    list.append(...added);
+    if (!isAtEnd()) list.append(last);
+    const [first] = added;
     if (!hadFocus || !first) return;
     first.tabIndex = -1;
     first.focus();

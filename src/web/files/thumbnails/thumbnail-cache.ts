@@ -5,10 +5,8 @@ const cacheName = 'svc-thumbnails';
 /** More are not kept: all of them are forgotten then. */
 const maxKept = 3000;
 
-/** The browser's cache; undefined for a service that is reached by plain http, as browsers keep nothing for such pages. */
-async function openCache(): Promise<Cache | undefined> {
-  return 'caches' in window ? caches.open(cacheName) : undefined;
-}
+/** Browsers keep nothing for the pages of a service that is reached by plain http. */
+const openCache = async () => ('caches' in window ? caches.open(cacheName) : undefined);
 
 /** A thumbnail that was drawn before. @param name URL that changes with the file */
 export async function keptThumbnail(name: string): Promise<HTMLCanvasElement | undefined> {

@@ -61,7 +61,8 @@ export function uploadPanel(queue: () => UploadQueue) {
   }).observe(element);
 
   const draw = () => {
-    const { uploads, isBusy } = queue();
+    const { uploads } = queue();
+    const isBusy = queue().isBusy();
     element.hidden = uploads.length === 0;
     const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, maxShown);
     for (const [upload, line] of lines) {
@@ -76,7 +77,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     cancelAll.hidden = !isBusy;
     close.hidden = isBusy;
     retryAll.hidden = !has('failed');
-    drawTotal(queue());
+    drawTotal(isBusy);
   };
 
   // A line that is where it belongs is left alone: a moved one loses the focus.
@@ -89,8 +90,8 @@ export function uploadPanel(queue: () => UploadQueue) {
     if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus({ preventScroll: true });
   };
 
-  const drawTotal = ({ batch, isBusy, isSignedOut }: UploadQueue) => {
-    const wanted = [...batch].filter((upload) => upload.state !== 'cancelled' && upload.state !== 'skipped');
+  const drawTotal = (isBusy: boolean) => {
+    const wanted = [...queue().batch].filter((upload) => upload.state !== 'cancelled' && upload.state !== 'skipped');
     const sum = (bytesOf: (upload: Upload) => number) => wanted.reduce((all, upload) => all + bytesOf(upload), 0);
     const size = sum(({ file }) => file.size);
     const sent = sum(({ state, file, sentBytes }) => (state === 'done' ? file.size : sentBytes));
@@ -101,7 +102,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     if (wanted.length > 1) parts.unshift(text('filesDone', { done, count: wanted.length }));
     const { bytesPerSecond } = speed;
     const isMoving = wanted.some(({ state, isReconnecting }) => state === 'running' && !isReconnecting);
-    if (isSignedOut) parts.push(text('signInFirst'));
+    if (queue().isSignedOut()) parts.push(text('signInFirst'));
     else if (isMoving && bytesPerSecond !== undefined && bytesPerSecond > 0) {
       const time = durationText((size - sent) / bytesPerSecond);
       parts.push(text('speed', { speed: sizeText(bytesPerSecond) }), text('timeLeft', { time }));

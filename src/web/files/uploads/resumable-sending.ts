@@ -11,8 +11,7 @@ import { isReadable, isResumable, type Upload } from './upload.ts';
 export function sendFile(upload: Upload, onChange: () => void): Promise<Sent> {
   const controller = new AbortController();
   upload.stop = () => controller.abort();
-  if (isResumable(upload)) return new ResumableSending(upload, controller.signal, onChange).run();
-  return put(upload, controller.signal, onChange);
+  return (isResumable(upload) ? sendInParts : put)(upload, controller.signal, onChange);
 }
 
 async function put(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
@@ -45,137 +44,115 @@ const maxRestarts = 3;
 const passing: readonly number[] = [408, 502, 503, 504];
 
 /** Sends a file in as many requests as it takes: each goes on where the one before ended (docs/spec/uploads.md). */
-export class ResumableSending {
-  readonly #upload: Upload;
-  readonly #signal: AbortSignal;
-  readonly #onChange: () => void;
+async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
+  const { file } = upload;
   /** Where to go on; undefined while that has to be asked. */
-  #offset: number | undefined;
+  let offset: number | undefined;
   /** Bytes that one request may bring. */
-  #requestBytes = Number.POSITIVE_INFINITY;
+  let requestBytes = Number.POSITIVE_INFINITY;
 
-  constructor(upload: Upload, signal: AbortSignal, onChange: () => void) {
-    this.#upload = upload;
-    this.#signal = signal;
-    this.#onChange = onChange;
-  }
-
-  async run(): Promise<Sent> {
-    const upload = this.#upload;
-    // Another tab continues this one.
-    if (upload.location !== undefined && !(await claim(upload.location))) upload.location = undefined;
-    let failures = 0;
-    let restarts = 0;
-    let farthest = -1;
-    while (!this.#signal.aborted) {
-      const step = await this.#next();
-      if (this.#signal.aborted) break;
-      if (step === 'lost') await this.#reconnect(failures++);
-      else if (step === 'gone') {
-        letGo(upload);
-        this.#offset = undefined;
-        if (++restarts > maxRestarts) return { reason: text('refused', { status: '404' }) };
-        upload.remark = text('begunAnew');
-      } else if (typeof step === 'number') {
-        if (step > farthest) failures = 0;
-        farthest = Math.max(step, farthest);
-        this.#goTo(step);
-      } else {
-        if (step === 'done' || step === 'conflict') letGo(upload);
-        return step;
-      }
-    }
-    return 'stopped';
-  }
-
-  #next(): Promise<Step> {
-    const { location } = this.#upload;
-    if (location === undefined) return this.#begin();
-    return this.#offset === undefined ? this.#find(location) : this.#append(location, this.#offset);
-  }
+  const noteLimit = ({ headers }: Response) => {
+    requestBytes = Number(/\bmax-append-size=(\d+)/.exec(headers.get('upload-limit') ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
+  };
 
   // Not ended by the signal: cancelling needs the location.
-  async #begin(): Promise<Step> {
-    const upload = this.#upload;
-    const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(upload.file.size) };
+  const begin = async (): Promise<Step> => {
+    const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(file.size) };
     const reply = await ask('PUT', uploadUrl(upload), headers);
-    if (!reply) return 'lost';
+    if (!reply || passing.includes(reply.status)) return 'lost';
     const body = await reply.text().catch(() => '');
     const location = reply.headers.get('location');
-    if (reply.status !== 201 || location === null) return passing.includes(reply.status) ? 'lost' : readRefusal(reply.status, body);
-    this.#noteLimit(reply);
+    if (reply.status !== 201 || location === null) return readRefusal(reply.status, body);
+    noteLimit(reply);
     upload.location = location;
     keepUpload(upload);
     await claim(location);
     return 0;
-  }
+  };
 
   // GET, as HEAD does not say why an upload came to nothing.
-  async #find(location: string): Promise<Step> {
+  const find = async (location: string): Promise<Step> => {
     const reply = await ask('GET', location);
     if (!reply || passing.includes(reply.status)) return 'lost';
     if (reply.status === 404) return 'gone';
     if (!reply.ok) {
-      if (reply.status === 410) letGo(this.#upload);
+      if (reply.status === 410) letGo(upload);
       return readRefusal(reply.status, await reply.text().catch(() => ''));
     }
-    this.#noteLimit(reply);
+    noteLimit(reply);
     return reply.headers.get('upload-complete') === '?1' ? 'done' : Number(reply.headers.get('upload-offset'));
-  }
+  };
 
-  async #append(location: string, offset: number): Promise<Step> {
-    const upload = this.#upload;
-    const { file } = upload;
-    const endBytes = Math.min(file.size, offset + this.#requestBytes);
-    const content = file.slice(offset, endBytes);
+  const append = async (location: string, from: number): Promise<Step> => {
+    const endBytes = Math.min(file.size, from + requestBytes);
+    const content = file.slice(from, endBytes);
     if (!(await isReadable(content))) {
       void discardUpload(upload);
       return { reason: text('fileChanged') };
     }
     const headers = {
       'content-type': 'application/partial-upload',
-      'upload-offset': String(offset),
+      'upload-offset': String(from),
       'upload-complete': endBytes === file.size ? '?1' : '?0',
     };
-    const request = await sendContent('PATCH', location, headers, content, this.#signal, (bytes) => {
-      upload.sentBytes = offset + bytes;
-      this.#onChange();
+    const request = await sendContent('PATCH', location, headers, content, signal, (bytes) => {
+      upload.sentBytes = from + bytes;
+      onChange();
     });
-    return request ? this.#outcomeOf(request) : 'lost';
-  }
+    return request ? outcomeOf(request) : 'lost';
+  };
 
-  #outcomeOf(request: XMLHttpRequest): Step {
+  const outcomeOf = (request: XMLHttpRequest): Step => {
     const { status } = request;
     const isOver = request.getResponseHeader('upload-complete') === '?1';
-    const offset = request.getResponseHeader('upload-offset');
+    const told = request.getResponseHeader('upload-offset');
     if (isOver && status === 201) return 'done';
-    if (!isOver && offset !== null && (status === 204 || status === 409)) return Number(offset);
+    if (!isOver && told !== null && (status === 204 || status === 409)) return Number(told);
     if (passing.includes(status)) return 'lost';
     if (status === 404) return 'gone';
-    if (isOver) letGo(this.#upload);
+    if (isOver) letGo(upload);
     return readRefusal(status, request.responseText);
-  }
+  };
 
-  async #reconnect(failures: number): Promise<void> {
-    const upload = this.#upload;
-    this.#offset = undefined;
+  const reconnect = async (failures: number) => {
+    offset = undefined;
     upload.isReconnecting = true;
-    this.#onChange();
-    await pauseAfter(failures, this.#signal);
+    onChange();
+    await pauseAfter(failures, signal);
     upload.isReconnecting = false;
-    this.#onChange();
-  }
+    onChange();
+  };
 
-  #goTo(offset: number): void {
-    const upload = this.#upload;
-    this.#offset = offset;
-    upload.foundBytes += Math.max(0, offset - upload.sentBytes);
-    upload.sentBytes = offset;
-    this.#onChange();
-  }
+  const goTo = (step: number) => {
+    offset = step;
+    upload.foundBytes += Math.max(0, step - upload.sentBytes);
+    upload.sentBytes = step;
+    onChange();
+  };
 
-  #noteLimit({ headers }: Response): void {
-    const limit = /\bmax-append-size=(\d+)/.exec(headers.get('upload-limit') ?? '')?.[1];
-    this.#requestBytes = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit);
+  // Another tab continues this one.
+  if (upload.location !== undefined && !(await claim(upload.location))) upload.location = undefined;
+  let failures = 0;
+  let restarts = 0;
+  let farthest = -1;
+  while (!signal.aborted) {
+    const { location } = upload;
+    const step = await (location === undefined ? begin() : offset === undefined ? find(location) : append(location, offset));
+    if (signal.aborted) break;
+    if (step === 'lost') await reconnect(failures++);
+    else if (step === 'gone') {
+      letGo(upload);
+      offset = undefined;
+      if (++restarts > maxRestarts) return { reason: text('refused', { status: '404' }) };
+      upload.remark = text('begunAnew');
+    } else if (typeof step === 'number') {
+      if (step > farthest) failures = 0;
+      farthest = Math.max(step, farthest);
+      goTo(step);
+    } else {
+      if (step === 'done' || step === 'conflict') letGo(upload);
+      return step;
+    }
   }
+  return 'stopped';
 }

@@ -6,7 +6,7 @@ import { conflictRule, folderTitle, folderUrl, may } from '../navigation/folder.
 import { refreshRows } from '../rows/rows.ts';
 import { ensureFolder } from './folders.ts';
 import { uploadPanel } from './panel.ts';
-import { UploadQueue } from './queue.ts';
+import { makeQueue, type UploadQueue } from './queue.ts';
 import { offerUnfinished } from './unfinished.ts';
 import { newUpload, pastedName, type Upload } from './upload.ts';
 
@@ -23,49 +23,9 @@ function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => v
   });
 }
 
-/** Dropped files in their folders, and empty folders. */
-interface Dropped {
-  /** URL path of the folder on whose page it was. */
-  home: string;
-  onConflict: Upload['onConflict'];
-  uploads: Upload[];
-  emptyFolders: string[];
-}
-
-/** Reads what was dropped, whole folders with all they hold. Must be called while the event is handled. */
-async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
-  // The items are gone as soon as the event is over, so they are taken before the first wait.
-  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
-  const home = folderUrl();
-  const onConflict = conflictRule();
-  const dropped: Dropped = { home, onConflict, uploads: [], emptyFolders: [] };
-  if (entries.length === 0) dropped.uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', onConflict)));
-  for (const entry of entries) await gather(entry, '', dropped);
-  return dropped;
-}
-
 /** Files from a field; one for folders tells the folder of each file. */
 function chosenFiles(files: FileList): Upload[] {
   return [...files].map((file) => newUpload(file, folderUrl(), file.webkitRelativePath.split('/').slice(0, -1).join('/'), conflictRule()));
-}
-
-async function gather(entry: FileSystemEntry, folder: string, dropped: Dropped): Promise<void> {
-  if (entry.isFile) {
-    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
-    dropped.uploads.push(newUpload(file, dropped.home, folder, dropped.onConflict));
-    return;
-  }
-  const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-  const reader = (entry as FileSystemDirectoryEntry).createReader();
-  let isEmpty = true;
-  for (;;) {
-    // A reader gives at most 100 entries a time; an empty list is the end.
-    const members = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
-    if (members.length === 0) break;
-    isEmpty = false;
-    for (const member of members) await gather(member, path, dropped);
-  }
-  if (isEmpty) dropped.emptyFolders.push(path);
 }
 
 type Add = (uploads: Upload[]) => void;
@@ -77,7 +37,7 @@ type Add = (uploads: Upload[]) => void;
  */
 export function startUploads(): () => void {
   const panel = uploadPanel(() => queue);
-  const queue: UploadQueue = new UploadQueue(
+  const queue: UploadQueue = makeQueue(
     () => panel.update(),
     (ended) => {
       const message = resultMessage(ended);
@@ -96,12 +56,12 @@ export function startUploads(): () => void {
   startDrops(add);
   startPaste((transfer, rename) => void (may('write') && take(transfer, add, rename)));
   window.addEventListener('beforeunload', (event) => {
-    if (queue.isBusy) event.preventDefault();
+    if (queue.isBusy()) event.preventDefault();
   });
   return () => {
     // A ZIP or a trigger must not take the page away while files are on their way.
     byId('members').addEventListener('submit', (event) => {
-      if (event.currentTarget instanceof HTMLFormElement) event.currentTarget.target = queue.isBusy ? '_blank' : '';
+      if (event.currentTarget instanceof HTMLFormElement) event.currentTarget.target = queue.isBusy() ? '_blank' : '';
     });
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
@@ -161,15 +121,41 @@ function startDrops(add: Add): void {
   });
 }
 
+/** Takes what was dropped or pasted, whole folders with all they hold. Must be called while the event is handled. */
 async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) => void): Promise<void> {
+  const home = folderUrl();
+  const onConflict = conflictRule();
   const mayCreateFolder = may('create-folder');
-  const dropped = await droppedFiles(transfer);
-  if (!mayCreateFolder) dropped.uploads = dropped.uploads.filter((upload) => upload.folder === '');
-  if (rename) dropped.uploads.forEach(rename);
-  add(dropped.uploads);
-  const folders = mayCreateFolder ? dropped.emptyFolders : [];
-  const problems = await Promise.all(folders.map((folder) => ensureFolder(dropped.home, folder)));
+  const uploads: Upload[] = [];
+  const emptyFolders: string[] = [];
+
+  const gather = async (entry: FileSystemEntry, folder: string) => {
+    if (entry.isFile) {
+      const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+      uploads.push(newUpload(file, home, folder, onConflict));
+      return;
+    }
+    if (!mayCreateFolder) return;
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    const reader = (entry as FileSystemDirectoryEntry).createReader();
+    for (let count = 0; ; ) {
+      // A reader gives at most 100 entries a time; an empty list is the end.
+      const members = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+      if (members.length === 0 && count === 0) emptyFolders.push(path);
+      if (members.length === 0) return;
+      count += members.length;
+      for (const member of members) await gather(member, path);
+    }
+  };
+
+  // The items are gone as soon as the event is over, so they are taken before the first wait.
+  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
+  if (entries.length === 0) uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', onConflict)));
+  for (const entry of entries) await gather(entry, '');
+  if (rename) uploads.forEach(rename);
+  add(uploads);
+  const problems = await Promise.all(emptyFolders.map((folder) => ensureFolder(home, folder)));
   const problem = problems.find((candidate) => candidate !== undefined);
   if (problem !== undefined) notice(text('error', { reason: problem }), 'error');
-  if (dropped.emptyFolders.length > 0 && dropped.uploads.length === 0) await refreshRows();
+  if (emptyFolders.length > 0 && uploads.length === 0) await refreshRows();
 }

@@ -2,7 +2,7 @@ import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { previewText } from '../previews/preview-text.ts';
 import { previewKind, type Row, rowLink, rowName } from '../rows/rows.ts';
-import { reasonFor, scriptHeaders, send } from '../server.ts';
+import { reasonFor, requestDocument, scriptHeaders, send } from '../server.ts';
 import { headBytes, pictureHead } from '../thumbnails/picture-head.ts';
 import { isDrawable } from './drawing-cost.ts';
 
@@ -11,32 +11,18 @@ const maxDrawingBytes = 5_000_000;
 /** The common part of the namespaces of SVG and HTML. */
 const namespaces = new TextEncoder().encode('w3.org/');
 
-/** Whether a drawing (SVG) may be shown. @param bytes are changed; undefined as outcome when it is none */
-async function judgeDrawing(bytes: Uint8Array<ArrayBuffer>): Promise<'drawable' | 'too much' | undefined> {
-  const drawing = await parsed(bytes);
-  if (!drawing || drawing.querySelector('parsererror')) return undefined;
-  return isDrawable(drawing) ? 'drawable' : 'too much';
-}
-
 /**
  * Parses a drawing without its namespaces, so that nothing in it means anything to the browser; by a request, as the page's policy
- * forbids the DOM's own parser.
+ * forbids the DOM's own parser. @param bytes are changed
  */
-function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | undefined> {
+async function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | null> {
   const [first, ...rest] = namespaces;
   for (let at = bytes.indexOf(first as number); at !== -1; at = bytes.indexOf(first as number, at + 1))
     if (rest.every((byte, index) => bytes[at + 1 + index] === byte)) bytes[at] = 0x2d;
   const url = URL.createObjectURL(new Blob([bytes], { type: 'application/xml' }));
-  return new Promise((resolve) => {
-    const request = new XMLHttpRequest();
-    request.open('GET', url);
-    request.responseType = 'document';
-    request.onloadend = () => {
-      URL.revokeObjectURL(url);
-      resolve(request.responseXML ?? undefined);
-    };
-    request.send();
-  });
+  const { responseXML } = await requestDocument('GET', url);
+  URL.revokeObjectURL(url);
+  return responseXML;
 }
 
 /** Pixels up to which a picture is shown: unpacked, each takes four bytes of memory. */
@@ -107,7 +93,7 @@ async function drawingProblem(url: string, start: Response, ask: Asker): Promise
   const sizeBytes = Number(start.headers.get('content-range')?.split('/')[1]);
   if (!(sizeBytes <= maxDrawingBytes)) return previewText('drawingTooLarge');
   const whole = sizeBytes <= headBytes ? start : await ask(url, { range: `bytes=0-${sizeBytes - 1}` });
-  const verdict = await judgeDrawing(new Uint8Array(await whole.arrayBuffer()));
-  if (verdict === undefined) return previewText('brokenPicture');
-  return verdict === 'drawable' ? undefined : previewText('drawingTooLarge');
+  const drawing = await parsed(new Uint8Array(await whole.arrayBuffer()));
+  if (!drawing || drawing.querySelector('parsererror')) return previewText('brokenPicture');
+  return isDrawable(drawing) ? undefined : previewText('drawingTooLarge');
 }

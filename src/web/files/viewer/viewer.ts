@@ -4,10 +4,10 @@ import { addStyle } from '../../shared/parts.ts';
 import { deleteRows } from '../actions/members.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
-import { type Layer, openLayer } from '../navigation/history.ts';
+import { openLayer } from '../navigation/history.ts';
 import { previewText } from '../previews/preview-text.ts';
 import previewStyle from '../previews/previews.css';
-import { Refusal, RemoteFile } from '../previews/remote-file.ts';
+import { openFile, Refusal, type RemoteFile } from '../previews/remote-file.ts';
 import { canPreview, focusRow, previewKind, type Row, rowLink, rowName, shownRows } from '../rows/rows.ts';
 import { obstacle, replyReason, send } from '../server.ts';
 import { watchSwipes } from './gestures.ts';
@@ -33,7 +33,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
     const part = await load().catch(() => {
       throw new Refusal(text('partMissing'));
     });
-    const file = await RemoteFile.open(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
+    const file = await openFile(rowName(row), rowLink(row).pathname, part.firstBytes, work.signal);
     return { nodes: [await part.show(file, work.signal)], clean: () => work.abort() };
   } catch (error) {
     if (error instanceof Refusal) return alert(error.message);
@@ -74,11 +74,6 @@ async function pdf(row: Row, src: string, label: string): Promise<Shown> {
 
 addStyle(style);
 
-/** Shows a file above its folder, with steps to the ones beside it. */
-export function showFile(row: Row): void {
-  new Viewer(row);
-}
-
 /** Whether a row's file is a picture or a film; these have a sequence of their own. */
 function isSeen(row: Row): boolean {
   const kind = previewKind(row);
@@ -92,150 +87,123 @@ function sequenceOf(row: Row): Row[] {
   );
 }
 
-class Viewer {
-  readonly #title = make('h2', { id: 'viewer-title' });
-  readonly #place = make('p.position', { role: 'status' });
-  readonly #tools = make('span.own');
-  readonly #steps = [
-    makeButton(text('previous'), 'left', () => this.#go(-1), 'step compact'),
-    makeButton(text('next'), 'right', () => this.#go(1), 'step compact'),
-  ];
-  readonly #download = make('a.button', { download: '', title: text('download') }, icon('download'));
-  readonly #remove = makeButton(text('delete'), 'trash', () => void this.#removeShown(), 'danger compact');
-  readonly #close = makeButton(text('close'), 'close', () => this.#layer.leave(), 'compact');
-  readonly #stage = make('div.stage', { tabIndex: 0, role: 'group' });
-  readonly #dialog = make('dialog.viewer', { attributes: { 'aria-labelledby': 'viewer-title' } });
-  readonly #layer: Layer;
-  #rows: Row[];
-  #row: Row;
-  #shown: Shown = { nodes: [] };
+/** Shows a file above its folder, with steps to the ones beside it. */
+export function showFile(first: Row): void {
+  let row = first;
+  let rows = sequenceOf(row);
+  let shown: Shown = { nodes: [] };
 
-  constructor(row: Row) {
-    this.#row = row;
-    this.#rows = sequenceOf(row);
-    this.#download.append(make('span.wide', text('download')));
-    this.#remove.hidden = !may('delete');
-    const header = make(
-      'header',
-      { role: 'group' },
-      this.#title,
-      this.#place,
-      this.#tools,
-      ...this.#steps,
-      this.#download,
-      this.#remove,
-      this.#close,
-    );
-    this.#dialog.append(header, this.#stage);
-    this.#dialog.classList.toggle('seen', isSeen(row));
-    this.#dialog.addEventListener('keydown', (event) => this.#onKey(event));
-    this.#layer = openLayer(rowName(row), () => this.#dialog.close());
-    this.#dialog.addEventListener('cancel', (event) => {
-      event.preventDefault();
-      this.#layer.leave();
-    });
-    const giveBack = this.#borrowNotices();
-    this.#dialog.addEventListener('close', () => {
-      giveBack();
-      this.#end();
-    });
-    document.body.append(this.#dialog);
-    this.#dialog.showModal();
-    this.#close.focus();
-    void this.#show();
-  }
-
-  // Elements outside of an open dialog are neither seen nor read out.
-  #borrowNotices(): () => void {
-    const notices = byId('notices');
-    const marker = document.createComment('');
-    notices.replaceWith(marker);
-    this.#dialog.append(notices);
-    return () => marker.replaceWith(notices);
-  }
-
-  #end(): void {
-    // However it was closed.
-    this.#layer.leave();
-    this.#shown.clean?.();
-    forgetPictures();
-    this.#dialog.remove();
-    const name = rowName(this.#row);
-    const row = shownRows().find((candidate) => rowName(candidate) === name);
-    if (row) focusRow(row);
-  }
-
-  async #show(): Promise<void> {
-    const row = this.#row;
+  const show = async () => {
+    const wanted = row;
     const name = rowName(row);
-    const total = this.#rows.length;
-    this.#shown.clean?.();
-    this.#shown = { nodes: [] };
-    this.#title.replaceChildren(make('bdi', displayName(name)));
-    this.#place.textContent = total > 1 ? text('running', { done: this.#rows.indexOf(row) + 1, total }) : '';
-    this.#download.href = rowLink(row).href;
-    for (const button of this.#steps) button.hidden = total < 2;
-    this.#tools.replaceChildren();
-    this.#stage.ariaLabel = previewText('previewOf', { name: nameInText(name) });
-    this.#stage.ariaBusy = 'true';
-    this.#stage.replaceChildren();
-    const shown = await this.#contentOf(row);
-    if (row !== this.#row || !this.#dialog.open) return shown.clean?.();
-    this.#shown = shown;
-    this.#stage.ariaBusy = null;
-    this.#stage.replaceChildren(...shown.nodes);
-    this.#tools.replaceChildren(...(shown.tools ?? []));
-    fetchAhead(row, [this.#rowAfter(1), this.#rowAfter(-1)]);
-  }
+    const total = rows.length;
+    shown.clean?.();
+    shown = { nodes: [] };
+    title.replaceChildren(make('bdi', displayName(name)));
+    place.textContent = total > 1 ? text('running', { done: rows.indexOf(row) + 1, total }) : '';
+    download.href = rowLink(row).href;
+    for (const button of steps) button.hidden = total < 2;
+    tools.replaceChildren();
+    stage.ariaLabel = previewText('previewOf', { name: nameInText(name) });
+    stage.ariaBusy = 'true';
+    stage.replaceChildren();
+    const content = await contentOf(row);
+    if (wanted !== row || !dialog.open) return content.clean?.();
+    shown = content;
+    stage.ariaBusy = null;
+    stage.replaceChildren(...content.nodes);
+    tools.replaceChildren(...(content.tools ?? []));
+    fetchAhead(row, [rowAfter(1), rowAfter(-1)]);
+  };
 
-  #contentOf(row: Row): Promise<Shown> {
-    const src = `${rowLink(row).pathname}?inline`;
-    const label = previewText('previewOf', { name: rowName(row) });
-    const go = (by: number) => this.#go(by);
-    switch (previewKind(row)) {
+  const contentOf = (wanted: Row): Promise<Shown> => {
+    const src = `${rowLink(wanted).pathname}?inline`;
+    const label = previewText('previewOf', { name: rowName(wanted) });
+    switch (previewKind(wanted)) {
       case 'image':
-        return showPicture(row, this.#stage, go);
+        return showPicture(wanted, stage, go);
       case 'text':
-        return shownFile(row, () => import('../previews/text/text-preview.ts'));
+        return shownFile(wanted, () => import('../previews/text/text-preview.ts'));
       case 'zip':
-        return shownFile(row, () => import('../previews/archive/archive-preview.ts'));
+        return shownFile(wanted, () => import('../previews/archive/archive-preview.ts'));
       case 'video':
-        return film(src, label, this.#stage, go);
+        return film(src, label, stage, go);
       default:
-        return pdf(row, src, label);
+        return pdf(wanted, src, label);
     }
-  }
+  };
 
-  #rowAfter(by: number): Row {
-    const rows = this.#rows;
-    return rows[(rows.indexOf(this.#row) + by + rows.length) % rows.length] ?? this.#row;
-  }
+  const rowAfter = (by: number) => rows[(rows.indexOf(row) + by + rows.length) % rows.length] ?? row;
 
-  #go(by: number): void {
-    if (this.#rows.length > 1) this.#change(this.#rowAfter(by));
-  }
+  const go = (by: number) => {
+    if (rows.length > 1) change(rowAfter(by));
+  };
 
-  #change(row: Row): void {
-    this.#row = row;
-    this.#layer.moveTo(rowName(row));
-    void this.#show();
-  }
+  const change = (next: Row) => {
+    row = next;
+    layer.moveTo(rowName(row));
+    void show();
+  };
 
-  async #removeShown(): Promise<void> {
-    const at = this.#rows.indexOf(this.#row);
-    if (!(await deleteRows([this.#row])) || !this.#dialog.open) return;
-    this.#rows = sequenceOf(this.#row);
-    const next = this.#rows[Math.min(at, this.#rows.length - 1)];
-    if (next) this.#change(next);
-    else this.#layer.leave();
-  }
+  const removeShown = async () => {
+    const at = rows.indexOf(row);
+    if (!(await deleteRows([row])) || !dialog.open) return;
+    rows = sequenceOf(row);
+    const next = rows[Math.min(at, rows.length - 1)];
+    if (next) change(next);
+    else layer.leave();
+  };
 
-  #onKey(event: KeyboardEvent): void {
+  const onKey = (event: KeyboardEvent) => {
     // The keys of a film are the browser's.
     if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLMediaElement) return;
-    if (this.#shown.onKey?.(event.key) === true) event.preventDefault();
-    else if (event.key === 'ArrowLeft') this.#go(-1);
-    else if (event.key === 'ArrowRight') this.#go(1);
-    else if (event.key === 'Delete' && !this.#remove.hidden) void this.#removeShown();
-  }
+    if (shown.onKey?.(event.key) === true) event.preventDefault();
+    else if (event.key === 'ArrowLeft') go(-1);
+    else if (event.key === 'ArrowRight') go(1);
+    else if (event.key === 'Delete' && !remove.hidden) void removeShown();
+  };
+
+  const end = () => {
+    marker.replaceWith(notices);
+    // However it was closed.
+    layer.leave();
+    shown.clean?.();
+    forgetPictures();
+    dialog.remove();
+    const there = shownRows().find((candidate) => rowName(candidate) === rowName(row));
+    if (there) focusRow(there);
+  };
+
+  const title = make('h2', { id: 'viewer-title' });
+  const place = make('p.position', { role: 'status' });
+  const tools = make('span.own');
+  const steps = [
+    makeButton(text('previous'), 'left', () => go(-1), 'step compact'),
+    makeButton(text('next'), 'right', () => go(1), 'step compact'),
+  ];
+  const label = make('span.wide', text('download'));
+  const download = make('a.button', { download: '', title: text('download') }, icon('download'), label);
+  const remove = makeButton(text('delete'), 'trash', () => void removeShown(), 'danger compact');
+  remove.hidden = !may('delete');
+  const close = makeButton(text('close'), 'close', () => layer.leave(), 'compact');
+  const header = make('header', { role: 'group' }, title, place, tools, ...steps, download, remove, close);
+  const stage = make('div.stage', { tabIndex: 0, role: 'group' });
+  const dialog = make('dialog.viewer', { attributes: { 'aria-labelledby': title.id } }, header, stage);
+  dialog.classList.toggle('seen', isSeen(row));
+  dialog.addEventListener('keydown', onKey);
+  const layer = openLayer(rowName(row), () => dialog.close());
+  dialog.addEventListener('cancel', (event) => {
+    event.preventDefault();
+    layer.leave();
+  });
+  dialog.addEventListener('close', end);
+  // Elements outside of an open dialog are neither seen nor read out.
+  const notices = byId('notices');
+  const marker = document.createComment('');
+  notices.replaceWith(marker);
+  dialog.append(notices);
+  document.body.append(dialog);
+  dialog.showModal();
+  close.focus();
+  void show();
 }

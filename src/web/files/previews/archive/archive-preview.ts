@@ -7,7 +7,7 @@ import { growingList } from '../growing-list.ts';
 import { type PreviewTextName, previewText } from '../preview-text.ts';
 import { Refusal, type RemoteFile } from '../remote-file.ts';
 import { showText } from '../text/text-preview.ts';
-import { Archive } from './archive.ts';
+import { type Archive, openArchive } from './archive.ts';
 import { tailBytes, ZipFault, type ZipFaultReason, type ZipMember } from './zip-member.ts';
 
 /** Shows a member that is a text. @throws ZipFault */
@@ -82,7 +82,7 @@ const savingMs = 60_000;
 /** Lists the members of a ZIP archive, which can be saved and, if texts, shown. @param signal ends all work on it */
 export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   try {
-    const archive = await Archive.open(file);
+    const archive = await openArchive(file);
     return await archiveView(archive, signal);
   } catch (error) {
     return make('p.trouble', { role: 'alert' }, text('error', { reason: faultText(error) }));
@@ -111,9 +111,9 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
     const read = archive.next(batch);
     // Members that were read stay.
     await (before === 0 ? read : tried(read));
-    const { members, isAtEnd } = archive;
-    const all = previewText('members', { count: archive.count });
-    count.textContent = isAtEnd ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
+    const { members } = archive;
+    const all = previewText('members', { count: archive.count() });
+    count.textContent = archive.isAtEnd() ? all : `${all} ${previewText('membersShown', { count: members.length })}`;
     return members.slice(before).map(item);
   };
 
@@ -163,7 +163,7 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
     return button;
   };
 
-  const list = await growingList({ next: nextItems, isAtEnd: () => archive.isAtEnd }, 'members');
+  const list = await growingList({ next: nextItems, isAtEnd: archive.isAtEnd }, 'members');
   content.replaceChildren(count, list);
   return element;
 }

@@ -84,51 +84,40 @@ function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly 
 const pieceBytes = 256 * 1024;
 
 /** A ZIP archive, read as far as somebody looks. */
-export class Archive {
-  readonly members: ZipMember[] = [];
-  readonly #file: ArchiveFile;
-  readonly #directory: ZipDirectory;
-  #at: number;
-  #piece: Uint8Array = new Uint8Array(0);
+export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
-  private constructor(file: ArchiveFile, directory: ZipDirectory) {
-    this.#file = file;
-    this.#directory = directory;
-    this.#at = directory.start;
-  }
+/** @throws ZipFault when it is no archive */
+export async function openArchive(file: ArchiveFile) {
+  const directory = await findDirectory(file);
+  const known: ZipMember[] = [];
+  let at = directory.start;
+  let piece: Uint8Array = new Uint8Array(0);
+  const isAtEnd = () => at >= directory.end;
+  return {
+    /** Those that were read. */
+    members: known as readonly ZipMember[],
+    isAtEnd,
 
-  /** @throws ZipFault when it is no archive */
-  static async open(file: ArchiveFile): Promise<Archive> {
-    return new Archive(file, await findDirectory(file));
-  }
+    /** The number of members; while not all are read, as the archive announces it. */
+    count: () => (isAtEnd() ? known.length : Math.max(directory.count, known.length)),
 
-  get isAtEnd(): boolean {
-    return this.#at >= this.#directory.end;
-  }
+    /** Reads up to `most` further members. @throws ZipFault when the directory is damaged */
+    async next(most: number): Promise<ZipMember[]> {
+      const before = known.length;
+      while (known.length < before + most && !isAtEnd()) {
+        const { members, usedBytes } = readMembers(piece, before + most - known.length);
+        known.push(...members);
+        at += usedBytes;
+        piece = piece.subarray(usedBytes);
+        if (members.length > 0) continue;
+        const length = Math.min(pieceBytes, directory.end - at);
+        if (piece.length >= Math.min(length, maxRecordBytes)) throw new ZipFault('damaged');
+        piece = await file.read(at, length);
+      }
+      return known.slice(before);
+    },
 
-  /** The number of members; while not all are read, as the archive announces it. */
-  get count(): number {
-    return this.isAtEnd ? this.members.length : Math.max(this.#directory.count, this.members.length);
-  }
-
-  /** Reads up to `most` further members. @throws ZipFault when the directory is damaged */
-  async next(most: number): Promise<ZipMember[]> {
-    const before = this.members.length;
-    while (this.members.length < before + most && !this.isAtEnd) {
-      const { members, usedBytes } = readMembers(this.#piece, before + most - this.members.length);
-      this.members.push(...members);
-      this.#at += usedBytes;
-      this.#piece = this.#piece.subarray(usedBytes);
-      if (members.length > 0) continue;
-      const length = Math.min(pieceBytes, this.#directory.end - this.#at);
-      if (this.#piece.length >= Math.min(length, maxRecordBytes)) throw new ZipFault('damaged');
-      this.#piece = await this.#file.read(this.#at, length);
-    }
-    return this.members.slice(before);
-  }
-
-  /** The content of a member, in pieces. @throws ZipFault */
-  content(member: ZipMember, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    return unpack(member, this.#file, this.#directory, this.members, signal);
-  }
+    /** The content of a member, in pieces. @throws ZipFault */
+    content: (member: ZipMember, signal: AbortSignal) => unpack(member, file, directory, known, signal),
+  };
 }

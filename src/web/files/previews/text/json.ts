@@ -19,87 +19,60 @@ type Expected = 'value' | 'value-or-end' | 'name' | 'name-or-end' | 'colon' | 'c
  * @throws the reason of `signal` once that aborts
  */
 export async function readJson(text: string, signal: AbortSignal): Promise<Json | undefined> {
-  const reader = new Reader();
-  token.lastIndex = 0;
+  let whole: Json | undefined;
+  const open: Extract<Json, { kind: 'object' | 'array' }>[] = [];
+  let name = '';
+  let expected: Expected = 'value';
+  const expects = (...tokens: Expected[]) => tokens.includes(expected);
+  const afterValue = () => {
+    expected = open.length === 0 ? 'nothing' : 'comma-or-end';
+    return true;
+  };
+
+  // Each of these takes a token, and tells whether it is allowed.
+  const takeValue = (value: Json): boolean => {
+    if (!expects('value', 'value-or-end')) return false;
+    const parent = open.at(-1);
+    if (parent === undefined) whole = value;
+    else if (parent.kind === 'object') parent.members.push([name, value]);
+    else parent.values.push(value);
+    if (value.kind !== 'object' && value.kind !== 'array') return afterValue();
+    open.push(value);
+    expected = value.kind === 'object' ? 'name-or-end' : 'value-or-end';
+    return true;
+  };
+  const takeString = (string: string): boolean => {
+    if (!expects('name', 'name-or-end')) return takeValue({ kind: 'string', text: string });
+    name = string;
+    expected = 'colon';
+    return true;
+  };
+  const takeEnd = (kind: 'object' | 'array', empty: Expected): boolean => {
+    if (open.at(-1)?.kind !== kind || !expects(empty, 'comma-or-end')) return false;
+    open.pop();
+    return afterValue();
+  };
+  const takeSign = (sign: string): boolean => {
+    if (sign === '{') return takeValue({ kind: 'object', members: [] });
+    if (sign === '[') return takeValue({ kind: 'array', values: [] });
+    if (sign === '}') return takeEnd('object', 'name-or-end');
+    if (sign === ']') return takeEnd('array', 'value-or-end');
+    if (!expects(sign === ':' ? 'colon' : 'comma-or-end')) return false;
+    expected = sign === ',' && open.at(-1)?.kind === 'object' ? 'name' : 'value';
+    return true;
+  };
+
   for (let at = 0, count = 0; ; count++) {
     if (count % 1000 === 0) await pause(signal);
     token.lastIndex = at;
-    const [whole, sign, string, other] = token.exec(text) ?? [];
-    if (whole === undefined) return undefined;
-    at += whole.length;
-    if (sign === undefined && string === undefined && other === undefined) return reader.outcome;
-    const isTaken =
-      sign !== undefined
-        ? reader.sign(sign)
-        : string !== undefined
-          ? reader.string(JSON.parse(string) as string)
-          : reader.value({ kind: 'other', text: other as string });
-    if (!isTaken) return undefined;
-  }
-}
-
-/** Builds a value from tokens; each method tells whether its token is allowed. */
-class Reader {
-  #whole: Json | undefined;
-  #open: Extract<Json, { kind: 'object' | 'array' }>[] = [];
-  #name = '';
-  #expected: Expected = 'value';
-
-  get outcome(): Json | undefined {
-    return this.#expected === 'nothing' ? this.#whole : undefined;
-  }
-
-  value(value: Json): boolean {
-    if (this.#expected !== 'value' && this.#expected !== 'value-or-end') return false;
-    const parent = this.#open.at(-1);
-    if (parent === undefined) this.#whole = value;
-    else if (parent.kind === 'object') parent.members.push([this.#name, value]);
-    else parent.values.push(value);
-    if (value.kind === 'object' || value.kind === 'array') {
-      this.#open.push(value);
-      this.#expected = value.kind === 'object' ? 'name-or-end' : 'value-or-end';
-    } else {
-      this.#afterValue();
-    }
-    return true;
-  }
-
-  string(text: string): boolean {
-    if (this.#expected !== 'name' && this.#expected !== 'name-or-end') return this.value({ kind: 'string', text });
-    this.#name = text;
-    this.#expected = 'colon';
-    return true;
-  }
-
-  sign(sign: string): boolean {
-    switch (sign) {
-      case '{':
-        return this.value({ kind: 'object', members: [] });
-      case '[':
-        return this.value({ kind: 'array', values: [] });
-      case '}':
-        return this.#close('object', 'name-or-end');
-      case ']':
-        return this.#close('array', 'value-or-end');
-      case ':':
-        if (this.#expected !== 'colon') return false;
-        this.#expected = 'value';
-        return true;
-      default:
-        if (this.#expected !== 'comma-or-end') return false;
-        this.#expected = this.#open.at(-1)?.kind === 'object' ? 'name' : 'value';
-        return true;
-    }
-  }
-
-  #close(kind: 'object' | 'array', empty: Expected): boolean {
-    if (this.#open.at(-1)?.kind !== kind || (this.#expected !== empty && this.#expected !== 'comma-or-end')) return false;
-    this.#open.pop();
-    this.#afterValue();
-    return true;
-  }
-
-  #afterValue(): void {
-    this.#expected = this.#open.length === 0 ? 'nothing' : 'comma-or-end';
+    const [taken, sign, string, other] = token.exec(text) ?? [];
+    if (taken === undefined) return undefined;
+    at += taken.length;
+    let isAllowed: boolean;
+    if (sign !== undefined) isAllowed = takeSign(sign);
+    else if (string !== undefined) isAllowed = takeString(JSON.parse(string) as string);
+    else if (other !== undefined) isAllowed = takeValue({ kind: 'other', text: other });
+    else return expects('nothing') ? whole : undefined;
+    if (!isAllowed) return undefined;
   }
 }

@@ -55,44 +55,39 @@ function tokenClass(style: string | null): string | undefined {
     .find((name) => name !== undefined);
 }
 
-/** Colours the lines of a program, one after the other: what a line begins may go on in the next. */
-export class Colours {
-  readonly #language: Language;
-  readonly #state: unknown;
-
-  constructor(language: Language) {
-    this.#language = language;
-    this.#state = language.startState?.(indentUnit);
-  }
-
-  /** The parts of the next line, one after the other. @param line without its line end */
-  partsOf(line: string): Part[] {
-    if (line === '') this.#language.blankLine?.(this.#state, indentUnit);
+/**
+ * Colours the lines of a program, one after the other: what a line begins may go on in the next.
+ * @returns gives the parts of the next line, which comes without its line end
+ */
+export function colourLines(language: Language): (line: string) => Part[] {
+  const state = language.startState?.(indentUnit);
+  return (line) => {
+    if (line === '') language.blankLine?.(state, indentUnit);
     const parts: Part[] = [];
     const stream = new StringStream(line, tabSize, indentUnit);
     while (!stream.eol()) {
-      const colour = tokenClass(this.#token(stream));
+      const colour = tokenClass(nextToken(stream, language, state));
       const last = parts.at(-1);
       if (last && last.colour === colour) last.text += stream.current();
       else parts.push({ text: stream.current(), colour });
       stream.start = stream.pos;
     }
     return parts;
-  }
+  };
+}
 
-  /** The next token. A token that a language fails on, or does not end in ten attempts, has no colour. */
-  #token(stream: StringStream): string | null {
-    try {
-      for (let attempt = 0; attempt < 10; attempt++) {
-        const style = this.#language.token(stream, this.#state);
-        if (stream.pos > stream.start) return style;
-      }
-      stream.pos = stream.start + 1;
-    } catch {
-      stream.skipToEnd();
+/** A token that a language fails on, or does not end in ten attempts, has no colour. */
+function nextToken(stream: StringStream, language: Language, state: unknown): string | null {
+  try {
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const style = language.token(stream, state);
+      if (stream.pos > stream.start) return style;
     }
-    return null;
+    stream.pos = stream.start + 1;
+  } catch {
+    stream.skipToEnd();
   }
+  return null;
 }
 
 /** A language as CodeMirror has it: reads a program line by line, one token after the other. */

@@ -28,98 +28,89 @@ interface MarkdownOptions {
  * account's own files.
  * @returns undefined when it would take too long
  */
-export async function showMarkdown(text: string, options: MarkdownOptions): Promise<HTMLElement | undefined> {
-  const tokens = await readMarkdown(text, options.signal);
-  return tokens && make('article.markdown', ...new MarkdownElements(options).of(tokens));
-}
+export async function showMarkdown(text: string, { place, showProgram, signal }: MarkdownOptions): Promise<HTMLElement | undefined> {
+  let pictures = 0;
+  let checked = Promise.resolve();
 
-class MarkdownElements {
-  readonly #options: MarkdownOptions;
-  #pictures = 0;
-  #checked = Promise.resolve();
+  const all = (tokens: readonly Token[] | undefined): Node[] => (tokens ?? []).flatMap((token) => element(token) ?? []);
 
-  constructor(options: MarkdownOptions) {
-    this.#options = options;
-  }
-
-  of(tokens: readonly Token[] | undefined): Node[] {
-    return (tokens ?? []).flatMap((token) => this.#element(token) ?? []);
-  }
-
-  #element(token: Token): Node | Node[] | undefined {
+  const element = (token: Token): Node | Node[] | undefined => {
     switch (token.type) {
       case 'paragraph':
-        return make('p', ...this.of(token.tokens));
+        return make('p', ...all(token.tokens));
       case 'heading':
         // The dialog has a heading of the second rank.
-        return make(`h${Math.min((token as Tokens.Heading).depth + 2, 6)}` as 'h3', {}, ...this.of(token.tokens));
+        return make(`h${Math.min((token as Tokens.Heading).depth + 2, 6)}` as 'h3', {}, ...all(token.tokens));
       case 'text':
-        return token.tokens ? this.of(token.tokens) : new Text(decodeEntities(token.text));
+        return token.tokens ? all(token.tokens) : new Text(decodeEntities(token.text));
       case 'escape':
         return new Text(token.text);
       case 'strong':
       case 'em':
       case 'del':
       case 'blockquote':
-        return make(token.type, {}, ...this.of(token.tokens));
+        return make(token.type, {}, ...all(token.tokens));
       case 'br':
       case 'hr':
         return make(token.type);
       case 'codespan':
         return make('code', token.text);
       case 'code':
-        return this.#options.showProgram(token.text, /^\S*/.exec(token.lang ?? '')?.[0] ?? '');
+        return showProgram(token.text, /^\S*/.exec(token.lang ?? '')?.[0] ?? '');
       case 'list':
-        return this.#list(token as Tokens.List);
+        return list(token as Tokens.List);
       case 'checkbox':
         return new Text(token.checked ? '\u2611 ' : '\u2610 ');
       case 'table':
-        return this.#table(token as Tokens.Table);
+        return table(token as Tokens.Table);
       case 'link':
-        return this.#link(token as Tokens.Link);
+        return link(token as Tokens.Link);
       case 'image':
-        return this.#picture(token as Tokens.Image);
+        return picture(token as Tokens.Image);
       case 'html':
         return new Text(decodeEntities(withoutTags(token.text)));
       default:
         return undefined;
     }
-  }
+  };
 
-  #list({ ordered, start, items }: Tokens.List): HTMLElement {
-    const shown = items.map((item) => make('li', ...this.of(item.tokens)));
+  const list = ({ ordered, start, items }: Tokens.List) => {
+    const shown = items.map((item) => make('li', ...all(item.tokens)));
     return ordered ? make('ol', { start: Number(start) || 1 }, ...shown) : make('ul', ...shown);
-  }
+  };
 
-  #table({ header, rows }: Tokens.Table): HTMLElement {
+  const table = ({ header, rows }: Tokens.Table) => {
     const cell = (name: 'th' | 'td') => (content: Tokens.TableCell) =>
-      make(content.text === '' ? 'td' : name, { className: content.align ?? '' }, ...this.of(content.tokens));
+      make(content.text === '' ? 'td' : name, { className: content.align ?? '' }, ...all(content.tokens));
     const head = make('thead', make('tr', ...header.map(cell('th'))));
     const body = make('tbody', ...rows.map((row) => make('tr', ...row.map(cell('td')))));
     return scrollable(make('table', head, body), previewText('table'));
-  }
+  };
 
-  #link({ href, title, tokens }: Tokens.Link): Node | Node[] {
-    const url = linkUrl(href, this.#options.place);
-    const content = this.of(tokens);
+  const link = ({ href, title, tokens }: Tokens.Link) => {
+    const url = linkUrl(href, place);
+    const content = all(tokens);
     if (url === undefined) return content;
     return make('a', { href: url, title: title ?? '', target: '_blank', rel: 'noopener noreferrer' }, ...content);
-  }
+  };
 
-  #picture({ href, title, text: words }: Tokens.Image): Node {
-    const src = pictureUrl(href, this.#options.place);
+  const picture = ({ href, title, text: words }: Tokens.Image) => {
+    const src = pictureUrl(href, place);
     const alt = decodeEntities(words);
-    if (src === undefined || this.#pictures >= maxPictures) return make('span.hint', `[${alt || href}]`);
-    this.#pictures++;
-    const picture = make('img', { loading: 'lazy', alt, title: title ?? '' });
-    const giveUp = () => picture.replaceWith(`[${alt || href}]`);
-    picture.addEventListener('error', giveUp);
+    if (src === undefined || pictures >= maxPictures) return make('span.hint', `[${alt || href}]`);
+    pictures++;
+    const shown = make('img', { loading: 'lazy', alt, title: title ?? '' });
+    const giveUp = () => shown.replaceWith(`[${alt || href}]`);
+    shown.addEventListener('error', giveUp);
     // One after the other.
-    this.#checked = this.#checked.then(async () => {
-      if (this.#options.signal.aborted) return;
+    checked = checked.then(async () => {
+      if (signal.aborted) return;
       if ((await pictureProblem(src, (url, headers) => send('GET', url, { headers }))) !== undefined) giveUp();
-      else picture.src = src;
+      else shown.src = src;
     });
-    return picture;
-  }
+    return shown;
+  };
+
+  const tokens = await readMarkdown(text, signal);
+  return tokens && make('article.markdown', ...all(tokens));
 }

@@ -4,7 +4,7 @@ import { pause } from '../pause.ts';
 import { previewText } from '../preview-text.ts';
 import type { RemoteFile } from '../remote-file.ts';
 import { type Json, readJson } from './json.ts';
-import { Colours, findLanguage, type Language } from './languages.ts';
+import { colourLines, findLanguage, type Language } from './languages.ts';
 import { scrollable, showMarkdown } from './markdown.ts';
 import type { DocumentPlace } from './markdown-tokens.ts';
 import { readSeparatedValues } from './separated-values.ts';
@@ -136,7 +136,7 @@ const longestPiece = 10_000;
 
 /** Fills an element with a text, yielding to the page. @throws the reason of `signal` once that aborts */
 async function fillCode(element: HTMLElement, text: string, language: Language | undefined, signal: AbortSignal): Promise<void> {
-  const colours = language && new Colours(language);
+  const partsOf = language && colourLines(language);
   let group: Node[] = [];
   const finish = () => {
     if (group.length > 0) element.append(make('span.lines', ...group));
@@ -155,7 +155,7 @@ async function fillCode(element: HTMLElement, text: string, language: Language |
         await pause(signal);
       }
     } else {
-      group.push(...(colours ? coloured(colours, line) : [new Text(line)]));
+      group.push(...(partsOf ? coloured(partsOf, line) : [new Text(line)]));
     }
     if (count % groupLines === 0) finish();
     await pause(signal);
@@ -163,11 +163,11 @@ async function fillCode(element: HTMLElement, text: string, language: Language |
   finish();
 }
 
-function coloured(colours: Colours, line: string): Node[] {
+function coloured(partsOf: ReturnType<typeof colourLines>, line: string): Node[] {
   const [, content = '', end = ''] = /^(.*?)(\r?\n)?$/s.exec(line) ?? [];
-  const parts = colours
-    .partsOf(content)
-    .map(({ text, colour }) => (colour === undefined ? new Text(text) : make('span', { className: `c-${colour}` }, text)));
+  const parts = partsOf(content).map(({ text, colour }) =>
+    colour === undefined ? new Text(text) : make('span', { className: `c-${colour}` }, text),
+  );
   return [...parts, new Text(end)];
 }
 
@@ -197,8 +197,15 @@ export async function showText(content: TextContent, signal: AbortSignal): Promi
   const source = decodeText(bytes);
   if (source === undefined) return make('p.trouble', previewText('noText'));
   const isWhole = bytes.length >= content.sizeBytes;
-  const formatted = await format(form, source, isWhole, content, signal);
   const showSource = () => program(source, content.name, signal);
+  const showProgram = (part: string, language: string) => program(part, `.${language}`, signal);
+  let formatted: Node | undefined;
+  if (form === 'markdown') formatted = await showMarkdown(source, { place: content.place, signal, showProgram });
+  else if (form === 'table') formatted = await showTable(source, isWhole, signal);
+  else if (form === 'json') {
+    const value = await readJson(source, signal);
+    formatted = value && showJson(value);
+  }
   const hint = !isWhole && form !== 'table' && make('p.hint', previewText('previewCut'));
   return make('div.text-preview', hint, ...(formatted ? either(formatted, showSource) : [showSource()]));
 }
@@ -210,27 +217,6 @@ function textForm({ name, sizeBytes }: TextContent): Form | undefined {
   if (['md', 'markdown'].includes(extension)) return sizeBytes <= maxMarkdownBytes ? 'markdown' : undefined;
   if (['csv', 'tsv'].includes(extension)) return 'table';
   return ['json', 'jsonld', 'geojson', 'webmanifest', 'map'].includes(extension) && sizeBytes <= maxJsonBytes ? 'json' : undefined;
-}
-
-async function format(
-  form: Form | undefined,
-  source: string,
-  isWhole: boolean,
-  { place }: TextContent,
-  signal: AbortSignal,
-): Promise<Node | undefined> {
-  switch (form) {
-    case 'markdown':
-      return showMarkdown(source, { place, signal, showProgram: (part, language) => program(part, `.${language}`, signal) });
-    case 'table':
-      return showTable(source, isWhole, signal);
-    case 'json': {
-      const value = await readJson(source, signal);
-      return value && showJson(value);
-    }
-    default:
-      return undefined;
-  }
 }
 
 /** Shows a text as it is, filled step by step. */
