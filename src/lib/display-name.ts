@@ -21,7 +21,7 @@ export function displayName(name: string): string {
 /** Letters that are read from right to left. */
 const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]|[\ud802\ud803\ud83a\ud83b]/;
 
-/** Makes a name fit to be shown between other words, whose direction it does not change (U+2068 FIRST STRONG ISOLATE). */
+/** Isolates a name for display between other words, so that it cannot change their direction (U+2068 FIRST STRONG ISOLATE). */
 export function nameInText(name: string): string {
   const shown = displayName(name);
   return rightToLeft.test(shown) ? `\u2068${shown}\u2069` : shown;

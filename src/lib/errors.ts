@@ -1,6 +1,6 @@
 /**
  * The closed list of faults of the domain. Each code has one HTTP status (`http/reply/error-reply.ts`) and a text in each language of the
- * pages. Two faults that a reader has to tell apart have two codes.
+ * pages. Faults that readers must distinguish have different codes.
  */
 export const errorCodes = [
   'bad-request',
@@ -56,7 +56,7 @@ interface ServiceErrorOptions {
 export interface Problem {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Member of a folder that it is about; undefined for the whole folder. Stands before the message. */
+  /** Member of the folder that it is about; undefined for the folder itself. Precedes the message. */
   readonly relativePath?: string;
 }
 

@@ -8,12 +8,12 @@ export interface Expression {
 const maxCharacters = 4096;
 
 /**
- * Compiles an expression: a glob (`*.pdf`, `g/*.pdf/`), alternatives of globs (`a | b`), a regular expression
- * (`e/RE/flags`, `m/RE/flags`), or one of these after `!`. Globs ignore case and match the whole text; regular
- * expressions are searched anywhere. Matching takes linear time, as a remote party chooses the text.
+ * Compiles an expression: a glob (`*.pdf`, `g/*.pdf/`), alternatives of globs (`a | b`), a regular expression (`e/RE/flags`, `m/RE/flags`),
+ * or one of these after `!`. Globs ignore case and match the whole text; regular expressions are searched anywhere. Matching takes linear
+ * time, as a remote party chooses the text.
  *
  * @param of `.` of a regular expression does not match a line break in texts. In paths it does, and `ö` in two characters (Unicode's
- *   decomposed form, which macOS writes) equals `ö` in one, so that no spelling evades a rule
+ * decomposed form, which macOS writes) equals `ö` in one, so that no other spelling escapes a rule
  * @throws ServiceError `bad-request` saying what is wrong
  */
 export function compileExpression(source: string, of: 'texts' | 'paths' = 'texts'): Expression {

@@ -22,7 +22,7 @@ export function parseJson(text: string, { deepest = deepestJson, maxValues = Num
   return JSON.parse(text);
 }
 
-/** Whether there are more opening brackets, those in texts included, than levels are allowed. Most JSON has fewer and needs no more checks. */
+/** Whether the text has more opening brackets than allowed levels. Most JSON has fewer and needs no further check. */
 function hasManyBrackets(text: string, limit: number): boolean {
   let count = 0;
   for (const bracket of '[{')

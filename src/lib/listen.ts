@@ -16,7 +16,7 @@ export function acceptAnyHead(incoming: { url?: string | undefined; headers: Inc
   incoming.headers.host = '';
 }
 
-/** Why a server cannot listen, and what to do about it where svc knows. */
+/** Describes why a server cannot listen and, if known, what to do about it. */
 export function listenFault(error: Error): string {
   switch (systemErrorCode(error)) {
     case 'EADDRINUSE':

@@ -4,7 +4,7 @@ export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 export type LogFormat = 'pretty' | 'json';
 
-/** Facts beside a log message, never secrets. */
+/** Fields of a log message, never secrets. */
 export type LogFields = Record<string, unknown>;
 
 export interface Log {

@@ -61,7 +61,7 @@ function words(lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '));
 }
 
-/** The media type of a file by its name; `application/octet-stream` when it is not known. Text is taken for UTF-8. */
+/** The media type of a file by its name; `application/octet-stream` when it is not known. Text counts as UTF-8. */
 export function mediaTypeByName(fileName: string): string {
   const name = fileName.toLowerCase();
   const dot = name.lastIndexOf('.');
@@ -72,7 +72,7 @@ export function mediaTypeByName(fileName: string): string {
 /** The kinds of files that a browser may show inside a page of ours. */
 export type InlineKind = 'image' | 'pdf' | 'audio' | 'video' | 'text';
 
-/** Texts besides all of `text/` but HTML. `.ts` is far more often a program in TypeScript than a film, which no browser plays. */
+/** Text types in addition to `text/*` except HTML. `.ts` is far more often a program in TypeScript than a film, which no browser plays. */
 const plainTextTypes =
   /^(application\/(json|ld\+json|manifest\+json|sql|toml|x-csh|x-httpd-php|x-ndjson|x-sh|x-subrip|yaml)|video\/mp2t|text\/(?!html$).*)$/;
 

@@ -149,7 +149,7 @@ function checkKey({ certificate, key }: TlsPair): TlsFault[] {
     return [{ ...unusable('key', 'the key is encrypted with a passphrase'), hint }];
   }
   try {
-    // TLS takes a certificate and a key of different kinds, and then fails at every handshake.
+    // TLS accepts a certificate and a key of different kinds, and then fails at every handshake.
     if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
       return [{ severity: 'error', code: 'tls-mismatch', file: 'key', message: 'the key does not belong to the certificate' }];
   } catch (error) {

@@ -4,7 +4,7 @@ export type Text = string | { readonly one: string; readonly other: string };
 /** Values of the placeholders; `count` chooses the plural form. */
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** Whether a count takes the form for one, in the languages of the pages. `Intl.PluralRules` would delay a page. */
+/** Whether a count uses the singular, in the languages of the pages. `Intl.PluralRules` would delay a page. */
 function isOne(language: string, count: number): boolean {
   return count === 1 || (count === 0 && language === 'fr');
 }

@@ -4,7 +4,7 @@ import type { MetricFigures, MonitorSources } from './sources.ts';
 
 /** Joins the figures of several processes: each metric says by its `aggregator` how. */
 function joinFigures(processes: readonly MetricFigures[]): Registry<PrometheusContentType> {
-  // Metrics of a process itself have a label for it, and are not added up.
+  // Metrics of a process have a label for it, and are not summed.
   const isOfProcess = (name: string) => /^(process|nodejs)_/.test(name);
   return AggregatorRegistry.aggregate(
     processes.map((figures) => figures.map((metric) => (isOfProcess(metric.name) ? { ...metric, aggregator: 'first' } : metric))),
@@ -17,7 +17,12 @@ export async function countedFigures(processes: readonly MetricFigures[]): Promi
   return joinFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
 }
 
-/** The figures of nodes that were started together. @param running how many answer requests @param restarts how many took the place of one that ended */
+/**
+ * The figures of nodes that were started together.
+ *
+ * @param running how many answer requests
+ * @param restarts how many replaced one that ended
+ */
 export function nodeFigures(running: number, restarts: number): Promise<MetricFigures> {
   const registry = new Registry();
   const registers = [registry];
@@ -33,7 +38,7 @@ const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** Upper bounds of the durations of calls to other servers, in seconds. */
 const remoteBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** Outcomes of authentications by the event that tells of them (docs/spec/events.md#catalogue). */
+/** Outcomes of authentications by their events (docs/spec/events.md#catalogue). */
 const authenticationOutcomes: Record<string, string> = {
   [eventIds.authenticationAccepted]: 'accepted',
   [eventIds.authenticationForbidden]: 'forbidden',
@@ -103,7 +108,7 @@ function createMetrics(registry: Registry, version: string) {
     suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label tells configurations apart.', ['hash']),
-    // With a label that is never set: without Redis there is no sample.
+    // The label is never set, so without Redis there is no sample.
     redis: gauge('svc_redis_up', 'Whether Redis answers; with Redis.', ['state']),
     notForwarded: gauge(
       'svc_events_not_forwarded',
@@ -187,7 +192,7 @@ export class Metrics {
     for (const { duration_ms } of attempts) this.#metrics.attempts.observe({ handler }, duration_ms / 1000);
   }
 
-  /** All figures as text; those of a source that cannot be asked stay as they were, so that alerts on them can fire. */
+  /** All figures as text; figures of an unreachable source keep their last value, so that alerts on them can fire. */
   async text(): Promise<string> {
     const { nodes } = this.#sources;
     if (nodes) return joinFigures(await nodes()).metrics();

@@ -2,7 +2,7 @@ import type { MetricObject } from 'prom-client';
 
 /** The sources of a scrape's figures and of `/ready`. */
 export interface MonitorSources {
-  /** Conditions for serving requests: true, or a text that says what is wrong. */
+  /** Conditions for serving requests: true, or a description of the fault. */
   checks(): Promise<Record<string, true | string>>;
   services(): Promise<ServiceFigures[]>;
   handlers(): Promise<HandlerFigures[]>;
@@ -22,7 +22,7 @@ export interface SharedFigures {
   isUp: boolean;
   /** Events in this node's files that are not in the shared journal yet. */
   eventsNotForwarded: number;
-  /** Memory that the shared journal takes; undefined while it cannot be asked. */
+  /** Memory of the shared journal; undefined while Redis is away. */
   streamBytes: number | undefined;
   /** Values that this process found unreadable in Redis. */
   unreadableValues: number;

@@ -15,7 +15,7 @@ import type { Clock } from '../lib/clock.ts';
 import { forEachConcurrently } from '../lib/concurrency/event-loop.ts';
 import { isServiceError } from '../lib/errors.ts';
 
-/** Where the things are that the control socket shows. */
+/** The stores that the control socket shows. */
 export interface ControlledStores {
   /** By the UUID of the service. */
   sessions: () => ReadonlyMap<string, SessionOverview>;

@@ -105,7 +105,7 @@ export class Core {
       return local;
     };
     const own = {
-      // Of the data folder: the configuration may give all nodes one UUID.
+      // The UUID in the data folder: the configuration may give all nodes one UUID.
       node: dataFolder.serverUuid(),
       dataFolderPath: dataFolder.path,
       retentionDays: config.server.state.retention_days || journal.retention_days,

@@ -9,7 +9,7 @@ import { processAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
 import type { FileServiceOptions, RequestParts } from './parts.ts';
 
-/** How much was ended of those who may be in no more. */
+/** Counts of what ended for accounts that lost access. */
 export type Ended = ReloadReport['ended'];
 
 export const nothingEnded: Ended = { sessions: 0, connections: 0, transfers: 0 };
@@ -55,7 +55,7 @@ export function sessionLifetimes(parts: RequestParts | undefined, uuid: string):
   return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
 }
 
-/** The event of a session that timed out. @param account as it is now, if it is */
+/** The event of a session that timed out. @param account the present account, if it exists */
 export function timeoutEvent({ config }: RequestParts, uuid: string, identity: Identity, account: Account | undefined): EventDraft {
   const component = serviceComponent(uuid, config.services[uuid] as FileServiceOptions);
   const ofEvents = eventAccount(account ?? { ...identity, email: '' }, processAccount().peer);

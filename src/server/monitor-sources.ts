@@ -13,7 +13,7 @@ import type { State } from './state.ts';
 export interface ServerView {
   phase: 'starting' | 'ready' | 'stopping';
   loaded: LoadedConfig;
-  /** As this process goes by it: one of several nodes has a share of it. */
+  /** As this process uses it: one of several nodes has a share of the limits. */
   config: Config;
   core: Core;
   parts: RequestParts;
@@ -25,7 +25,7 @@ export interface ServerView {
  * Answers the monitor.
  *
  * @param view the server as it is now
- * @param nodes tells of all nodes where several were started together
+ * @param nodes figures of all nodes, if several were started together
  */
 export function monitorSources(view: () => ServerView, clock: Clock, nodes?: MonitorSources['nodes']): MonitorSources {
   const core = () => view().core;

@@ -171,7 +171,7 @@ export class OwnListeners {
           if (ssh) sshServices.set(uuid, ssh);
           continue;
         }
-        // The old listener of a moved service goes on until the new one stands; a port that cannot be had keeps the old.
+        // The old listener of a moved service stays until the new one listens; if that fails, the old one stays.
         await this.#start(uuid, parts, `${uuid}/next`);
         added.push(uuid);
       }
@@ -239,7 +239,7 @@ export class OwnListeners {
     return new Map(inForce.map(([uuid, { sessions }]) => [uuid, sessions]));
   }
 
-  /** Goes on serving, but has every reply end its connection. */
+  /** Continues serving, but every reply ends its connection. */
   leave(): void {
     for (const { server } of this.#running.values()) server.leave();
   }
@@ -256,7 +256,7 @@ export class OwnListeners {
     return finished.every(Boolean) && !this.#hurry.signal.aborted;
   }
 
-  /** Gives transfers no more time: those under way are cut. */
+  /** Cuts the transfers under way. */
   hurry(): void {
     this.#hurry.abort();
   }
@@ -279,7 +279,7 @@ export class OwnListeners {
     return before !== undefined && before.type === after.type && before.address === after.address && before.port === after.port;
   }
 
-  // Services that are gone, and the former listeners of those that moved.
+  // Removed services, and the former listeners of moved ones.
   #retire(before: Config, parts: RequestParts, moved: readonly string[]): void {
     const staying = fileServices(parts.config);
     for (const uuid of fileServices(before)) {

@@ -13,7 +13,7 @@ export interface ConfigFile {
   /** Path, or `-` for stdin. */
   path: string;
   env: Environment;
-  /** A finding as it is logged. */
+  /** A finding in the log. */
   textOf: (finding: Finding) => string;
 }
 
@@ -24,7 +24,7 @@ interface ServerFileOptions {
   /** Undefined for a server without one. */
   file: ConfigFile | undefined;
   running: () => LoadedConfig;
-  /** Takes a configuration over. */
+  /** Applies a configuration. */
   apply: (next: LoadedConfig) => Promise<Reloaded>;
   /** Has another process take the file over, for this one, too. */
   byAnother?: (() => Promise<ReloadReport>) | undefined;
@@ -34,7 +34,7 @@ interface ServerFileOptions {
   log: Log;
 }
 
-/** The configuration file of a running server: checked as it stands, and taken over. */
+/** The configuration file of a running server: checks and applies its present content. */
 export class ServerFile {
   readonly #options: ServerFileOptions;
   readonly #file: ConfigFile | undefined;
@@ -66,7 +66,7 @@ export class ServerFile {
   }
 
   /**
-   * Takes the file over, one reload after the other, and reports what came of it in the log and in the data folder.
+   * Applies the file, one reload after the other, and reports the result in the log and in the data folder.
    *
    * @throws what writing the report throws; a configuration that is refused is reported
    */

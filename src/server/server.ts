@@ -66,7 +66,7 @@ export interface ServerDependencies {
   supervisor?: { setup: NodeSetup; figures: () => Promise<MetricFigures[]>; reload: () => Promise<ReloadReport> };
 }
 
-/** A server: everything that one configuration starts. Joins its parts, as the only place that knows them all. */
+/** A server: everything that one configuration starts. Joins its parts; no other module knows them all. */
 export class Server {
   readonly #verifier = new PasswordVerifier();
   readonly #supervisor: ServerDependencies['supervisor'];
@@ -129,7 +129,7 @@ export class Server {
     return this.#stopped;
   }
 
-  /** Gives a stop that is under way, or to come, no more time: transfers are cut, and have their ends in the journal. */
+  /** Ends the grace period of a present or later stop: transfers are cut, and their events are in the journal. */
   hurry(): void {
     this.#hurry.abort();
     this.#running?.listeners.hurry();
@@ -191,7 +191,7 @@ export class Server {
       });
       const opened = { dataFolder, commonFolderPath, state, core, listeners };
       const parts = this.#makeParts(this.#config, opened);
-      // In one step: as soon as consoles are made, others ask for the server as it is.
+      // In one step: as soon as consoles exist, they ask for the present server.
       this.#running = { ...opened, parts, consoles: this.#makeConsoles(opened), control: undefined };
       return this.#running;
     } catch (error) {
@@ -250,7 +250,7 @@ export class Server {
     return { changes, ended };
   }
 
-  /** Does so with the file as it stands now. @returns what came of it; it is in the data folder, too */
+  /** Applies the present content of the file. @returns the result, which is also in the data folder */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }
@@ -324,7 +324,7 @@ export class Server {
     return openRedisState(state, { clock, log, policy, areLocksTaken, uploadLimits: this.#uploadLimits });
   }
 
-  // Files are served without it, too: not every file system has sockets. The first of several nodes has that of all.
+  // Files are served without it, too: not every file system has sockets. Of several nodes the first has the socket of all.
   async #openControl(opened: Running): Promise<Running['control']> {
     if (this.#supervisor && this.#supervisor.setup.number > 1) return undefined;
     const collections = this.#collections(opened);

@@ -38,7 +38,7 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
   return new RedisLink({ url: options.url, prefix: options.prefix, caPem, sentinel, clock, log });
 }
 
-/** The state of all nodes that share a Redis; a Redis that is away is waited for. @throws as `redisLinkOf` */
+/** The state of all nodes that share a Redis; waits for a Redis that is away. @throws as `redisLinkOf` */
 export async function openRedisState(
   options: StateOptions,
   dependencies: { clock: Clock; log: Log; policy: () => SecurityPolicy; areLocksTaken: () => boolean; uploadLimits: () => UploadLimits },
@@ -60,7 +60,7 @@ export async function openRedisState(
     openShared: async (makeLocal, { node: server, dataFolderPath, retentionDays }) => {
       let journal: RedisEventLog | undefined;
       const local = makeLocal(() => journal?.neededFrom() ?? keptSpool(dataFolderPath));
-      // The process before this one may still count as running; this one must not be mistaken for it.
+      // The previous process may still count as running; this one must not be mistaken for it.
       const node = `${server}.${randomBytes(4).toString('hex')}`;
       const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
       journal = opened;

@@ -29,7 +29,7 @@ export interface SharedJournal {
   deliveryStore: DeliveryStore;
 }
 
-/** Where the state that requests share is kept: in this process, or in Redis for many nodes. */
+/** The store of the state that requests share: this process, or Redis for several nodes. */
 export interface State {
   readonly bans: AddressBans;
   readonly locks: LockStore;
@@ -37,13 +37,13 @@ export interface State {
   readonly places: Slots;
   /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
   readonly uploads?: SharedUploadStore;
-  /** @param onTimeout told of each session that timed out */
+  /** @param onTimeout called for each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (identity: Identity) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */
   urlHealth(scope: string): UrlSuspensions;
   accepted(method: string, lifetimeMs: number): AcceptedCredentials;
   /**
-   * Opens what the nodes share of journal and deliveries; undefined where each process has its own.
+   * Opens the shared journal and deliveries; undefined if each process has its own.
    *
    * @param makeLocal makes this node's own journal
    */

@@ -60,7 +60,7 @@ export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean
 export const clientSignatures = ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256', ...nistHostKeys];
 
 /**
- * Resolves `ssh_cipher_list`: sets (`secure`, `all`, `fips`) and single names; a kind without a name is that of `secure`.
+ * Resolves `ssh_cipher_list`: sets (`secure`, `all`, `fips`) and single names; kinds without a name are as in `secure`.
  *
  * @param names without `algorithmFaults`
  */

@@ -49,7 +49,7 @@ export interface LoginConnection extends ConnectionOrigin {
   giveUp(reason: string): void;
   /** Makes room for a client that has proved who it is. @returns why there is none */
   admit(account: Account, identity: Identity): Promise<string | undefined>;
-  /** Whether nothing can be answered any more. */
+  /** Whether no answer can be sent any more. */
   readonly isEnded: boolean;
 }
 
@@ -72,7 +72,7 @@ export class Login {
   /** One credential, or two. */
   readonly #accepted: Accepted[] = [];
   #isGranted = false;
-  /** One of the unknown keys: they count once, when the connection ends. */
+  /** An unknown key; all of them count once, when the connection ends. */
   #unknownKey: { content: string; isTold: boolean } | undefined;
   #last: Promise<void> = Promise.resolve();
   #asking = 0;
@@ -86,12 +86,12 @@ export class Login {
     return this.#asking > 0;
   }
 
-  /** The account as it was at the login, from the moment that the client is told of it. */
+  /** The account at the login, set when the client learns of its success. */
   get granted(): Account | undefined {
     return this.#isGranted ? this.#accepted.at(-1)?.account : undefined;
   }
 
-  /** The account of the login by the chain in force; undefined when one of the credentials holds no more, or they are too few by now. */
+  /** The present account of the login; undefined if one of its credentials is no longer valid, or more are required now. */
   inForce(chain: AuthChain): Account | undefined {
     const accounts = this.#accepted.map(({ identity }) => chain.inForce(identity));
     const account = accounts.at(-1);
@@ -105,7 +105,7 @@ export class Login {
     this.#last = this.#last
       .then(() => this.#handle(context))
       .catch((error) => {
-        // Nobody is let in while the state that nodes share is away.
+        // Logins are refused while the shared state is away.
         if (isServiceError(error, 'unavailable')) this.#connection.giveUp(error.message);
         else onFault(error);
       });
@@ -132,7 +132,7 @@ export class Login {
   async #handle(context: Server.AuthContext): Promise<void> {
     const { service } = this.#connection;
     const answer = await this.#answer(context);
-    // The journal has the login before the client knows of it.
+    // The login is in the journal before the client learns of it.
     if (answer === 'granted') await service.events.grouped();
     if (this.#connection.isEnded) return;
     if (answer === 'granted' || answer === 'question') {

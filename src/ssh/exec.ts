@@ -7,7 +7,7 @@ import type { SshChannel, SshClient } from './ssh-client.ts';
 
 const hashes: Readonly<Record<string, string>> = { md5sum: 'md5', sha1sum: 'sha1', sha256sum: 'sha256' };
 
-/** The question by which rclone finds out the shell; the answer is that of a Unix shell. */
+/** The command by which rclone detects the shell; the answer is that of a Unix shell. */
 const shellQuestion = ['echo', '${ShellId}%ComSpec%'];
 const shellAnswer = '%ComSpec%\n';
 

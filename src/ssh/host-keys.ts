@@ -8,7 +8,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { hostKeyTypes, minRsaBits } from './algorithms.ts';
 import { bitLength, readStrings, sshString, toMpint } from './public-keys.ts';
 
-/** A key by which clients know this server. */
+/** A key by which clients recognise this server. */
 export interface HostKey {
   readonly path: string;
   /** Such as `ssh-ed25519`. */

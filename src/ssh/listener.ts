@@ -94,7 +94,7 @@ export class SshServer {
     this.#service = { ...this.#service, chain };
   }
 
-  /** Cuts the connections of accounts that may be in no more (`AuthChain.inForce`). @returns their names */
+  /** Cuts the connections of accounts that lost access (`AuthChain.inForce`). @returns their names */
   cutOthers(): RequestTrace[] {
     return [...this.#connections.values()].filter((connection) => connection.cutUnlessInForce()).map(({ trace }) => trace);
   }

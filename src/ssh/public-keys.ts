@@ -49,7 +49,7 @@ function isAccepted(type: string): boolean {
 export function publicKeyFault(blob: Buffer): string | undefined {
   let fields: Buffer[];
   try {
-    // One field more than any key has shows surplus ones.
+    // Reads one field more than any key has, to detect surplus ones.
     fields = readStrings(blob, 5);
   } catch {
     return 'The key cannot be read.';
@@ -67,7 +67,7 @@ function rsaFault(values: readonly Buffer[]): string | undefined {
   if (!exponent || !modulus || values.length !== 2 || !isPositive(exponent) || !isPositive(modulus)) return 'The key cannot be read.';
   if (bitLength(modulus) < minRsaBits) return `RSA keys need at least ${minRsaBits} bits.`;
   if (bitLength(modulus) > maxRsaBits) return `RSA keys have at most ${maxRsaBits} bits.`;
-  // With an exponent of 1 any bytes are a signature.
+  // With an exponent of 1 any bytes would be a valid signature.
   return isOdd(modulus) && isOdd(exponent) && bitLength(exponent) > 1
     ? undefined
     : 'The RSA key is not valid: its modulus and exponent must be odd, and the exponent above 1.';
@@ -89,7 +89,7 @@ function isOdd(mpint: Buffer): boolean {
   return ((mpint.at(-1) ?? 0) & 1) === 1;
 }
 
-/** Checks a line of `ssh_keys`. @returns why nobody can log in with it over SSH; undefined when all is well */
+/** Checks a line of `ssh_keys`. @returns the reason why it cannot be used over SSH; undefined for a valid line */
 export function keyLineFault(line: string): string | undefined {
   const [, type = '', blob = ''] = /^((?:ssh-|ecdsa-|sk-)\S+) +([A-Za-z0-9+/]+={0,2})( .*)?$/.exec(line.trim()) ?? [];
   if (type === '') return 'is not an OpenSSH public key ("ssh-ed25519 AAAA…")';

@@ -28,7 +28,7 @@ interface ConnectionState {
   readonly algorithms: NegotiatedAlgorithms;
   /** How the client names itself, such as `OpenSSH_9.2p1 Debian-2`. */
   readonly software: string;
-  /** Aborted once the connection is gone, or the channel that is served: nothing can be sent any more. */
+  /** Aborted once the connection or the served channel is gone, so that nothing can be sent. */
   readonly ended: AbortSignal;
   /** Aborted when the service is about to stop: a channel ends as soon as no file is open in it. */
   readonly leaving: AbortSignal;
@@ -46,7 +46,7 @@ interface ConnectionState {
 export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 'options' | 'observe' | 'clock' | 'log' | 'handles'> {
   /** Names the connection in events and in the log. */
   readonly connectionId: string;
-  /** @throws ServiceError `unauthorized` once the account may be in no more, as `files` does */
+  /** @throws ServiceError `unauthorized` once the account has lost access, as `files` does */
   readonly account: Account;
   /** The account's files, with the events of this client; one object for all channels while the account stays the same. */
   readonly files: AccountFiles;
@@ -58,7 +58,7 @@ export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 
 
 /**
  * A channel as the transport gives it: reads bring bytes of the client, writes go to it, `drain` tells that the channel's window took them.
- * Bytes that are not read are not granted to the client again, so a channel that is not read from stands still.
+ * The client may send more only after its bytes are read, so a channel without a reader stands still.
  */
 export type SshChannel = Server.Channel;
 

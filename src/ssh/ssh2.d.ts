@@ -83,7 +83,7 @@ declare module 'ssh2/lib/server.js' {
     interface Session extends EventEmitter {}
 
     interface Channel extends Duplex {
-      /** For what a command says beside its result. */
+      /** For the diagnostics of a command. */
       readonly stderr: Writable;
       /** Tells how a command ended; before `end`. */
       exit(status: number): void;

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 import { systemName } from './system-id.ts';
 
-/** Why a file that somebody named cannot be read; a refusal names the account of svc, and the owner and mode that refuse it. */
+/** Describes why a named file cannot be read; for missing permission with the account of svc, the owner and the mode. */
 export function readingFault(path: string, error: unknown): string {
   switch (systemErrorCode(error)) {
     case 'ENOENT':
@@ -42,22 +42,22 @@ function visibleStats(path: string): Stats | undefined {
 }
 
 /**
- * Reads certificate authorities that are trusted beside the system's.
+ * Reads certificate authorities that are trusted in addition to those of the system.
  *
  * @param path PEM file; without one there are none
- * @param option what names the file, for the error
+ * @param option name of the option, for the error
  * @throws ServiceError `unavailable` when it cannot be read
  */
 export function readCaCertificates(path: string, option: string): string | undefined {
   return path === '' ? undefined : readNamedFile(path, option).toString('utf8');
 }
 
-/** Content of files that were read as root, by path, for the time when this process is not root any more. */
+/** Content of files that were read as root, by path, for use after this process has dropped root. */
 export const readAsRoot = new Map<string, Buffer>();
 
 let onOld: (path: string) => void = () => {};
 
-/** @param listener gets each file whose old content is used, as it cannot be read any more */
+/** @param listener called with each file whose old content is used because it can no longer be read */
 export function onOldFile(listener: (path: string) => void): void {
   onOld = listener;
 }
@@ -65,7 +65,7 @@ export function onOldFile(listener: (path: string) => void): void {
 /**
  * Reads a file that only root may be allowed to read.
  *
- * @param mayBeOld whether the content that root read is used for a file that cannot be read any more
+ * @param mayBeOld whether the content that root read is used if the file can no longer be read
  * @throws what `readFileSync` throws
  */
 export function readSecretFile(path: string, mayBeOld = true): Buffer {

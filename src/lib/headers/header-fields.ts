@@ -31,7 +31,7 @@ export const hopByHopHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers that a back-end must not set on the reply to an upload: those of its framing, and those of the service
+ * Headers that a back-end must not set on the reply to an upload: those of the framing and of the service
  * (docs/spec/delivery.md#upload-back-end).
  */
 export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([

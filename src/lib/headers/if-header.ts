@@ -64,7 +64,7 @@ function parseConditions(text: string): IfCondition[] {
   return conditions;
 }
 
-/** The lock tokens that a header submits, wherever they stand in it (RFC 4918 §10.4.1). */
+/** All lock tokens that a header submits (RFC 4918 §10.4.1). */
 export function submittedTokens(lists: readonly IfList[]): Set<string> {
   return new Set(lists.flatMap((list) => list.conditions.flatMap((item) => (item.kind === 'token' ? [item.value] : []))));
 }

@@ -5,8 +5,8 @@ import type { RedisAddress } from './redis-url.ts';
 /** Finds the server that has the data. */
 interface PrimaryFinder {
   /**
-   * Whether a server may not know that the data went elsewhere: a primary that is cut off from Sentinel does not, while one of a cluster
-   * answers MOVED, or nothing.
+   * Whether a server may not know that the data moved: a primary that is cut off from Sentinel does not; a node of a cluster answers MOVED,
+   * or not at all.
    */
   readonly mustCheck: boolean;
   /** @throws Error when no server answers, or none has the data */
@@ -49,13 +49,13 @@ async function askSentinels(hosts: readonly HostPort[], name: string, connector:
 
 type SlotRange = [first: number, last: number, primary: [host: string | null, port: number], ...replicas: [string | null, number][]];
 
-/** Finds the owner of one slot by any node of a cluster that answers: those of the URL and those that other nodes named. */
+/** Finds the owner of a slot by asking any reachable node of the cluster: those of the URL and those that other nodes named. */
 class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
   readonly #connector: ClientConnector;
-  /** The nodes to ask, each time another first: one that is cut off from the others knows only what was true before. */
+  /** The nodes to ask, a different one first each time: a node that is cut off from the others has stale knowledge. */
   #nodes: HostPort[];
   #slot: number | undefined;
 
@@ -83,7 +83,7 @@ class ClusterFinder implements PrimaryFinder {
     this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
     const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
-    // A node that does not know its own address leaves it out.
+    // A node that does not know its own address omits it.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,
       port,
@@ -136,7 +136,7 @@ export class RedisConnection {
     this.#onError = dependencies.onError;
   }
 
-  /** Begins to connect, and connects again by itself. */
+  /** Starts to connect, and reconnects automatically. */
   connect(): void {
     void this.#connect();
   }

@@ -11,7 +11,7 @@ export interface HostPort {
 }
 
 export interface ConnectorOptions {
-  /** Certificate authorities to trust beside the system's. */
+  /** Certificate authorities to trust in addition to those of the system. */
   caPem: string | undefined;
   /** Credentials for Sentinel; those of the URL are for Redis. */
   sentinel: { username: string; password: string } | undefined;
@@ -43,7 +43,7 @@ export class ClientConnector {
     this.#clock = clock;
   }
 
-  /** Opens a connection that does not connect again by itself. Rejects when that fails. */
+  /** Opens a connection without automatic reconnection. Rejects when that fails. */
   async open({ host, port }: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient> {
     const client = createClient({
       RESP: 2,

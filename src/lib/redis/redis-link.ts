@@ -88,7 +88,7 @@ export class RedisLink implements RedisCaller {
     this.#heartbeat = options.clock.every(heartbeatMs, () => void this.#beat());
   }
 
-  /** Connects. A Redis that is away is no error: connecting goes on. */
+  /** Connects. If Redis is away, that is no error: it keeps trying. */
   async start(): Promise<void> {
     this.#connect();
     const { clock } = this.#options;
@@ -113,7 +113,7 @@ export class RedisLink implements RedisCaller {
     return this.#marker;
   }
 
-  /** Takes Redis for away after a suspicious answer, until a recovery. */
+  /** Treats Redis as away after a suspicious answer, until a recovery. */
   doubt(reason: string): void {
     this.#lost(reason);
     void this.#beat();
@@ -242,7 +242,7 @@ export class RedisLink implements RedisCaller {
     try {
       const [marker, form] = (await this.#send(['MGET', this.key('marker'), this.key('form')])) as (string | null)[];
       if (Number(form) > currentForm) return this.#lost(`a newer svc uses it (form ${form}; this one knows up to ${currentForm})`);
-      // Without its marker the data is gone (FLUSHALL), though the connection is not.
+      // Without its marker the data is gone (FLUSHALL) although the connection lives.
       if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();
     } catch (error) {
@@ -271,7 +271,7 @@ export class RedisLink implements RedisCaller {
       run: (script, keys, args) => this.#eval(script, keys, args),
     };
     for (const hook of this.#recoverHooks) await hook(caller);
-    // A node that starts does not know the Redis before, but sees whether a node has used this process of Redis.
+    // A starting node does not know the earlier Redis, but sees whether a node has used this process of Redis.
     if (isOther || usedRunId !== runId) {
       this.#isSettling = true;
       await this.#options.clock.sleep(this.#settleMs);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Why Redis counts as away when its marker is gone. */
+/** Reason why Redis counts as away without its marker. */
 export const dataRemoved = 'its data was removed';
 
 /** Begin of scripts: `now` is the time of Redis in milliseconds. */
@@ -13,7 +13,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 export interface RedisScript {
   readonly text: string;
   readonly sha: string;
-  /** Whether it refuses to run on other data than this process knows, such as that of an emptied Redis. */
+  /** Whether it refuses to run on data that this process does not know, such as that of an emptied Redis. */
   readonly checksMarker: boolean;
 }
 

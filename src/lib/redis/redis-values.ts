@@ -20,7 +20,7 @@ export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
   [/^(journal|deliveries|replays)$/, 'stream'],
 ];
 
-/** Time that keys set aside are kept, for operators to inspect. */
+/** Time for which renamed keys are kept, for operators to inspect. */
 const keptMs = 7 * 86_400_000;
 
 /** Keys of one scan step. */
@@ -78,7 +78,7 @@ export async function setForeignKeysAside(
 const maxTold = 10_000;
 
 /**
- * Parses values of Redis, which another version of svc or anybody may have written: one that cannot be read is skipped, logged once and
+ * Parses values of Redis, which another version of svc or another program may have written; an unreadable value is skipped, logged once and
  * counted.
  */
 export class RedisValues {

@@ -16,7 +16,7 @@ export type RemoteResult =
       reason: string;
       headers: [string, string][];
       body: Buffer;
-      /** Whether the body is only the beginning of what came. */
+      /** Whether the body is only the beginning of the received one. */
       isTruncated: boolean;
       durationMs: number;
     }

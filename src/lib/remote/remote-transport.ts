@@ -27,7 +27,7 @@ export class CutShortError extends Error {
 
 /** The options of a request beside those of `fetch`. */
 export interface TransportInit extends RequestInit {
-  /** Header lines, sent as they are written. */
+  /** Header lines, sent unchanged. */
   headerLines?: Record<string, string>;
   /** Gets the request, to abort it. */
   onOutgoing?: (outgoing: ClientRequest) => void;
@@ -53,7 +53,7 @@ export interface Transport {
 // These statuses have no body, even if their headers announce one (RFC 9112 §6.3).
 const nullBodyStatuses = new Set([204, 304]);
 
-/** @param caPem certificate authorities in PEM, trusted beside the system's */
+/** @param caPem certificate authorities in PEM, trusted in addition to those of the system */
 export function createTransport(caPem?: string): Transport {
   const keepAlive = { keepAlive: true, maxFreeSockets: maxIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
   const httpAgent = new HttpAgent(keepAlive);
@@ -88,7 +88,7 @@ export function createTransport(caPem?: string): Transport {
         reject(new RangeError(fault));
       });
       outgoing.on('error', reject);
-      // Node.js drops a 101 without a word when nobody listens.
+      // Node.js drops a 101 silently without a listener.
       outgoing.on('upgrade', (_reply, socket) => {
         socket.destroy();
         reject(new RangeError('the status 101 switches to a protocol that nobody asked for'));

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 /** Time that a failing URL of several is not asked (docs/spec/delivery.md#several-urls). */
 export const suspensionMs = 300_000;
 
-/** Knows which of several URLs fail. Implementations: memory here, Redis for many nodes. */
+/** Remembers which of several URLs fail. Implementations: memory here, Redis for many nodes. */
 export interface UrlHealth {
   /** The URLs that are not suspended, in order. */
   available(urls: readonly string[]): Promise<string[]>;

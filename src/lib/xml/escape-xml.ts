@@ -1,4 +1,4 @@
-// Characters that XML 1.0 §2.2 allows nowhere, not even as references. `u` takes the halves of a pair for one character.
+// Characters that XML 1.0 §2.2 allows nowhere, not even as references. `u` treats a surrogate pair as one character.
 const noXmlCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]/gu;
 
 /** Escapes text for XML content and for attributes in double quotes; drops characters that XML 1.0 cannot carry. */

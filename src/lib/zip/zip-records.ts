@@ -294,10 +294,10 @@ export function endRecords(entries: number, directoryBytes: number, directoryOff
   return Buffer.concat([end64, locator, end]);
 }
 
-// Windows takes `\` for a separator and `C:` for a drive.
+// Windows reads `\` as a separator and `C:` as a drive.
 const unsafePart = /\\|^[a-z]:/i;
 
-/** Makes a name that no archiver takes for a path: `\` and the `:` of a drive prefix become `_`. */
+/** Makes a name that no archiver reads as a path: `\` and the `:` of a drive prefix become `_`. */
 export function safeName(name: string): string {
   return unsafePart.test(name) ? name.replaceAll('\\', '_').replace(/^([a-z]):/i, '$1_') : name;
 }
@@ -307,7 +307,7 @@ export function safeName(name: string): string {
  * stay.
  *
  * @param names each once; their order does not matter
- * @returns new names by name, only of those that change
+ * @returns new names by old names, only for those that change
  */
 export function archiveNames(names: readonly string[]): ReadonlyMap<string, string> {
   const unsafe = names.filter((name) => unsafePart.test(name)).sort();

@@ -41,9 +41,10 @@ interface ServerParts {
 }
 
 /**
- * The consoles of a server, none started; where there are several nodes this one begins to tell of itself, and to answer the others' consoles.
+ * The consoles of a server, not started yet. With several nodes this one begins to report about itself and to answer the consoles of
+ * others.
  *
- * @param view the server as it is now; not asked before this function has returned
+ * @param view the server at present; not called before this function has returned
  */
 export function makeConsoles(view: () => ServerView, dependencies: ServerParts): ConsoleServices {
   const { clock, log, file, dataFolder, core, nodes, ...rest } = dependencies;
@@ -86,7 +87,7 @@ interface Dependencies {
   events: EventDispatcher;
   bans: AddressBans;
   announce: Announce;
-  /** Ends what the consoles have begun. */
+  /** Ends the work that consoles have begun. */
   stop: () => Promise<void>;
   clock: Clock;
   log: Log;

@@ -21,7 +21,7 @@ export class HandlerViews {
   /** The last known views. */
   #known = new Map<string, HandlerView>();
 
-  /** @param view the server as it is now; asked once its core is open */
+  /** @param view the server at present; called once its core is open */
   constructor(view: () => ServerView, clock: Clock) {
     this.#view = view;
     this.#clock = clock;

@@ -22,7 +22,7 @@ interface Dependencies {
 /**
  * Answers consoles about deliveries, replays and event handlers.
  *
- * @param view the server as it is now; asked once its core is open
+ * @param view the server at present; called once its core is open
  */
 export function deliverySources(
   view: () => ServerView,

@@ -63,7 +63,7 @@ function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; 
 /** Time that other nodes have for a reload: the start of an authentication method may take long. */
 const reloadWithinMs = 15_000;
 
-/** `seen` is told in steps, so that an overview without news stays the same. */
+/** `seen` has coarse steps, so that an overview without news does not change. */
 const seenStepMs = 10_000;
 
 interface Dependencies extends Pick<ConsoleSources, 'collections'> {
@@ -82,7 +82,7 @@ type Told = Pick<NamedNode, 'node' | 'uuid' | 'report'>;
 /**
  * Answers consoles.
  *
- * @param view the server as it is now; asked once its core is open
+ * @param view the server at present; called once its core is open
  */
 export function consoleSources(view: () => ServerView, dependencies: Dependencies): ConsoleSources {
   const { clock, dataFolderPath, installation, handlerViews, deliveries, collections, configuration } = dependencies;
@@ -138,7 +138,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
   };
 }
 
-// With a failing disk all else is shown.
+// With a failing disk all other figures are shown.
 const unknown = () => null;
 
 function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(

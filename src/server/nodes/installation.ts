@@ -6,7 +6,7 @@ import type { NodeBoard, ToldNode } from './node-board.ts';
 import type { Answer, NodeReport, Question } from './node-messages.ts';
 import type { Answerer, NodeQuestions, Request } from './node-questions.ts';
 
-/** How often a node tells the others how it is, in milliseconds. */
+/** How often a node reports to the others, in milliseconds. */
 const tellEveryMs = 2000;
 
 /** How nodes reach each other. */
@@ -131,7 +131,7 @@ export class Installation {
   }
 }
 
-/** Names that tell nodes apart: the one of the configuration, with more where several have the same. */
+/** Distinct names of nodes: the configured name, with a suffix if several have the same. */
 export function nodeNames(nodes: readonly { uuid: string; name: string; host: string }[]): Map<string, string> {
   const isOnly = (one: (node: (typeof nodes)[number]) => string, node: (typeof nodes)[number]) =>
     nodes.filter((other) => one(other) === one(node)).length === 1;

@@ -1,14 +1,14 @@
 import type { Log } from '../../lib/log.ts';
 import { maxReportBytes, type NodeReport, type NodeTexts, readReport } from './node-messages.ts';
 
-/** A node that told nothing for this time is gone. */
+/** A node without a report for this time is gone. */
 const goneAfterMs = 10_000;
 
 /** A node as it was heard of last. */
 export interface ToldNode {
   /** The server of its data folder. */
   uuid: string;
-  /** Since it told, in milliseconds, by the clock of Redis. */
+  /** Age of the report in milliseconds, by the clock of Redis. */
   ageMs: number;
   isGone: boolean;
   report: NodeReport;
@@ -31,12 +31,12 @@ export class NodeBoard {
     return this.#texts.silence;
   }
 
-  /** Tells the others how this node is. @throws ServiceError `unavailable` */
+  /** Sends a report about this node to the others. @throws ServiceError `unavailable` */
   tell(uuid: string, report: NodeReport): Promise<void> {
     return this.#texts.tell(uuid, writeReport(report));
   }
 
-  /** All nodes that told, this one too; a report that cannot be read is left out, and logged. @throws ServiceError `unavailable` */
+  /** All nodes with a report, this one included; an unreadable report is omitted and logged. @throws ServiceError `unavailable` */
   async read(): Promise<ToldNode[]> {
     const bad = new Set<string>();
     const nodes = (await this.#texts.read(maxReportBytes)).flatMap(({ node: uuid, ageMs, report: text }) => {
@@ -49,7 +49,7 @@ export class NodeBoard {
     return nodes;
   }
 
-  /** Tells the others that this node ends. @throws ServiceError `unavailable` */
+  /** Tells the other nodes that this one ends. @throws ServiceError `unavailable` */
   leave(uuid: string): Promise<void> {
     return this.#texts.leave(uuid);
   }

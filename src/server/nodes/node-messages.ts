@@ -22,13 +22,13 @@ export interface NodeTexts {
   readonly silence: string;
   /** Replaces the report of a node. */
   tell(node: string, report: string): Promise<void>;
-  /** The reports of late, the latest first, with their age by a clock that all nodes share; a longer one is empty. */
+  /** Recent reports, newest first, with their age by a clock that all nodes share; a report that is too long is empty. */
   read(maxBytes: number): Promise<{ node: string; ageMs: number; report: string }[]>;
   /** Removes the report of a node. */
   leave(node: string): Promise<void>;
   /** Adds a message to a box, unless it is full. */
   put(box: MessageBox, message: string, keptMs: number): Promise<void>;
-  /** Takes the first message out of a box; a longer one is empty. */
+  /** Takes the first message out of a box; a message that is too long is empty. */
   take(box: MessageBox, maxBytes: number): Promise<string | undefined>;
 }
 
@@ -40,7 +40,7 @@ const nodeReport = z.object({
   host: text,
   version: text,
   phase: z.enum(['starting', 'ready', 'stopping']),
-  /** Tells a process from the one before. */
+  /** Distinguishes a process from the previous one. */
   started: time,
   /** Since the start. */
   counts,

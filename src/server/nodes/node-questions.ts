@@ -23,16 +23,16 @@ const maxAtOnce = 10;
 /** Messages that cannot be read and are skipped in one go. */
 const maxBad = 100;
 
-/** An answer that nobody takes is kept for this time. */
+/** Time for which an answer waits to be fetched. */
 const answerKeptMs = 30_000;
 
 /** A question without its ID. */
 export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extract<Question, { kind: Kind }>, 'id' | 'kind'>;
 
-/** Answers questions of other nodes. @throws ServiceError what they are told */
+/** Answers questions of other nodes. @throws ServiceError the answer to them */
 export type Answerer = (question: Question) => Promise<Reply<Question['kind']>>;
 
-/** Questions between nodes: each is taken once, and answered when it was in time. */
+/** Questions between nodes: each is taken once, and answered if it is not too late. */
 export class NodeQuestions {
   readonly #texts: NodeTexts;
   readonly #clock: Clock;
@@ -60,7 +60,7 @@ export class NodeQuestions {
    * Asks some nodes, and waits until all have answered or the time is over.
    *
    * @returns the answers, by node
-   * @throws ServiceError `unavailable` when they cannot be reached; nodes may have taken the question all the same
+   * @throws ServiceError `unavailable` when they cannot be reached; some may have received the question all the same
    */
   async ask<Kind extends Question['kind']>(
     nodes: readonly string[],

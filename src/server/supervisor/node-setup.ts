@@ -10,7 +10,7 @@ export interface NodeSetup {
   number: number;
   /** How many nodes there are. */
   nodes: number;
-  /** Without `source`, which no message can carry. */
+  /** Without `source`, which cannot be sent in a message. */
   loaded: LoadedConfig;
   /** The file that it was read from; undefined for a configuration without one. */
   configPath: string | undefined;
@@ -32,8 +32,8 @@ export function nodeFolder({ dataFolderPath, number }: Pick<NodeSetup, 'dataFold
 const shared = /^maximum_(concurrent|unauthenticated)_connections/;
 
 /**
- * The configuration as one of several nodes on the same addresses goes by it: with a name and a data folder of its own, and a share of
- * what is limited; without a setup, as it is. The first node alone has the consoles: their sessions are in its memory.
+ * The configuration of one of several nodes on the same addresses: with a name and a data folder of its own, and a share of the limits;
+ * unchanged without a setup. Only the first node has the consoles, because their sessions are in its memory.
  */
 export function nodeConfig(config: Config, setup: NodeSetup | undefined): Config {
   if (!setup) return config;

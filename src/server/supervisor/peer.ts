@@ -47,7 +47,7 @@ export class Peer {
     });
   }
 
-  /** The other process has ended: fails what waits for it, and what is asked from now on. */
+  /** The other process has ended: pending and later requests to it fail. */
   end(reason: string): void {
     this.#lost = new ServiceError('unavailable', reason);
     for (const { reject } of this.#waiting.values()) reject(this.#lost);

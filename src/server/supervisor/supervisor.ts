@@ -62,7 +62,7 @@ interface Member {
   readonly ended: Promise<string>;
   /** Whether it answers requests. */
   isReady: boolean;
-  /** The last that it told. */
+  /** Its last report. */
   figures: MetricFigures;
 }
 
@@ -98,7 +98,7 @@ export class Supervisor {
   #restarts = 0;
   #isStopping = false;
   #giveUp: (reason: string) => void = () => {};
-  /** Resolves with the reason when no node can be started any more. */
+  /** Resolves with the reason when no node can be started. */
   readonly givenUp = new Promise<string>((resolve) => {
     this.#giveUp = resolve;
   });
@@ -118,7 +118,7 @@ export class Supervisor {
     try {
       prepareFolder(this.#dataFolder.path);
       this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => this.#shareTickets(newTicketSecret()));
-      // The first one alone: a fault of all is told once.
+      // Only the first one: a fault of all is reported once.
       this.#listening = await this.#launch(1);
       await Promise.all(Array.from({ length: nodes - 1 }, (_, index) => this.#launch(index + 2)));
     } catch (error) {
@@ -132,7 +132,7 @@ export class Supervisor {
     return this.#listening;
   }
 
-  /** Has all nodes take over the file as it stands now, or none. */
+  /** Makes all nodes apply the present file, or none. */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }
@@ -156,7 +156,7 @@ export class Supervisor {
     return areInTime.every(Boolean);
   }
 
-  /** Gives a stop that is under way no more time: nodes without a supervisor cut their transfers. */
+  /** Ends the grace period of a stop: nodes without a supervisor cut their transfers. */
   hurry(): void {
     for (const { process } of this.#members) if (process.connected) process.disconnect();
   }
@@ -175,7 +175,7 @@ export class Supervisor {
     if (this.#isStopping) throw new ServiceError('unavailable', 'The server stops.');
     const process = fork();
     const member = this.#adopt(number, process);
-    // It hears messages from its first one on: node:cluster loses earlier ones.
+    // Messages before the first one of the node would be lost by node:cluster.
     await Promise.race([new Promise((resolve) => process.once('message', resolve)), member.ended]);
     const ticketSecret = this.#ticketSecret;
     const loaded = { ...this.#loaded, source: undefined };

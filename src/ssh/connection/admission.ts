@@ -46,7 +46,7 @@ export class ConnectionSession {
       return;
     }
     this.#nextCheckMs = nowMs + remoteCheckMs;
-    // It lives while the store does not answer.
+    // It counts as alive while the store does not answer.
     found.then(
       (session) => session ?? onEnd(),
       () => {},
@@ -61,7 +61,7 @@ export class ConnectionSession {
   }
 }
 
-/** By the name of a limit: how many connections there may be, and what is said of one more. */
+/** For each limit: the number of connections, and the message for one more. */
 type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
 /** The slots of one connection among those of its service; the limits hold for all processes together. */
@@ -178,7 +178,7 @@ export interface NewConnection extends ConnectionOrigin {
   readonly refusals: ThrottledCount;
 }
 
-/** Decides whether to talk to a client: there is a slot for it, its proxy says who it is, and its address is not banned. */
+/** Admits a client if there is a slot for it, its proxy names its address, and that is not banned. */
 export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { service, slots } = connection;
   const hasSlot = (refusal: string | undefined) => {

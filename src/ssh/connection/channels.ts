@@ -109,7 +109,7 @@ export function listenTo<Args extends unknown[]>(
   emitter.on(event, catching(listener as (...args: unknown[]) => void, onFault));
 }
 
-/** The end of a channel tells that it broke. */
+/** The end of a channel reports that it broke. */
 function quiet(channel: Server.Channel): Server.Channel {
   return channel.on('error', () => {});
 }

@@ -37,7 +37,7 @@ class KeyExchanges {
     this.#last = { ms: nowMs, bytes: 0 };
   }
 
-  /** One is done. @param bytes sent and received so far */
+  /** A request is done. @param bytes sent and received so far */
   done(nowMs: number, bytes: number): void {
     this.#last = { ms: nowMs, bytes };
   }
@@ -63,12 +63,12 @@ class KeyExchanges {
   }
 }
 
-/** Bytes unsent above which nothing more is read. Channels stop far below; what a library answers by itself does not. */
+/** Unsent bytes above which reading stops. Channels stop far below; automatic replies of the library do not. */
 const maxUnsentBytes = 8 * 1024 * 1024;
 
 /**
- * Sends what is written in one turn of the event loop together, as a library may write a message in pieces, and reads nothing
- * more from a client that does not take its replies.
+ * Sends all writes of one turn of the event loop together, because the library writes a message in pieces; stops reading from a client that
+ * does not read its replies.
  */
 export function shapeWrites(socket: Socket): void {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -92,7 +92,7 @@ export function shapeWrites(socket: Socket): void {
   }) as Socket['write'];
 }
 
-/** A connection that ends may take this long to send what it holds. */
+/** Time that an ending connection has to send its buffered bytes. */
 const farewellMs = 1000;
 
 /** Reason of a disconnection: no method is left to try (RFC 4253 §11.1). */
@@ -154,7 +154,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     return this.#reason !== undefined || this.#socket.destroyed;
   }
 
-  /** Begins to speak, if the client is admitted. @param protocol takes the socket over */
+  /** Starts the protocol if the client is admitted. @param protocol takes the socket over */
   async begin(protocol: Server): Promise<void> {
     try {
       if (!(await isAdmitted(this, this.#socket))) this.#socket.destroy();
@@ -166,7 +166,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     }
   }
 
-  /** The client has said what it is. */
+  /** The client has sent its identification. */
   greeted(client: Server.IncomingClient, software: string): void {
     this.#client = client;
     this.#software = software;
@@ -211,7 +211,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     if (!this.#channels || this.#channels.count === 0) this.end('The service stops.');
   }
 
-  /** Ends the connection after what it still holds was sent. */
+  /** Ends the connection once its buffered bytes are sent. */
   end(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
@@ -220,7 +220,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.clock.after(farewellMs, () => this.#socket.destroy());
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when none of its work is under way. */
   async settled(): Promise<void> {
     await this.#channels?.underWay.ended();
   }
@@ -230,7 +230,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#socket.destroy();
   }
 
-  /** Cuts the connection of who may be in no more. @returns whether it did */
+  /** Cuts the connection of an account that lost access. @returns whether it did */
   cutUnlessInForce(): boolean {
     if (!this.isLoggedIn || this.isEnded || this.#accountInForce()) return false;
     this.cut('The account or its credential was removed, disabled or changed.');
@@ -284,7 +284,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.service.clock.monotonicMs();
   }
 
-  /** All was sent, or may be sent again; a client that takes bytes is active, too. */
+  /** Everything was sent, or sending may continue; a client that reads is active, too. */
   #drained(): void {
     this.#noteActivity();
     for (const listener of this.#drainListeners) listener();

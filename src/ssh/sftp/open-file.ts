@@ -25,8 +25,8 @@ interface Read {
 }
 
 /**
- * Joins adjoining reads of a file that come in one turn of the event loop: some clients ask for a large file in pieces of 32 KiB, and the
- * thread pool takes longer than reading such a piece.
+ * Joins adjacent reads of a file in one turn of the event loop: some clients ask for a large file in pieces of 32 KiB, and the thread pool
+ * takes longer than reading such a piece.
  */
 export class ReadGroup {
   readonly #readInto: ReadInto;

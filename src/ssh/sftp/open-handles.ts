@@ -32,7 +32,7 @@ export class RequestOrder {
   #lastLong: Promise<unknown> = Promise.resolve();
 
   /**
-   * Runs what a request about paths does, after those before it, and in the order of the requests about files that are open there.
+   * Runs the work of a request about paths after earlier ones, and in order with requests about files that are open there.
    *
    * @param own lock of what the request may open: later requests for its path wait there
    * @param open locks of the open files that the request is about
@@ -52,7 +52,7 @@ export class RequestOrder {
     return result;
   }
 
-  /** Runs actions that read a whole file one after the other: all at once would keep everybody else waiting. */
+  /** Runs actions that read a whole file one after the other, so that other requests need not wait. */
   long<T>(action: () => Promise<T>): Promise<T> {
     const result = this.#lastLong.then(action);
     this.#lastLong = result.catch(() => {});
@@ -67,7 +67,7 @@ function isAboutSame(one: RequestPaths, other: RequestPaths): boolean {
 /** A file or folder that a client has open. Methods reject with `ServiceError`. */
 export interface OpenHandle {
   readonly kind: 'file' | 'folder';
-  /** Where it was opened; of an upload, where it will be. */
+  /** Path where it was opened; for an upload its future path. */
   readonly path: VirtualPath;
   /** Orders the requests about it; the handles of one upload share it. */
   readonly lock: ReadWriteLock;
@@ -145,7 +145,7 @@ export class OpenHandles {
   }
 
   /**
-   * Runs an action with a handle beside others that share it, in the order of their requests.
+   * Runs an action with a handle together with others that share it, in the order of their requests.
    *
    * @throws ServiceError `precondition-failed` when it is not open, or an earlier request closed it
    */
@@ -153,7 +153,7 @@ export class OpenHandles {
     return this.#find(handle).opened.lock.shared(() => action(this.#find(handle).opened));
   }
 
-  /** The same for an action of several steps: those behind it wait until it is done. */
+  /** The same for an action of several steps; later ones wait until it is done. */
   async alone<Handles extends readonly Handle[], T>(
     handles: readonly [...Handles],
     action: (...opened: { [Index in keyof Handles]: OpenHandle }) => T | Promise<T>,

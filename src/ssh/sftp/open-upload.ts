@@ -57,7 +57,7 @@ export class Uploads {
     return new UploadHandle(this, shared, files, options.isAppending);
   }
 
-  /** One more handle of an upload under way, to read what it has. */
+  /** Another handle of an upload under way, to read its present content. */
   join(files: AccountFiles, path: VirtualPath): UploadHandle | undefined {
     const shared = this.#sharedAt(path);
     return shared && new UploadHandle(this, shared, files, false);

@@ -34,7 +34,7 @@ export class SftpRequests {
   readonly #order = new RequestOrder();
   readonly #handles: OpenHandles;
 
-  /** @param isTemporaryName tells the names that files have only until they are whole */
+  /** @param isTemporaryName recognises temporary names of uploads */
   constructor(client: SshClient, isTemporaryName: (name: string) => boolean) {
     this.#client = client;
     this.#handles = new OpenHandles(client);
@@ -289,7 +289,7 @@ export class SftpRequests {
   }
 }
 
-/** The reply to a request whose success is all there is to say. */
+/** The reply to a request that has no result but success. */
 async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
   await action;
   return statusReply(id, statusCodes.ok, 'Done.');

@@ -47,7 +47,7 @@ export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   'not-durable': failure,
 };
 
-/** The reply to a fault. One that the service does not know gets a reference, which stands in the log, too. */
+/** The reply to a fault. An unexpected fault gets a reference, which is also in the log. */
 export function toStatus(error: unknown, log: Log): { code: StatusCode; message: string } {
   if (error instanceof ServiceError && error.code !== 'internal') return { code: statusByError[error.code], message: error.message };
   const reference = randomUUID();

@@ -70,7 +70,7 @@ class UploadDeliveries implements AwaitedDeliveries {
     return pending;
   }
 
-  /** Forgets outcomes that nobody asks for: a reload never goes back behind a handler's position. */
+  /** Forgets outcomes that are no longer needed: a reload never moves back before a handler's position. */
   forgetBefore(position: LogPosition): void {
     for (const [uuid, settled] of this.#settled) if (comparePositions(settled.position, position) < 0) this.#settled.delete(uuid);
   }
@@ -103,9 +103,9 @@ export class FileDeliveryStore implements DeliveryStore {
   readonly #deliveries: DeliveryLog;
   readonly #positions: HandlerPositions;
   readonly #pauses: Pauses;
-  /** Orders to go on; those to pause are in `#pauses`. */
+  /** Orders to resume; orders to pause are in `#pauses`. */
   readonly #orders = new Map<string, HandlerOrder>();
-  /** Where the handlers of the first configuration begin. */
+  /** Start position of the handlers of the first configuration. */
   readonly #begin: LogPosition;
   readonly #uploads = new Map<string, UploadDeliveries>();
   readonly #stopped = new Set<string>();

@@ -89,8 +89,8 @@ function pausesPath(folder: string): string {
 }
 
 /**
- * Where each handler goes on in the journal. The file is written now and then and names the position in the record of deliveries up to which
- * it counts; the record, written with each delivery, has the rest.
+ * The position of each handler in the journal. The file is written from time to time and names the position in the record of deliveries up
+ * to which it is valid; the record, written with each delivery, has the rest.
  */
 export class HandlerPositions {
   readonly #path: string;

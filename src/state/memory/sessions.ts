@@ -30,7 +30,7 @@ export class MemorySessions implements SessionStore {
 
   /**
    * @param lifetimes asked at each use, so that a reload takes effect at once
-   * @param onTimeout told of each session that timed out (event `sessionTimedOut`)
+   * @param onTimeout called for each session that timed out (event `sessionTimedOut`)
    */
   constructor(clock: Clock, lifetimes: () => SessionLifetimes, onTimeout: (session: Session) => void) {
     this.#clock = clock;

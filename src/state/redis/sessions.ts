@@ -70,7 +70,7 @@ export class RedisSessions implements SessionStore {
   /**
    * @param service the file transfer service of the sessions
    * @param lifetimes asked at each look-up, so that a reload takes effect at once
-   * @param onTimeout told of each session that timed out, by one node alone (event `sessionTimedOut`)
+   * @param onTimeout called for each session that timed out, by one node alone (event `sessionTimedOut`)
    */
   constructor(
     link: RedisLink,

@@ -48,7 +48,7 @@ export const openFlags = { read: 1, write: 2, append: 4, create: 8, truncate: 16
 /** Flags of the attributes in a packet (§5). */
 export const attributeFlags = { size: 1, owner: 2, mode: 4, times: 8, extended: 0x8000_0000 } as const;
 
-/** File attributes (§5), those that were sent or are known. */
+/** File attributes (§5); only those that were sent or are known. */
 export interface Attributes {
   sizeBytes?: number;
   owner?: { uid: number; gid: number };

@@ -10,7 +10,7 @@ const maxKeptBytes = 8 * 1024 * 1024;
 const kept = new Map<number, Buffer[]>(sizesBytes.map((bytes) => [bytes, []]));
 let keptBytes = 0;
 
-/** Takes a buffer of at least `bytes`, with any content. */
+/** Returns a buffer of at least `bytes`, with arbitrary content. */
 export function takeBuffer(bytes: number): Buffer {
   const size = bytes < leastBytes ? undefined : sizesBytes.find((one) => bytes <= one);
   if (size === undefined) return Buffer.allocUnsafe(bytes);
