@@ -8,6 +8,7 @@ import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
 import { postLanguage, postTheme } from './html/page-cookies.ts';
 import { assets } from './html/pages/assets.ts';
 import { showRecent } from './html/recent.ts';
+import { postTrashForm } from './html/trash-page.ts';
 import { authenticate, holdSession } from './middleware/authenticate.ts';
 import { receive } from './middleware/every-request.ts';
 import type { Reply } from './reply/reply.ts';
@@ -155,6 +156,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
 
   // The trash: all of it, one thing in it, and its restoration.
   on('GET', '/account-service/trash', showTrash);
+  on('POST', '/account-service/trash', postTrashForm);
   on('DELETE', '/account-service/trash', emptyTrash);
   on('DELETE', '/account-service/trash/:id', endTrashed);
   on('POST', '/account-service/trash/:id/restore', restoreTrashed);

@@ -8,7 +8,7 @@ import { startServer } from './server.ts';
 
 /** Everything that a page can show is there. */
 const config = {
-  group: { allow_own_password_change: true, show_recent: true },
+  group: { allow_own_password_change: true, show_recent: true, trash: { days: 30 } },
   service: {
     triggers: ['One', 'Two, primary', 'Three, success', 'Four, info', 'Five, warning', 'Six, danger'],
     appearance: { title: 'Example', footer: 'Example Ltd', footer_links: { Imprint: 'https://example.com/' }, accent_color: '#7a2048' },
@@ -23,7 +23,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   mkdirSync(join(server.home, 'A folder'));
   for (const name of ['a.txt', 'b.png', 'c.zip', 'd.mp4', `${'long '.repeat(30)}.txt`, `${'x'.repeat(200)}.bin`])
     writeFileSync(join(server.home, name), 'some text');
-  const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /40[134]|412|422/ });
+  const page = await openBrowser(t, { colorScheme, viewport: { width, height: 720 }, expectedErrors: /40[1349]|412|422/ });
   const look = async (what: string) => {
     await assertAccessible(page, what);
     const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
@@ -80,6 +80,21 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await page.goto(`${server.url}/home/__svc__/recent`);
   await page.getByText('Uploaded').waitFor();
   await look('recent changes');
+  await page.goto(`${server.url}/home/__svc__/trash`);
+  await look('empty trash');
+  for (const name of ['d.mp4', 'new.txt']) assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);
+  writeFileSync(join(server.home, 'd.mp4'), 'another');
+  await page.reload();
+  await page.getByLabel('d.mp4').check();
+  await look('trash');
+  await page.getByRole('button', { name: 'Delete for good' }).click();
+  await page.getByRole('heading', { name: 'Delete this item for good?' }).waitFor();
+  await look('question of the trash');
+  await page.goBack();
+  await page.getByLabel('d.mp4').check();
+  await page.getByRole('button', { name: 'Restore' }).click();
+  await page.getByLabel('Restore as').waitFor();
+  await look('a name that is taken in the trash');
   await page.goto(`${server.url}/home/__svc__/password-update`);
   await look('password');
   await page.goto(`${server.url}/home/missing/`);

@@ -53,11 +53,13 @@ export async function trashOperations(main: Client, send: Exercise, asBanned: Ex
   const gone = `${all}/${'0'.repeat(32)}`;
   await send('GET', all, all, 401, no);
   await send('DELETE', all, all, 401, no);
+  await send('POST', all, all, 401, no);
   await send('DELETE', one, gone, 401, no);
   await send('POST', restore, `${gone}/restore`, 401, no);
   for (const [method, path] of [
     ['GET', all],
     ['DELETE', all],
+    ['POST', all],
     ['DELETE', one],
     ['POST', restore],
   ] as const)
@@ -84,4 +86,17 @@ export async function trashOperations(main: Client, send: Exercise, asBanned: Ex
   await send('DELETE', all, all, 422, { user, headers: json });
   await send('POST', restore, `${all}/${dropped?.id}/restore`, 201, { user, headers: { ...asJson, ...json }, body: '{"path": "back"}' });
   await send('DELETE', all, all, 204, { user, headers: json });
+
+  const html = { accept: 'text/html' };
+  const form = { user, headers: { ...html, 'content-type': 'application/x-www-form-urlencoded' } };
+  const [a, b] = [await id('a'), await id('b')];
+  await send('GET', all, all, 200, { user, headers: html });
+  await send('POST', all, all, 400, { ...form, body: 'action=restore' });
+  await send('POST', all, all, 415, { user, headers: { ...html, 'content-type': 'text/plain' }, body: 'action=restore' });
+  await send('POST', all, all, 200, { ...form, body: `action=confirm-end&selected=${a}` });
+  await send('POST', all, all, 404, { ...form, body: `action=restore&selected=${'0'.repeat(32)}` });
+  await main.put('/home/a', 'taken', { user });
+  await send('POST', all, all, 409, { ...form, body: `action=restore&selected=${a}` });
+  await send('POST', all, all, 422, { ...form, body: `action=restore&selected=${a}&selected=${b}` });
+  await send('POST', all, all, 303, { ...form, body: 'action=empty' });
 }

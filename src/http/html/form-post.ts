@@ -46,7 +46,7 @@ function confirmPage(context: PageContext, folder: VirtualPath, members: readonl
   const body = html`<main class="card roomy" id="main">
 <h1>${language.text('deleteQuestion', { count: there.length })}</h1>
 <ul class="doomed">${members.map((member) => memberLine(context, folder, member))}</ul>
-<p>${language.text('deleteWarning')}</p>
+<p>${language.text(context.account?.hasTrash ? 'deleteToTrash' : 'deleteWarning')}</p>
 <form method="post" class="row">
 <input type="hidden" name="action" value="delete-members">
 ${there.map(({ name }) => new Html(`<input type="hidden" name="selected-members" value="${escapeFormValue(name)}">`))}

@@ -23,7 +23,7 @@ export function pageContextOf(exchange: Exchange): PageContext {
 }
 
 /** Pages below `/home/__svc__/`. */
-const accountPages = ['password-update', 'recent'];
+const accountPages = ['password-update', 'recent', 'trash'];
 
 /** URL of a page for GET, for forms that lead back to it. */
 function pageUrl({ target }: Exchange): string {
@@ -39,6 +39,7 @@ function pageAccount({ account, session }: Client, { passwords }: HttpService): 
     name: account.name,
     isAnonymous,
     hasSession: session !== undefined,
+    hasTrash: account.trashDays > 0,
     maySeeRecent: account.showRecent && !isAnonymous,
     mayChangePassword: session !== undefined && account.allowOwnPasswordChange && passwords.isOwn(account.method.uuid),
   };
@@ -117,7 +118,7 @@ ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) =>
 }
 
 /** A problem in the reader's language, with its English words marked as such. */
-function words({ language }: PageContext, problem: Problem): Html {
+export function words({ language }: PageContext, problem: Problem): Html {
   const { translated, own } = problemWords(language.tag, problem);
   const known = [problem.relativePath, translated].filter((part) => part !== undefined);
   const english = own === undefined ? [] : [language.tag === 'en' ? nameHtml(own) : `<span lang="en">${nameHtml(own)}</span>`];

@@ -1,12 +1,13 @@
 import type { Trashed } from '../../files/trash/trash-folder.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
+import { showTrashPage } from '../html/trash-page.ts';
 import { errorsReply } from '../reply/error-reply.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { signedIn } from '../request/exchange.ts';
-import { mediaTypeOfRequest } from '../request/reply-format.ts';
+import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { hasBody, readJsonBody } from '../request/request-body.ts';
 import { serverPathValue } from '../request/request-target.ts';
 import { restoreMember } from './member-actions.ts';
@@ -18,6 +19,7 @@ function shownTrashed({ id, path, sizeBytes, isFolder, deletedMs, origin }: Tras
 
 /** GET of the trash: what the account may restore, newest first. */
 export async function showTrash(exchange: Exchange): Promise<Response> {
+  if (replyFormat(exchange) === 'html') return showTrashPage(exchange);
   const trash = (await signedIn(exchange).files.trash.list()).map(shownTrashed);
   return respond(exchange, jsonReply(200, { trash }, { 'cache-control': 'no-store' }));
 }

@@ -32,6 +32,8 @@ export interface PageAccount {
   name: string;
   isAnonymous: boolean;
   mayChangePassword: boolean;
+  /** Whether what it deletes goes to a trash. */
+  hasTrash: boolean;
   maySeeRecent: boolean;
   hasSession: boolean;
 }

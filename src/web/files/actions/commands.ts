@@ -29,7 +29,7 @@ interface Course {
 }
 
 /** A folder command without its targets. */
-type Command = { command: 'delete' } | { command: TransferKind; destination: string };
+type Command = { command: 'delete' | 'restore' } | { command: TransferKind; destination: string };
 
 export type TransferKind = 'move' | 'copy';
 

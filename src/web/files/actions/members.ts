@@ -2,18 +2,22 @@ import { ask, cancelButton, type DialogModel, nameList } from '../../shared/dial
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
+import { folderUrl, may } from '../navigation/folder.ts';
 import { type Row, refreshRows, rowName } from '../rows/rows.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, showOutcome } from './commands.ts';
+import { noticeUndoable } from './undo.ts';
 
 /** Asks, then deletes members. @returns whether any is deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   if (rows.length === 0) return false;
   const names = rows.map(rowName);
-  const content = [nameList(names), make('p.hint', text('deleteWarning'))];
+  const content = [nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning'))];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
   const outcome = await askAndRun(text('deleteQuestion', { count: names.length }), content, button, names, () => ({ command: 'delete' }));
-  if (outcome) await showOutcome(outcome, 'deleted');
+  const folder = folderUrl();
+  const tell = (message: string) => noticeUndoable(message, { deletedFrom: folder, names: outcome?.done ?? [] });
+  if (outcome) await showOutcome(outcome, 'deleted', may('trash') ? tell : undefined);
   return (outcome?.done.length ?? 0) > 0;
 }
 

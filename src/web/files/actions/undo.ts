@@ -2,7 +2,7 @@ import { nameInText } from '../../../lib/display-name.ts';
 import { type NoticeAction, notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
-import { type ListedMember, listMembers } from '../server.ts';
+import { type ListedMember, listMembers, send } from '../server.ts';
 import { maxProblems, renameMember, runAtOnce } from './commands.ts';
 
 /** A move or a renaming that can be undone. */
@@ -16,10 +16,17 @@ interface Change {
   newName?: string;
 }
 
-let last: { change: Change; forget: () => void } | undefined;
+/** A deletion into the trash. */
+interface Deletion {
+  /** URL path of the folder that the members were in. */
+  deletedFrom: string;
+  names: readonly string[];
+}
+
+let last: { change: Change | Deletion; forget: () => void } | undefined;
 
 /** Shows a message about a change that can be undone, by its button or by Ctrl+Z, until the next one. */
-export function noticeUndoable(message: string, change: Change): void {
+export function noticeUndoable(message: string, change: Change | Deletion): void {
   last?.forget();
   const action: NoticeAction = { label: text('undo'), run: () => void undoLast() };
   last = { change, forget: notice(message, 'success', action) };
@@ -31,6 +38,7 @@ export async function undoLast(): Promise<void> {
   const { change, forget } = last;
   last = undefined;
   forget();
+  if ('deletedFrom' in change) return restore(change);
   const { members, problems } = await unchanged(change);
   let done = 0;
   const { newName } = change;
@@ -55,6 +63,34 @@ export async function undoLast(): Promise<void> {
   if (done > 0) notice(text('undone', { count: done }));
   if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
   await refreshRows(only && done > 0 ? only.name : undefined);
+}
+
+/** Restores the latest deletion of each name. */
+async function restore({ deletedFrom, names }: Deletion): Promise<void> {
+  const folder = decodeURIComponent(deletedFrom).slice('/home'.length);
+  const problems: string[] = [];
+  const ids = new Map<string, string>();
+  try {
+    const reply = await send('GET', '/home/__svc__/trash');
+    const { trash = [] } = reply.ok ? ((await reply.json()) as { trash?: { id: string; path: string }[] }) : {};
+    for (const name of names) {
+      const id = trash.find(({ path }) => path === folder + name)?.id;
+      if (id === undefined) problems.push(`${nameInText(name)}: ${text('goneFromTrash')}`);
+      else ids.set(id, name);
+    }
+  } catch {
+    problems.push(text('noConnection'));
+  }
+  const outcome = ids.size > 0 ? await runAtOnce(text('undo'), { command: 'restore' }, [...ids.keys()], deletedFrom) : undefined;
+  for (const problem of outcome?.problems ?? []) {
+    const [id = '', ...words] = problem.split(': ');
+    problems.push([nameInText(ids.get(id) ?? id), ...words].join(': '));
+  }
+  if (outcome?.isLost) problems.push(text('noConnection'));
+  const done = outcome?.done.length ?? 0;
+  if (done > 0) notice(text('undone', { count: done }));
+  if (problems.length > 0) notice(text('error', { reason: problems.slice(0, maxProblems).join('; ') }), 'error');
+  await refreshRows(names[0]);
 }
 
 /** Finds the members that are still as they were left: later changes by others stay. */

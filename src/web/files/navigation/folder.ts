@@ -33,7 +33,7 @@ export function folderTitle(): string {
 }
 
 /** Whether the account may do something in the folder; the service checks every request all the same. */
-export function may(right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename'): boolean {
+export function may(right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename' | 'trash'): boolean {
   return (byId('main').dataset.may ?? '').split(' ').includes(right);
 }
 

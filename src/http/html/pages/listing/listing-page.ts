@@ -72,7 +72,7 @@ async function* withFirst<T>(first: IteratorResult<T>, others: AsyncIterable<T>)
 function pageBody(context: PageContext, model: ListingModel, isShort: boolean, rows: Html): Html {
   const { language } = context;
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
-  return html`<main id="main" data-may="${rightNames(model)}" data-taken="${model.onNameTaken}" data-view="${model.view}">
+  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}">
 ${folderHead(context, model)}
 ${tools(context, model, html`${searchForm(context, '')}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
@@ -93,7 +93,7 @@ export function folderHead(context: PageContext, { path, flash }: Pick<FolderMod
 }
 
 /** The rights that the script offers actions for; the service checks every request. */
-function rightNames(model: ListingModel): string {
+function rightNames({ account }: PageContext, model: ListingModel): string {
   const rights = {
     look: model.mayLook,
     read: model.mayRead,
@@ -102,6 +102,7 @@ function rightNames(model: ListingModel): string {
     'create-folder': model.mayCreateFolder,
     delete: model.mayDelete,
     rename: model.mayRename,
+    trash: account?.hasTrash,
   };
   return Object.entries(rights)
     .filter(([, isAllowed]) => isAllowed)

@@ -1,0 +1,184 @@
+import type { Trashed } from '../../files/trash/trash-folder.ts';
+import { cooperatively } from '../../lib/concurrency/event-loop.ts';
+import { type Problem, ServiceError } from '../../lib/errors.ts';
+import { fileIconClasses } from '../../lib/media-types.ts';
+import { baseName, parentPath } from '../../lib/virtual-path.ts';
+import { statusOf } from '../reply/error-reply.ts';
+import type { Reply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+import { mediaTypeOfRequest } from '../request/reply-format.ts';
+import { readSmallForm } from '../request/request-body.ts';
+import { eachResult, restoreMember } from '../rest/member-actions.ts';
+import { type FlashCode, flashCookieLine, takeFlash } from './page-cookies.ts';
+import { pageContextOf, pageReply, words } from './page-replies.ts';
+import { bdi, escapeFormValue, Html, html, icon } from './pages/html.ts';
+import type { PageContext } from './pages/page.ts';
+
+const trashUrl = '/home/__svc__/trash';
+
+/** Items of one page: a form with more of them would be refused. */
+const itemsOfPage = 1000;
+
+/** Form bodies up to this size; a thousand IDs have 42 KiB. */
+const formLimitBytes = 256 * 1024;
+
+/** GET of the page of the trash (docs/spec/files.md#trash); it needs no scripts. */
+export async function showTrashPage(exchange: Exchange): Promise<Response> {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const { files, account } = signedIn(exchange);
+  const all = await files.trash.list();
+  const { flash, clearLine } = takeFlash(exchange, language);
+  const title = language.text('trash');
+  const hint = account.trashDays > 0 && html`<p class="hint">${language.text('trashHint', { count: account.trashDays })}</p>`;
+  const mayEnd = all.some(({ path, isFolder }) => files.may(path, isFolder ? 'deleteFolder' : 'deleteFile'));
+  const items: Html[] = [];
+  for await (const trashed of cooperatively(all.slice(0, itemsOfPage))) items.push(trashItem(context, trashed));
+  const body = html`<main id="main" data-may="">
+<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
+<li><a href="${trashUrl}" aria-current="page">${title}</a></li></ol></nav>
+<h1 class="hidden">${title}</h1>
+<div id="notices" aria-live="polite">${flash && html`<p class="notice success" role="status">${flash.text}</p>`}</div>
+${
+  items.length > 0
+    ? html`<form id="members" tabindex="-1" method="post" action="${trashUrl}">
+<div class="trash-tools"><button class="primary" name="action" value="restore">${icon('recent')}${language.text('restore')}</button>
+${mayEnd && html`<button name="action" value="confirm-end">${icon('trash')}${language.text('endForGood')}</button>`}
+${mayEnd && html`<button class="quiet" name="action" value="confirm-empty">${language.text('emptyTrash')}</button>`}</div>
+${hint}
+<ul id="recent" class="recent">
+${items}
+</ul>
+<p class="count">${language.text('items', { count: all.length })}</p>
+</form>`
+    : html`<div id="members" tabindex="-1"><div class="empty closed">${icon('trash')}<p class="lead">${language.text('trashNone')}</p>${hint}</div></div>`
+}
+</main>`;
+  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
+}
+
+function trashItem(context: PageContext, trashed: Trashed): Html {
+  const { language } = context;
+  const { id, deletedMs, isFolder, sizeBytes } = trashed;
+  return html`<li>
+<label><input type="checkbox" name="selected" value="${id}"> ${nameOf(trashed)}</label>
+<p class="hint">${language.text('changeDeleted')} &middot; ${folderOf(context, trashed)} &middot; ${language.size(sizeBytes)}\
+${isFolder && html`, ${language.text('folder')}`} &middot; <span data-time="${Math.floor(deletedMs / 1000)}">${language.date(deletedMs)} UTC</span></p>
+</li>
+`;
+}
+
+function nameOf({ path, isFolder }: Trashed): Html {
+  return html`<span class="i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}">${bdi(baseName(path))}</span>`;
+}
+
+function folderOf({ language }: PageContext, { path }: Trashed): Html {
+  const folder = parentPath(path);
+  return folder === '/' ? html`${language.text('files')}` : bdi(folder);
+}
+
+/** POST of a form of that page: restores, or asks before it ends something for good. */
+export async function postTrashForm(exchange: Exchange): Promise<Response> {
+  const { files } = signedIn(exchange);
+  if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
+    throw new ServiceError('media-type-unsupported', 'A form of the trash is sent as application/x-www-form-urlencoded.');
+  const fields = await readSmallForm(exchange, formLimitBytes);
+  const action = fields.get('action');
+  const all = await files.trash.list();
+  if (action === 'confirm-empty') return respond(exchange, questionPage(exchange, all, 'empty'));
+  if (action === 'empty') {
+    const left = await files.trash.empty();
+    return respond(exchange, done('ended', all.length - left.length));
+  }
+  const wanted = new Set(fields.getAll('selected'));
+  const selected = all.filter(({ id }) => wanted.has(id));
+  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
+  switch (action) {
+    case 'restore':
+      return respond(exchange, await forEach(exchange, [...wanted], all, 'restored', (id) => restore(exchange, id, fields.get('path'))));
+    case 'end':
+      return respond(exchange, await forEach(exchange, [...wanted], all, 'ended', (id) => files.trash.end(id)));
+    case 'confirm-end':
+      return respond(exchange, questionPage(exchange, selected, 'end'));
+    default:
+      throw new ServiceError('bad-request', `The action "${action ?? ''}" is not known.`);
+  }
+}
+
+async function restore(exchange: Exchange, id: string, path: string | null): Promise<void> {
+  await restoreMember(signedIn(exchange).files, id, path || undefined);
+}
+
+function done(code: FlashCode, count: number): Reply {
+  return { status: 303, headers: { location: trashUrl, 'set-cookie': flashCookieLine(code, count), 'cache-control': 'no-store' } };
+}
+
+/** Does something with each item; a page tells what failed, and asks for another name where one is taken. */
+async function forEach(
+  exchange: Exchange,
+  ids: readonly string[],
+  all: readonly Trashed[],
+  code: FlashCode,
+  action: (id: string) => Promise<void>,
+): Promise<Reply> {
+  const failed: { id: string; problem: Problem; status: number }[] = [];
+  const results = eachResult(ids, async (id) => {
+    await action(id);
+    return [];
+  });
+  for await (const { target, problem, status } of results) if (problem) failed.push({ id: target, problem, status });
+  const [only] = failed;
+  if (!only) return done(code, ids.length);
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const byId = new Map(all.map((trashed) => [trashed.id, trashed]));
+  const status = ids.length === 1 ? only.status : 422;
+  const title = language.text(status === statusOf.exists ? 'error409' : 'error422');
+  const items = failed.map(({ id, problem }) => failedItem(context, byId.get(id), id, problem));
+  const body = html`<main class="card roomy" id="main">
+<h1>${title}</h1>
+<ul class="doomed">${items}</ul>
+<p><a class="button" href="${trashUrl}">${language.text('backToTrash')}</a></p>
+</main>`;
+  return pageReply(context, status, { title, body });
+}
+
+function failedItem(context: PageContext, trashed: Trashed | undefined, id: string, problem: Problem): Html {
+  const { language } = context;
+  const name = trashed ? nameOf(trashed) : bdi(id);
+  const needsName = trashed && (problem.code === 'exists' || problem.code === 'name-invalid');
+  return html`<li>${name} <span class="hint">${words(context, problem)}</span>${
+    needsName &&
+    html`<form method="post" action="${trashUrl}"><input type="hidden" name="action" value="restore"><input type="hidden" name="selected" value="${id}">
+<label for="as-${id}">${language.text('restoreAs')}</label>
+<input id="as-${id}" name="path" required maxlength="255" autocomplete="off" value="${otherName(baseName(trashed.path))}">
+<button type="submit" class="primary">${language.text('restore')}</button></form>`
+  }</li>`;
+}
+
+/** A name to begin with; the reader may change it. */
+function otherName(name: string): string {
+  const shown = name.replace(/[\u0000-\u001f\u007f]/g, '_');
+  const dot = shown.lastIndexOf('.');
+  return dot > 0 ? `${shown.slice(0, dot)} (2)${shown.slice(dot)}` : `${shown} (2)`;
+}
+
+/** The question before things are ended for good, with all of them listed. */
+function questionPage(exchange: Exchange, items: readonly Trashed[], action: 'end' | 'empty'): Reply {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const shown = items.slice(0, itemsOfPage);
+  const body = html`<main class="card roomy" id="main">
+<h1>${language.text('endQuestion', { count: items.length })}</h1>
+<ul class="doomed">${shown.map((trashed) => html`<li>${nameOf(trashed)} <span class="hint">${folderOf(context, trashed)}</span></li>`)}</ul>
+<p>${language.text('deleteWarning')}</p>
+<form method="post" action="${trashUrl}" class="row">
+<input type="hidden" name="action" value="${action}">
+${action === 'end' && shown.map(({ id }) => new Html(`<input type="hidden" name="selected" value="${escapeFormValue(id)}">`))}
+<a class="button" href="${trashUrl}">${language.text('cancel')}</a>
+${items.length > 0 && html`<button type="submit" class="primary danger">${icon('trash')}${language.text('endForGood')}</button>`}
+</form>
+</main>`;
+  return pageReply(context, 200, { title: language.text('endForGood'), body });
+}

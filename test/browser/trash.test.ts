@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { browserTest, openFolder, openMenu } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
+import { startServer } from '../support/server.ts';
+
+browserTest('what was deleted comes back by the message or by Ctrl+Z; what is no longer in the trash is told', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  mkdirSync(join(server.home, 'A folder'));
+  writeFileSync(join(server.home, 'A folder/inside'), 'inside');
+  for (const name of ['one', 'two ü']) writeFileSync(join(server.home, name), name);
+  const page = await openFolder(t, server);
+  const remove = async (...names: string[]) => {
+    for (const name of names) await page.getByLabel(`Select ${name}`).check();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByText('restore them from the trash').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    for (const name of names) assert.equal(existsSync(join(server.home, name)), false);
+  };
+  await remove('A folder', 'two ü');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('2 changes were undone.').waitFor();
+  assert.equal(readFileSync(join(server.home, 'A folder/inside'), 'utf8'), 'inside');
+  assert.equal(readFileSync(join(server.home, 'two ü'), 'utf8'), 'two ü');
+  await page.getByRole('link', { name: 'two ü' }).waitFor();
+
+  await remove('one');
+  await page.keyboard.press('Control+z');
+  await until('it is back', () => existsSync(join(server.home, 'one')));
+  await page.getByRole('link', { name: 'one', exact: true }).waitFor();
+  await remove('one');
+  assert.equal((await server.send('DELETE', '/home/__svc__/trash')).status, 204);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('one: no longer in the trash').waitFor();
+});
+
+browserTest('the page of the trash: found by the menu, it works with scripts and without them', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 } } });
+  for (const javaScriptEnabled of [true, false]) {
+    for (const name of ['kept', 'ended']) {
+      writeFileSync(join(server.home, name), name);
+      assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);
+    }
+    const page = await openFolder(t, server, { javaScriptEnabled });
+    if (javaScriptEnabled) {
+      await openMenu(page);
+      await page.getByRole('link', { name: 'Trash' }).click();
+    } else await page.goto(`${server.url}/home/__svc__/trash`);
+    await page.getByLabel('kept').check();
+    await page.getByRole('button', { name: 'Restore' }).click();
+    await page.getByText('One item was restored.').waitFor();
+    assert.equal(readFileSync(join(server.home, 'kept'), 'utf8'), 'kept');
+    await page.getByRole('button', { name: 'Empty the trash' }).click();
+    await page.getByRole('heading', { name: 'Delete this item for good?' }).waitFor();
+    await page.getByRole('button', { name: 'Delete for good' }).click();
+    await page.getByText('The trash is empty.').waitFor();
+    await page.getByText('One item was deleted for good.').waitFor();
+  }
+});
