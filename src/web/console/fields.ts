@@ -1,4 +1,4 @@
-import { type Child, make, makeButton } from '../shared/dom.ts';
+import { make, makeButton } from '../shared/dom.ts';
 import { text } from './language.ts';
 import { hashFor, type SectionName } from './route.ts';
 
@@ -16,10 +16,6 @@ export function field<E extends HTMLInputElement | HTMLSelectElement | HTMLTextA
 /** A choice of a few values, the first of which is chosen. */
 export function choice(name: string, values: readonly (readonly [value: string, label: string])[]): HTMLSelectElement {
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));
-}
-
-export function tick(label: Child, input: HTMLInputElement): HTMLElement {
-  return make('label.tick', input, make('span', label));
 }
 
 /** A form for what a section lists. @param query fills in its fields, by their names; a search leads to the section with the new query */

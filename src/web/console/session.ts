@@ -18,7 +18,10 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
   if (token !== undefined) {
     // A link that stays in the history would fail the next time.
     history.replaceState(null, '', location.pathname);
-    message = await ask('POST', '/api/login/link', { body: { token } }).then(() => undefined, linkProblem);
+    message = await ask('POST', '/api/login/link', { body: { token } }).then(
+      () => undefined,
+      (error) => problemText(error, 'linkOver'),
+    );
     if (message === undefined) {
       // The caller has not finished yet.
       setTimeout(onSuccess);
@@ -29,13 +32,9 @@ export async function showLogin(main: HTMLElement, onSuccess: () => void): Promi
   main.querySelector('input')?.focus();
 }
 
-function linkProblem(error: unknown): string {
-  return error instanceof Refused && error.status === 401 ? text('linkOver') : problemText(error);
-}
-
-function problemText(error: unknown): string {
+function problemText(error: unknown, refusal: 'linkOver' | 'signInFailed'): string {
   if (!(error instanceof Refused)) return errorText(error);
-  if (error.status === 401) return text('signInFailed');
+  if (error.status === 401) return text(refusal);
   return error.status === 429 ? text('tooManyAttempts') : clear(error.message);
 }
 
@@ -59,7 +58,7 @@ function form(message: string | undefined, onSuccess: () => void): HTMLElement {
       await ask('POST', '/api/login', { body: { username: name.value, password: password.value } });
       onSuccess();
     } catch (error) {
-      problem.textContent = problemText(error);
+      problem.textContent = problemText(error, 'signInFailed');
       problem.hidden = false;
       password.value = '';
       password.focus();

@@ -15,9 +15,6 @@ interface Findings {
   findings: Finding[];
 }
 
-/** Sessions, connections and transfers that a reload ended. */
-type Ended = ReloadOfAll['ended'];
-
 /** Shows the running configuration, the findings about its file, and what a reload would change. */
 export async function showConfiguration({ main, signal }: Stage): Promise<void> {
   const findings = make('div');
@@ -64,7 +61,7 @@ async function reload(load: () => Promise<void>): Promise<void> {
   if (!outcome) return;
   if (!outcome.reason) notice(text('reloaded', { count: outcome.changes.length }));
   const ended = outcome.nodes.map((node) => node.ended);
-  const sum = (name: keyof Ended) => ended.reduce((total, counts) => total + counts[name], 0);
+  const sum = (name: keyof ReloadOfAll['ended']) => ended.reduce((total, counts) => total + counts[name], 0);
   const [sessions, connections, transfers] = [sum('sessions'), sum('connections'), sum('transfers')];
   if (sessions + connections + transfers > 0) notice(text('reloadEnded', { sessions, connections, transfers }));
   for (const { node, reloaded, reason } of outcome.nodes.slice(1))

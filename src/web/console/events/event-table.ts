@@ -18,11 +18,6 @@ export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
-/** The page of one event. */
-export function eventHash(event: EventView): string {
-  return hashFor('events', event.uuid, { at: eventTime(event) });
-}
-
 /** A table of events; each leads to its page. */
 export function eventTable(caption: string, empty: string): EventTable {
   return makeTable<ListedEvent>(
@@ -31,7 +26,10 @@ export function eventTable(caption: string, empty: string): EventTable {
     [
       { title: text('time'), cell: (event) => timeElement(eventTime(event)), className: 'narrow' },
       { title: text('event'), cell: ({ id }) => badge(id), className: 'narrow' },
-      { title: text('message'), cell: (event) => make('a.row-link', { href: eventHash(event) }, datum(event.message)) },
+      {
+        title: text('message'),
+        cell: (event) => make('a.row-link', { href: hashFor('events', event.uuid, { at: eventTime(event) }) }, datum(event.message)),
+      },
       { title: text('account'), cell: ({ account }) => datum(account.name) },
       { title: text('path'), cell: ({ data }) => datum(typeof data.path === 'string' ? data.path : '') },
       { title: text('address'), cell: ({ account }) => datum(account.peer?.address) },

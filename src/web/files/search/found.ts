@@ -56,12 +56,11 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
 
 function item({ path, name, is_directory: isFolder, size, modified }: ListedMember & { path: string }): HTMLElement {
   const parent = path.slice(0, path.length - name.length);
-  const link = make('a', { className: `i ${isFolder ? 'folder' : fileIconClasses(name)}`, href: homeUrl(isFolder ? `${path}/` : path) });
-  link.append(make('bdi', escapeInvisible(name)));
+  const className = `i ${isFolder ? 'folder' : fileIconClasses(name)}`;
+  const link = make('a', { className, href: homeUrl(isFolder ? `${path}/` : path) }, make('bdi', escapeInvisible(name)));
   leadToPreview(link);
   const place = make('bdi', parent === '/' ? text('files') : escapeInvisible(parent.slice(0, -1)));
-  const time = make('span');
-  time.dataset.time = String(Math.floor(modified));
+  const time = make('span', { attributes: { 'data-time': String(Math.floor(modified)) } });
   showDate(time);
   const about = isFolder ? foundText('folder') : sizeText(size);
   const hint = make('span.hint', make('a', { href: homeUrl(parent) }, place), ` \u00b7 ${about} \u00b7 `, time);
