@@ -104,7 +104,47 @@ const registerJournal: Register = (program, run) => {
   );
 };
 
-/** `svc webhook-replay`, `svc events` and `svc journal`. */
+const expectationsHelp = `
+The journal says what came; of a service with Redis the shared one. "excuse" needs the running service.
+
+Exit codes of check:
+  0  none late, missing or malformed   2  wrong use   3  some are
+
+Examples:
+  svc expectations check --since 30d
+  svc expectations check --config new.yaml --json
+  svc expectations history orders
+  svc expectations excuse orders 2026-11-23T06:00:00+01:00 --reason "bank holiday"`;
+
+/** `svc expectations`: files that are due (docs/spec/expectations.md). */
+const registerExpectations: Register = (program, run) => {
+  const load = () => import('./journal/expectations.ts');
+  const command = program
+    .command('expectations')
+    .description('files that are due: what came, and what did not')
+    .addHelpText('after', expectationsHelp);
+  const sub = (name: string, description: string) =>
+    configOptions(command.command(name).description(description))
+      .option('--json', 'print one JSON object')
+      .addHelpText('after', expectationsHelp);
+  sub('list', 'print the last and the next occurrence of each').action((options) =>
+    run(async () => (await load()).listExpectations(options)),
+  );
+  sub('check', 'judge the past by the journal')
+    .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago (default: 30d)', pointInTime)
+    .action((options) => run(async () => (await load()).checkExpectations(options)));
+  sub('history', 'print the occurrences of one')
+    .argument('<uuid>', 'UUID of the expectation')
+    .option('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago (default: 31d)', pointInTime)
+    .action((uuid, options) => run(async () => (await load()).expectationHistory(uuid, options)));
+  sub('excuse', 'say why a file need not come')
+    .argument('<uuid>', 'UUID of the expectation')
+    .argument('<due>', 'due time, as "history" prints it')
+    .requiredOption('--reason <text>', 'reason, which stands in the journal')
+    .action((uuid, due, options) => run(async () => (await load()).excuseOccurrence(uuid, due, options)));
+};
+
+/** `svc webhook-replay`, `svc events`, `svc journal` and `svc expectations`. */
 export const registerEvents: Register = (program, run) => {
   const replay = program
     .command('webhook-replay')
@@ -148,4 +188,5 @@ export const registerEvents: Register = (program, run) => {
     // Options of this name are those of "events" wherever they stand.
     .action((_, command) => run(async () => (await import('./journal/forward.ts')).forwardEvents(command.optsWithGlobals())));
   registerJournal(program, run);
+  registerExpectations(program, run);
 };

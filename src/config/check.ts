@@ -7,6 +7,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { didYouMean } from '../lib/nearest-name.ts';
 import { byPosition, ConfigError, pathText, type Report } from './findings.ts';
 import { lintAccounts, lintAdding, lintPermissions } from './lint/lint-accounts.ts';
+import { lintExpectations } from './lint/lint-expectations.ts';
 import { lintHandlers } from './lint/lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint/lint-homes.ts';
 import { lintRemotes } from './lint/lint-remotes.ts';
@@ -62,6 +63,7 @@ export function lintConfig(
   lintConsoles(config, report);
   lintRemotes(config, report);
   lintHandlers(config, report);
+  lintExpectations(config, report, nowMs);
   lintAccounts(config, report);
   lintHomes(config, report);
   lintPermissions(config, report);

@@ -147,6 +147,8 @@ export const findingCodes = {
   'backend-missing': 'An option of the upload back-end has no effect without `api_backend_uuid`.',
   'refused-header': 'A header that replies must not carry: it belongs to the connection or to the body, or is Set-Cookie.',
   'handler-never': 'No event can pass all filters of the event handler.',
+  'expectation-never': 'An expectation that no file can meet, or that is never due.',
+  'expectation-overlap': 'The grace of an expectation ends after its next due time.',
   'data-filter-never': 'A rule of `data_filter` names a member that none of the selected events has.',
   'unknown-variable': 'A template names a variable that no event has.',
   'variable-never': 'A template names a variable that none of the selected events has.',

@@ -5,6 +5,7 @@ import type { Server } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
+import { isJson } from '../lib/json.ts';
 import type { Log } from '../lib/log.ts';
 import {
   type Collection,
@@ -19,6 +20,12 @@ import { openSocketPath, type SocketPath } from './control-socket.ts';
 
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
+/** Further things that operators may have done, by name. Each takes the JSON of an order, and gives its results. @throws ServiceError */
+export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;
+
+/** Largest order in bytes. */
+const maxOrderBytes = 64 * 1024;
+
 /** Concurrent clients. */
 const maxConnections = 32;
 
@@ -30,17 +37,23 @@ const stallWithinMs = 30_000;
 
 /**
  * Answers administrators at a Unix socket in the data folder, in place of one that a dead process left. Only the account of the service may
- * open it (0600). Requests are HTTP without bodies: `GET /sessions`, `DELETE /sessions?id=…`, locks, bans and trash alike, and `POST /trash?id=…` to restore; replies are NDJSON.
+ * open it (0600). Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, locks, bans and trash alike, `POST /trash?id=…` to restore, and
+ * `POST /orders/NAME` with a body of JSON; replies are NDJSON.
  *
  * @param dataFolderPath the socket in it belongs to this process
  * @returns ends it
  * @throws ServiceError `unavailable` when there can be no socket there
  */
-export async function openControlSocket(dataFolderPath: string, collections: Controlled, log: Log): Promise<() => Promise<void>> {
+export async function openControlSocket(
+  dataFolderPath: string,
+  collections: Controlled,
+  log: Log,
+  orders: Orders = {},
+): Promise<() => Promise<void>> {
   const limits = { headersTimeout: requestWithinMs, requestTimeout: requestWithinMs, connectionsCheckingInterval: 1000 };
   const server = createServer(
     { ...limits, maxHeaderSize: 64 * 1024 },
-    (incoming, outgoing) => void answer(incoming, outgoing, collections, log),
+    (incoming, outgoing) => void answer(incoming, outgoing, { collections, orders }, log),
   );
   server.maxConnections = maxConnections;
   server.setTimeout(stallWithinMs);
@@ -54,13 +67,19 @@ export async function openControlSocket(dataFolderPath: string, collections: Con
   };
 }
 
-async function answer(incoming: IncomingMessage, outgoing: ServerResponse, collections: Controlled, log: Log): Promise<void> {
-  // One request a connection, and none has a body.
+async function answer(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { collections, orders }: { collections: Controlled; orders: Orders },
+  log: Log,
+): Promise<void> {
+  // One request a connection.
   outgoing.setHeader('connection', 'close');
   try {
-    const items = await findItems(incoming, collections, log);
+    const isOrder = incoming.method === 'POST' && incoming.url?.startsWith('/orders/');
+    const items = isOrder ? await obey(incoming, orders) : (await findItems(incoming, collections, log)).map(({ shown }) => shown);
     outgoing.writeHead(200, { 'content-type': 'application/x-ndjson' });
-    await pipeline(Readable.from(items.map(({ shown }) => `${JSON.stringify(shown)}\n`)), outgoing);
+    await pipeline(Readable.from(items.map((item) => `${JSON.stringify(item)}\n`)), outgoing);
   } catch (error) {
     if (outgoing.headersSent) return void outgoing.destroy();
     const isExpected = isServiceError(error);
@@ -71,7 +90,24 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, colle
   }
 }
 
-const statuses: Readonly<Record<string, number>> = { 'bad-request': 400, 'not-found': 404, 'method-not-allowed': 405 };
+const statuses: Readonly<Record<string, number>> = { 'bad-request': 400, exists: 409, 'not-found': 404, 'method-not-allowed': 405 };
+
+/** @throws ServiceError `not-found`, `bad-request`, and those of the order */
+async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly object[]> {
+  const name = incoming.url?.slice('/orders/'.length) ?? '';
+  const carryOut = Object.hasOwn(orders, name) ? orders[name] : undefined;
+  if (!carryOut) throw new ServiceError('not-found', `There is no order "${name}".`);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxOrderBytes) throw new ServiceError('bad-request', 'The order is too large.');
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  if (!isJson(text)) throw new ServiceError('bad-request', 'The order is not JSON.');
+  return carryOut(JSON.parse(text));
+}
 
 /** @throws ServiceError `not-found`, `bad-request`, `method-not-allowed` */
 async function findItems({ method, url = '' }: IncomingMessage, collections: Controlled, log: Log): Promise<Item[]> {

@@ -33,15 +33,24 @@ export async function askService(
   return items;
 }
 
-async function ask(dataFolderPath: string, method: string, target: string): Promise<ShownItem[]> {
+/**
+ * Orders something of the service that owns a data folder.
+ *
+ * @returns what came of it @throws as `askService`
+ */
+export async function orderOfService(dataFolderPath: string, name: string, order: object): Promise<ShownItem[]> {
+  return ask(dataFolderPath, 'POST', `/orders/${name}`, JSON.stringify(order));
+}
+
+async function ask(dataFolderPath: string, method: string, target: string, body?: string): Promise<ShownItem[]> {
   let socket: SocketPath | undefined;
   try {
     socket = openSocketPath(dataFolderPath);
-    const { status, text } = await send(socket.path, method, target);
+    const { status, text } = await send(socket.path, method, target, body);
     const lines = text.split('\n').filter((line) => line !== '');
     if (status === 200) return lines.map((line) => JSON.parse(line) as ShownItem);
     const { error } = JSON.parse(text) as { error: string };
-    throw new ServiceError(status === 400 ? 'bad-request' : 'unavailable', error);
+    throw new ServiceError(status !== undefined && [400, 404, 409].includes(status) ? 'bad-request' : 'unavailable', error);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     throw new ServiceError('unavailable', `No service answers in ${dataFolderPath}: ${(error as Error).message}.`, { cause: error });
@@ -50,12 +59,17 @@ async function ask(dataFolderPath: string, method: string, target: string): Prom
   }
 }
 
-async function send(socketPath: string, method: string, path: string): Promise<{ status: number | undefined; text: string }> {
+async function send(
+  socketPath: string,
+  method: string,
+  path: string,
+  body: string | undefined,
+): Promise<{ status: number | undefined; text: string }> {
   const reply = await new Promise<IncomingMessage>((resolve, reject) => {
     const outgoing = request({ socketPath, method, path, headers: { host: 'control' }, timeout: answerWithinMs }, resolve);
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerWithinMs / 1000} s`)));
     outgoing.on('error', reject);
-    outgoing.end();
+    outgoing.end(body);
   });
   return { status: reply.statusCode, text: (await buffer(reply)).toString('utf8') };
 }

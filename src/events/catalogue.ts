@@ -17,6 +17,7 @@ export const eventGroups = [
   'authentication',
   'administration',
   'component-activation',
+  'expectation',
 ] as const;
 export type EventGroup = (typeof eventGroups)[number];
 
@@ -72,6 +73,10 @@ function sftpEvent(id: number, meaning: string, outcome: EventGroup, operation: 
     ...event(id, meaning, [...new Set<EventGroup>(['authenticated', 'ssh', 'file-operation', operation, outcome])], all),
     isAboutPath: true,
   };
+}
+
+function expected(id: number, meaning: string, outcome: EventGroup, data: readonly string[] = []): EventDefinition {
+  return event(id, meaning, ['expectation', outcome], ['expectation', 'opens', 'grace_ends', 'state', 'files', ...data]);
 }
 
 /** All events, by their names in the code, in the order of their IDs. */
@@ -266,6 +271,13 @@ export const definitions = {
   unfinishedUploadEnded: fileEvent(40069, 'The unfinished upload of "{path}" was {reason}.', 'informational', 'operation-write', [
     ...uploadWrite,
     'details',
+  ]),
+  expectationMet: expected(40091, 'The files of "{name}" that were due at {due} are there.', 'success'),
+  expectationLate: expected(40092, 'The files of "{name}" that were due at {due} came late.', 'failure'),
+  expectationMissing: expected(40093, 'The files of "{name}" that were due at {due} are missing.', 'failure'),
+  expectationMalformed: expected(40094, 'The files of "{name}" that were due at {due} are not as expected: {reason}', 'failure'),
+  expectationExcused: expected(40095, 'The files of "{name}" that were due at {due} are excused: {reason}', 'informational', [
+    'administrator',
   ]),
   trashRestored: fileEvent(40101, '"{path}" was restored from the trash.', 'success', 'operation-write', [
     'trashed_path',

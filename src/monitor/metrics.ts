@@ -105,6 +105,8 @@ function createMetrics(registry: Registry, version: string) {
       oldest: gauge('svc_handler_oldest_waiting_seconds', 'Age of the oldest event that waits for a handler.', ['handler']),
       known: gauge('svc_handler_known_seconds', 'Age of what is known of an event handler: while Redis is away the last.', ['handler']),
     },
+    expectations: gauge('svc_expectations', 'State of the newest occurrence of an expectation: 1.', ['expectation', 'state']),
+    overdue: gauge('svc_expectation_overdue_seconds', 'Time since a file was due that is not there.', ['expectation']),
     suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label tells configurations apart.', ['hash']),
@@ -207,6 +209,7 @@ export class Metrics {
   }
 
   async #collect(): Promise<void> {
+    this.#collectExpectations();
     await Promise.all([this.#collectServices(), this.#collectHandlers(), this.#collectSuspended(), this.#collectJournal()]);
   }
 
@@ -237,6 +240,15 @@ export class Metrics {
       metrics.waiting.set({ handler }, waitingEvents);
       metrics.oldest.set({ handler }, oldestWaitingS);
       if (ageS !== undefined) metrics.known.set({ handler }, ageS);
+    }
+  }
+
+  #collectExpectations(): void {
+    const { expectations, overdue } = this.#metrics;
+    for (const metric of [expectations, overdue]) metric.reset();
+    for (const { expectation, state, overdueS } of this.#sources.expectations()) {
+      expectations.set({ expectation, state }, 1);
+      overdue.set({ expectation }, overdueS);
     }
   }
 

@@ -6,6 +6,8 @@ export interface MonitorSources {
   checks(): Promise<Record<string, true | string>>;
   services(): Promise<ServiceFigures[]>;
   handlers(): Promise<HandlerFigures[]>;
+  /** Of the process that tells of expectations; of others none. */
+  expectations(): { expectation: string; state: string; overdueS: number }[];
   /** URLs left alone at present, by the method or handler that they belong to. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
   journalBytes(): Promise<number>;

@@ -1,9 +1,12 @@
 import { hash } from 'node:crypto';
+import * as z from 'zod';
 import { defaultGroupUuid, effectiveAccount } from '../accounts/account.ts';
 import { type BanOverview, foldedName } from '../auth/ban-list.ts';
 import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
+import type { Orders } from '../control/control-server.ts';
 import type { EventContext } from '../events/event.ts';
+import type { ExpectationWatch } from '../expectations/watch.ts';
 import { AccountFiles } from '../files/account-files.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import { LockGuard } from '../files/locks/lock-guard.ts';
@@ -13,7 +16,7 @@ import { cancelUpload, endsAtOnce } from '../files/uploads/end-upload.ts';
 import type { UploadRecord } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { forEachConcurrently } from '../lib/concurrency/event-loop.ts';
-import { isServiceError } from '../lib/errors.ts';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
 
 /** The stores that the control socket shows. */
 export interface ControlledStores {
@@ -171,4 +174,17 @@ function opaqueId(secret: string): string {
 
 function isoTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
+}
+
+const excuse = z.strictObject({ expectation: z.string(), due: z.string(), reason: z.string() });
+
+/** Orders of the control socket beside lists and removals: `excuse` excuses an occurrence of an expectation. */
+export function controlOrders({ expectations }: { expectations: ExpectationWatch }): Orders {
+  return {
+    async excuse(order) {
+      const { data } = excuse.safeParse(order);
+      if (!data) throw new ServiceError('bad-request', 'Name the expectation, the due time and a reason.');
+      return [await expectations.excuse(data.expectation, data.due, data.reason)];
+    },
+  };
 }

@@ -8,6 +8,7 @@ import type { EventLog } from '../events/journal/event-log.ts';
 import { hasEvent } from '../events/journal/event-search.ts';
 import { FileEventLog, journalFolder, journalKeyPath } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
+import { ExpectationWatch } from '../expectations/watch.ts';
 import { FileCache } from '../files/disk/file-cache.ts';
 import { PathMutex } from '../files/disk/path-mutex.ts';
 import { Retention } from '../files/disk/retention.ts';
@@ -27,11 +28,13 @@ import type { Log } from '../lib/log.ts';
 import type { HandlerFigures, SharedFigures } from '../monitor/sources.ts';
 import { fileRecords } from '../state/memory/delivery-records.ts';
 import { FileDeliveryStore } from '../state/memory/delivery-store.ts';
+import { fileExpectations } from '../state/memory/expectations.ts';
 import { HandlerPositions } from '../state/memory/handler-positions.ts';
 import { FileUploadStore } from '../state/memory/uploads.ts';
 import { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
 import { DeliveryLog, deliveriesFolder } from '../webhooks/records/delivery-log.ts';
 import type { DeliveryRecords } from '../webhooks/records/delivery-record.ts';
+import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import type { Monitoring } from './monitoring.ts';
 import type { SharedJournal, State } from './state.ts';
 
@@ -51,6 +54,7 @@ export class Core {
   readonly events: JournalledDispatcher;
   readonly files: FilesEnvironment;
   readonly deliveries: DeliveryEngine;
+  readonly expectations: ExpectationWatch;
   readonly journal: EventLog;
   readonly #temporaries: Temporaries;
   readonly #upkeep: UploadUpkeep;
@@ -58,7 +62,7 @@ export class Core {
   readonly #shared: SharedJournal;
 
   private constructor(
-    parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries'>,
+    parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries' | 'expectations'>,
     shared: SharedJournal,
     { temporaries, upkeep, trashUpkeep }: { temporaries: Temporaries; upkeep: UploadUpkeep; trashUpkeep: TrashUpkeep },
   ) {
@@ -66,6 +70,7 @@ export class Core {
     this.events = parts.events;
     this.files = parts.files;
     this.deliveries = parts.deliveries;
+    this.expectations = parts.expectations;
     this.journal = shared.journal;
     this.#shared = shared;
     this.#temporaries = temporaries;
@@ -122,6 +127,7 @@ export class Core {
       clock,
       log,
     });
+    const expectations = new ExpectationWatch({ journal: opened.journal, events, server, store: opened.expectationStore, clock, log });
     const temporaries = new Temporaries(dataFolder.path, log);
     const retention = new Retention(dataFolder.path, clock);
     const files = {
@@ -152,7 +158,13 @@ export class Core {
     await upkeep.start();
     const trashUpkeep = new TrashUpkeep(files, isJournalled);
     trashUpkeep.start();
-    return new Core({ server, events, files, deliveries }, opened, { temporaries, upkeep, trashUpkeep });
+    return new Core({ server, events, files, deliveries, expectations }, opened, { temporaries, upkeep, trashUpkeep });
+  }
+
+  /** Delivers and expects by a configuration from now on. @param handlers those of it, prepared */
+  async apply(handlers: ReadonlyMap<string, WebhookHandler>, { event_handlers, expectations }: Config): Promise<void> {
+    await this.deliveries.apply(handlers, Object.keys(event_handlers));
+    await this.expectations.apply(expectations);
   }
 
   /** Whether changes can be recorded, or why not. */
@@ -202,6 +214,7 @@ export class Core {
     await this.#upkeep.stop();
     await this.#trashUpkeep.stop();
     this.#temporaries.close();
+    await this.expectations.stop();
     const inTime = await this.deliveries.stop(timeoutMs);
     await this.journal.close();
     return inTime;
@@ -224,7 +237,13 @@ async function openOwn(
   const journal = makeLocal(() => (store ? store.neededFrom() : positions.oldest(enabledHandlers(config))));
   const files = { folder, maximumFileSizeBytes: maximum_file_size, clock, log };
   store = new FileDeliveryStore(positions, { ...files, journal, retentionDays: retention_days });
-  return { journal, records: fileRecords(folder), openReplayLog: () => DeliveryLog.create(files), deliveryStore: store };
+  return {
+    journal,
+    records: fileRecords(folder),
+    openReplayLog: () => DeliveryLog.create(files),
+    deliveryStore: store,
+    expectationStore: fileExpectations(dataFolder.path),
+  };
 }
 
 function enabledHandlers(config: Config): string[] {

@@ -40,6 +40,7 @@ export function monitorSources(view: () => ServerView, clock: Clock, nodes?: Mon
     },
     services: () => view().listeners.figures(),
     handlers: () => core().handlerFigures(clock.nowMs()),
+    expectations: () => core().expectations.figures(),
     async suspendedUrls() {
       const methods = [...view().parts.methods.values()].filter((method) => method instanceof CalloutMethod);
       return [

@@ -22,7 +22,7 @@ import type { MetricFigures } from '../monitor/sources.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import type { ConsoleServices } from './console/console-services.ts';
 import { makeConsoles } from './console/console-services.ts';
-import { controlledCollections } from './control.ts';
+import { controlledCollections, controlOrders } from './control.ts';
 import { Core } from './core.ts';
 import { type Announce, bothReloads, type PreparedReload } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
@@ -144,7 +144,7 @@ export class Server {
       else await this.#monitoring.apply(this.#config);
       this.#emit(eventIds.serverStarting, { version: SVC_VERSION });
       core.files.retention.configure(longestRetention(parts));
-      await core.deliveries.apply(parts.handlers, Object.keys(this.#config.event_handlers));
+      await core.apply(parts.handlers, this.#config);
       await startMethods(parts);
       this.#assertGoesOn();
       await listeners.start(parts);
@@ -231,7 +231,7 @@ export class Server {
     const parts = this.#makeParts(nodeConfig(next.config, this.#supervisor?.setup), running);
     const prepared = await this.#prepare(running, parts);
     try {
-      await core.deliveries.apply(parts.handlers, Object.keys(next.config.event_handlers));
+      await core.apply(parts.handlers, next.config);
       await startMethods(parts);
     } catch (error) {
       await prepared.abort();
@@ -329,7 +329,7 @@ export class Server {
     if (this.#supervisor && this.#supervisor.setup.number > 1) return undefined;
     const collections = this.#collections(opened);
     try {
-      return await openControlSocket(opened.commonFolderPath, collections, this.#common.log);
+      return await openControlSocket(opened.commonFolderPath, collections, this.#common.log, controlOrders(opened.core));
     } catch (error) {
       this.#common.log.warn('svc sessions, locks, bans and trash will not work', { reason: error });
       return undefined;

@@ -13,6 +13,7 @@ import { RedisAcceptedCredentials } from '../state/redis/callout-cache.ts';
 import { DeliveryLeases } from '../state/redis/delivery-leases.ts';
 import { redisRecords, redisReplayLog } from '../state/redis/delivery-records.ts';
 import { HandlerOrders, RedisDeliveryStore } from '../state/redis/delivery-store.ts';
+import { redisExpectations } from '../state/redis/expectations.ts';
 import { keptSpool, RedisEventLog } from '../state/redis/journal/redis-event-log.ts';
 import { RedisLocks } from '../state/redis/locks.ts';
 import { RedisNodeTexts } from '../state/redis/node-texts.ts';
@@ -77,6 +78,7 @@ export async function openRedisState(
         }),
         records: redisRecords(link),
         openReplayLog: () => redisReplayLog(link, clock.nowMs() - retentionDays * dayMs),
+        expectationStore: redisExpectations(link, node),
         deliveryStore: new RedisDeliveryStore({ journal: opened, leases, orders, clock }),
       };
     },

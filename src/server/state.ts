@@ -5,6 +5,7 @@ import type { SessionLifetimes, SessionStore } from '../auth/sessions.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { FileEventLog } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
+import type { ExpectationStore } from '../expectations/watch.ts';
 import type { LockStore } from '../files/locks/lock-store.ts';
 import type { SharedUploadStore } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -27,6 +28,7 @@ export interface SharedJournal {
   /** Begins the record of deliveries made by hand. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
   deliveryStore: DeliveryStore;
+  expectationStore: ExpectationStore;
 }
 
 /** The store of the state that requests share: this process, or Redis for several nodes. */

@@ -46,7 +46,8 @@ export interface DataRule {
   expression: string;
 }
 
-const dataFilter = z
+/** Rules on members of an event's data. */
+export const dataFilter = z
   .union([lineList(), z.record(z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]))])
   .transform((value, context): DataRule[] => {
     const rules = Array.isArray(value)

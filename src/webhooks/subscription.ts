@@ -74,8 +74,8 @@ function textMatcher(items: readonly string[]): (text: string) => boolean {
   return (text) => names.has(text) || globs.some((glob) => glob.matches(text));
 }
 
-/** A missing member satisfies only a negated expression. */
-function dataTest({ name, expression }: DataRule): Subscription {
+/** Makes the test of a rule on `data`. A missing member satisfies only a negated expression. */
+export function dataTest({ name, expression }: DataRule): Subscription {
   const { matches } = compileExpression(expression);
   const isNegated = expression.trimStart().startsWith('!');
   return (event) => {

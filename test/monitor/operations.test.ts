@@ -18,6 +18,7 @@ async function knownNames(): Promise<Set<string>> {
     {
       checks: async () => ({}),
       services: async () => [],
+      expectations: () => [],
       handlers: async () => [],
       suspendedUrls: async () => [],
       journalBytes: async () => 0,

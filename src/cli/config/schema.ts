@@ -10,6 +10,7 @@ import { caseResult } from '../auth-suite.ts';
 import { healthReport } from '../control/health.ts';
 import { exitCode } from '../exit-codes.ts';
 import { exported } from '../journal/evidence.ts';
+import { expectationList, occurrenceList } from '../journal/expectations.ts';
 import { replayedDelivery } from '../journal/replay-report.ts';
 import { answeredRequest, listeningLine, receivedEvent } from '../mock-servers.ts';
 import { print } from '../output.ts';
@@ -31,6 +32,8 @@ export const jsonOutputs = {
   'events-deliveries': deliveryRecord.describe('svc events --deliveries --json: one line for each delivery.'),
   'journal-verify': verification.extend({ folder: z.string() }).describe('svc journal verify --json: one document.'),
   'journal-export': exported.describe('svc journal export --json: one document.'),
+  'expectations-list': expectationList.describe('svc expectations list --json: one document.'),
+  expectations: occurrenceList.describe('svc expectations check --json, svc expectations history --json: one document.'),
   sessions: shownItems.sessions.describe('svc sessions list --json, svc sessions remove --json: one line for each session.'),
   locks: shownItems.locks.describe('svc locks list --json, svc locks remove --json: one line for each lock.'),
   bans: shownItems.bans.describe('svc bans list --json, svc bans remove --json: one line for each ban.'),

@@ -153,5 +153,6 @@ function resolvePaths(config: Config, folder: string): void {
     service.tls_client_ca_path = absolute(service.tls_client_ca_path);
     service.appearance.logo_path = absolute(service.appearance.logo_path);
   }
+  for (const expectation of Object.values(config.expectations)) expectation.holidays = absolute(expectation.holidays);
   for (const handler of Object.values(config.event_handlers)) handler.ca_certificates_path = absolute(handler.ca_certificates_path);
 }

@@ -3,6 +3,7 @@ import { accountOptions, groupOptions } from '../../accounts/options.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { authenticationOptions } from '../../auth/options.ts';
 import { journalOptions } from '../../events/options.ts';
+import { expectationOptions } from '../../expectations/options.ts';
 import { uploadOptions } from '../../files/uploads/options.ts';
 import { type HttpServiceOptions, httpOptions, httpsOptions } from '../../http/options.ts';
 import { logLevels } from '../../lib/log.ts';
@@ -160,5 +161,6 @@ export const configSchema = z.strictObject({
   accounts: z.record(accountName, accountOptions).default({}).describe('Accounts of the `application` method by name.'),
   services: z.record(uuidText, serviceOptions).default({}).describe('Services by UUID.'),
   event_handlers: z.record(uuidText, eventHandlerOptions).default({}).describe('Event handlers by UUID.'),
+  expectations: z.record(uuidText, expectationOptions).default({}).describe('Files that are due, by UUID.'),
 });
 export type Config = z.infer<typeof configSchema>;

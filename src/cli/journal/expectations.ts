@@ -1,0 +1,141 @@
+import * as z from 'zod';
+import { loadConfig } from '../../config/check.ts';
+import { orderOfService } from '../../control/control-socket.ts';
+import { evaluate } from '../../expectations/evaluate.ts';
+import { occurrenceStates, type ToldOccurrence } from '../../expectations/expectation.ts';
+import type { ExpectationOptions } from '../../expectations/options.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { didYouMean } from '../../lib/nearest-name.ts';
+import { type ServiceOptions, serviceFolder } from '../control/service-folder.ts';
+import { exitCode } from '../exit-codes.ts';
+import { complain, paint, print, visible } from '../output.ts';
+import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
+
+const dayMs = 86_400_000;
+
+/** Past that `list` and `history` show. */
+const shownMs = 31 * dayMs;
+
+const occurrence = z.strictObject({
+  expectation: z.string(),
+  name: z.string(),
+  due: z.string().describe('RFC 3339, like all times, with the offset of the zone.'),
+  opens: z.string(),
+  grace_ends: z.string(),
+  state: z.enum(occurrenceStates),
+  files: z.array(z.strictObject({ path: z.string(), time: z.string(), size: z.number(), event_uuid: z.string(), account: z.string() })),
+  reason: z.string().exactOptional(),
+});
+
+export const occurrenceList = z.strictObject({ occurrences: z.array(occurrence) });
+export const expectationList = z.strictObject({
+  expectations: z.array(
+    z.strictObject({
+      expectation: z.string(),
+      name: z.string(),
+      enabled: z.boolean(),
+      last: occurrence.nullable().describe('The newest that was due.'),
+      next: occurrence.nullable(),
+    }),
+  ),
+});
+
+interface Options extends JournalOptions {
+  json?: boolean;
+  since?: number;
+}
+
+/** The expectations of the configuration, judged by the journal. @throws ServiceError `bad-request` when there are none */
+async function judged(options: JournalOptions, sinceMs: number) {
+  const { config, file } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
+  if (Object.keys(config.expectations).length === 0) throw new ServiceError('bad-request', `${file} has no "expectations".`);
+  const journal = await findJournal({ ...options, config: file }, false);
+  try {
+    assertJournal(journal);
+    const onBadLine = ({ path, offset, reason }: { path: string; offset: number; reason: string }) =>
+      complain(visible(`${path}, byte ${offset}: ${reason}; skipped`));
+    const result = await evaluate(journal, config.expectations, { sinceMs, nowMs: systemClock.nowMs(), onBadLine });
+    return { ...result, all: config.expectations };
+  } finally {
+    await journal.close();
+  }
+}
+
+/** Prints the last and the next occurrence of each expectation. */
+export async function listExpectations(options: Options): Promise<number> {
+  const { past, next, all } = await judged(options, systemClock.nowMs() - shownMs);
+  const expectations = Object.entries(all).map(([uuid, { name, enabled }]) => ({
+    expectation: uuid,
+    name: name || uuid,
+    enabled,
+    last: past.findLast(({ expectation }) => expectation === uuid) ?? null,
+    next: next.get(uuid) ?? null,
+  }));
+  if (options.json) print(JSON.stringify({ expectations }));
+  else
+    for (const { expectation, enabled, last, next: coming } of expectations) {
+      const lastText = last ? `last ${last.due} ${painted(last.state)}` : 'last -';
+      print(visibleLine([expectation, enabled ? lastText : 'disabled', coming ? `next ${coming.due}` : 'next -']));
+    }
+  return exitCode.done;
+}
+
+/** Says what came of each occurrence. @returns 3 when some are late, missing or malformed */
+export async function checkExpectations(options: Options): Promise<number> {
+  const { past } = await judged(options, options.since ?? systemClock.nowMs() - 30 * dayMs);
+  printOccurrences(past, options);
+  const bad = past.filter(({ state }) => state === 'late' || state === 'missing' || state === 'malformed');
+  if (!options.json) complain(`svc: ${past.length} were due; ${bad.length} of them late, missing or malformed`);
+  return bad.length > 0 ? exitCode.mismatch : exitCode.done;
+}
+
+/** Prints the occurrences of one expectation. */
+export async function expectationHistory(uuid: string, options: Options): Promise<number> {
+  const { past, next, all } = await judged(options, options.since ?? systemClock.nowMs() - shownMs);
+  assertKnown(uuid, all);
+  const coming = next.get(uuid);
+  printOccurrences([...past.filter(({ expectation }) => expectation === uuid), ...(coming ? [coming] : [])], options);
+  return exitCode.done;
+}
+
+/** Excuses an occurrence at the running service. */
+export async function excuseOccurrence(
+  uuid: string,
+  due: string,
+  options: ServiceOptions & { reason: string; json?: boolean },
+): Promise<number> {
+  const folder = await serviceFolder(options);
+  const [told] = await orderOfService(folder, 'excuse', { expectation: uuid, due, reason: options.reason });
+  if (options.json) print(JSON.stringify(told));
+  else print(visible(`excused: ${uuid}, due ${due}`));
+  return exitCode.done;
+}
+
+function assertKnown(uuid: string, all: Readonly<Record<string, ExpectationOptions>>): void {
+  if (Object.hasOwn(all, uuid)) return;
+  const hint = didYouMean(uuid, Object.keys(all));
+  throw new ServiceError('bad-request', `There is no expectation "${uuid}"${hint ? ` (${hint})` : ''}.`);
+}
+
+function printOccurrences(occurrences: readonly ToldOccurrence[], { json }: Options): void {
+  if (json) {
+    print(JSON.stringify({ occurrences }));
+    return;
+  }
+  for (const { due, expectation, state, files, reason } of occurrences) {
+    const came = files.map(({ path, time }) => `${path} ${time}`).join(', ');
+    print(visibleLine([due, painted(state), expectation, came || '-', ...(reason === undefined ? [] : [reason])]));
+  }
+}
+
+function painted(state: ToldOccurrence['state']): string {
+  const colours = { met: 'green', late: 'yellow', missing: 'red', malformed: 'red', excused: 'dim', waiting: 'dim' } as const;
+  return paint(process.stdout, colours[state], state);
+}
+
+/** Columns, separated by tabs where no person reads. */
+function visibleLine(columns: readonly string[]): string {
+  const shown = columns.map((column) => (column.includes('\u001b') ? column : visible(column)));
+  return shown.join(process.stdout.isTTY ? '  ' : '\t');
+}

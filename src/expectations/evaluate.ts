@@ -1,0 +1,97 @@
+import type { BadLine, EventReader } from '../events/journal/event-log.ts';
+import type { LogPosition } from '../events/journal/position.ts';
+import type { EventSelection } from '../events/journal/search/event-selection.ts';
+import { eventTimeMs } from '../events/journal/search/event-selection.ts';
+import { arrivalIds, Expectation, stateIds, type ToldOccurrence } from './expectation.ts';
+import type { ExpectationOptions } from './options.ts';
+
+/** A journal that can be read from a time on. */
+export interface ReadableJournal {
+  openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
+  since(sinceMs: number | undefined): LogPosition | undefined;
+}
+
+/** The events that expectations are judged by. */
+export const neededIds = [...arrivalIds, ...Object.values(stateIds)];
+
+/** Enabled expectations, which know nothing yet. @param fromMs the first due time that counts @throws as `Expectation` */
+export function makeExpectations(options: Readonly<Record<string, ExpectationOptions>>, fromMs: (uuid: string) => number): Expectation[] {
+  return Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? [new Expectation(uuid, one, fromMs(uuid))] : []));
+}
+
+/**
+ * Has expectations take the events of a journal up to its present end.
+ *
+ * @param onState hears of the events that told a state
+ * @returns where the journal ended
+ */
+export async function readExpectations(
+  journal: ReadableJournal,
+  expectations: readonly Expectation[],
+  { nowMs, onState, onBadLine = () => {} }: { nowMs: number; onState?: (told: StateEvent) => void; onBadLine?: (bad: BadLine) => void },
+): Promise<LogPosition | undefined> {
+  const fromMs = Math.min(nowMs, ...expectations.map(({ beginsMs }) => beginsMs));
+  const reader = journal.openReader(onBadLine, { id: neededIds, uuid: [], since: fromMs });
+  try {
+    for (let position = journal.since(fromMs); ; ) {
+      const { events, next } = await reader.next(position);
+      for (const logged of events) {
+        if (eventTimeMs(logged.event) < fromMs) continue;
+        takeEvent(expectations, logged, onState);
+      }
+      position = next;
+      if (events.length > 0) continue;
+      for (const expectation of expectations) expectation.advance(nowMs);
+      return position;
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+/** An event that told the state of an occurrence. */
+export interface StateEvent {
+  expectation: string;
+  dueMs: number;
+  id: number;
+}
+
+/** Has expectations take one event: a file, or an excuse. */
+export function takeEvent(
+  expectations: readonly Expectation[],
+  logged: Parameters<Expectation['add']>[0],
+  onState: ((told: StateEvent) => void) | undefined,
+): void {
+  const { id, data } = logged.event;
+  if (arrivalIds.includes(Number(id))) {
+    for (const expectation of expectations) expectation.add(logged);
+    return;
+  }
+  if (!Object.values(stateIds).includes(Number(id))) return;
+  const dueMs = new Date(String(data.due)).getTime();
+  onState?.({ expectation: String(data.expectation), dueMs, id: Number(id) });
+  if (Number(id) !== stateIds.excused) return;
+  const expectation = expectations.find(({ uuid }) => uuid === data.expectation);
+  expectation?.advance(dueMs);
+  const occurrence = expectation?.occurrences.find((one) => one.dueMs === dueMs);
+  if (occurrence) occurrence.excuse = String(data.reason ?? '');
+}
+
+/** All occurrences whose due time has come, and the next one of each. @throws as `Expectation` */
+export async function evaluate(
+  journal: ReadableJournal,
+  options: Readonly<Record<string, ExpectationOptions>>,
+  { sinceMs, nowMs, onBadLine }: { sinceMs: number; nowMs: number; onBadLine?: (bad: BadLine) => void },
+): Promise<{ past: ToldOccurrence[]; next: Map<string, ToldOccurrence> }> {
+  const expectations = makeExpectations(options, () => sinceMs);
+  await readExpectations(journal, expectations, { nowMs, ...(onBadLine && { onBadLine }) });
+  const past: { dueMs: number; told: ToldOccurrence }[] = [];
+  const next = new Map<string, ToldOccurrence>();
+  for (const expectation of expectations)
+    for (const occurrence of expectation.occurrences) {
+      const told = expectation.tell(occurrence, nowMs);
+      if (occurrence.dueMs <= nowMs) past.push({ dueMs: occurrence.dueMs, told });
+      else if (!next.has(expectation.uuid)) next.set(expectation.uuid, told);
+    }
+  return { past: past.sort((one, other) => one.dueMs - other.dueMs).map(({ told }) => told), next };
+}

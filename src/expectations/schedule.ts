@@ -1,0 +1,164 @@
+import { Cron } from 'croner';
+
+const dayMs = 86_400_000;
+const minuteMs = 60_000;
+
+/** Days that are searched for a due time before another: a schedule may name the 29th of February. */
+const searchedDays = [2, 8, 32, 367, 1500];
+
+/** When a file is due: cron, or a period with a time of day, by the clock of a zone. */
+export interface Schedule {
+  cron: string | undefined;
+  everyMs: number | undefined;
+  /** `HH:MM` at which the period begins. */
+  from: string;
+  timeZone: string;
+  /** Days (YYYY-MM-DD) on which nothing is due. */
+  holidays: ReadonlySet<string>;
+}
+
+/** Says why a cron expression does not serve. @returns undefined when it does */
+export function checkSchedule(cron: string): string | undefined {
+  try {
+    if (cron.startsWith('@')) throw new Error('a name, not fields');
+    newCron(cron);
+    return undefined;
+  } catch {
+    return 'must be cron with five fields, such as "0 6 * * 1-5" (minute, hour, day of month, month, day of week)';
+  }
+}
+
+export function isTimeZone(name: string): boolean {
+  try {
+    zoneFormat(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// All schedules run by a clock without changes; `instantOf` puts their times into the zone.
+function newCron(cron: string): Cron {
+  return new Cron(cron, { timezone: 'UTC', paused: true, mode: '5-part' });
+}
+
+/** The due times of a schedule, in Unix time in milliseconds. */
+export class DueTimes {
+  readonly #schedule: Schedule;
+  readonly #cron: Cron | undefined;
+
+  constructor(schedule: Schedule) {
+    this.#schedule = schedule;
+    this.#cron = schedule.cron === undefined ? undefined : newCron(schedule.cron);
+  }
+
+  /** The first due time after another; undefined when there is none in ten years. */
+  after(timeMs: number): number | undefined {
+    const { timeZone, holidays } = this.#schedule;
+    // `instantOf` rises with the clock, and gives no later time for what the clock shows now.
+    let wall = clockOf(timeMs, timeZone);
+    for (const lastMs = timeMs + 3660 * dayMs; ; ) {
+      const next = this.#nextWall(wall);
+      if (next === undefined || next > lastMs) return undefined;
+      wall = next;
+      if (holidays.has(new Date(wall).toISOString().slice(0, 10))) continue;
+      const instant = instantOf(wall, timeZone);
+      if (instant > timeMs) return instant;
+    }
+  }
+
+  /** The last due time before another; undefined when there is none in four years. */
+  before(timeMs: number): number | undefined {
+    for (const days of searchedDays) {
+      let found: number | undefined;
+      for (let due = this.after(timeMs - days * dayMs); due !== undefined && due < timeMs; due = this.after(due)) found = due;
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #nextWall(wall: number): number | undefined {
+    const { everyMs, from } = this.#schedule;
+    if (this.#cron) return this.#cron.nextRun(new Date(wall))?.getTime();
+    const [hours = 0, minutes = 0] = from.split(':').map(Number);
+    const begin = (hours * 60 + minutes) * minuteMs;
+    const period = everyMs as number;
+    return begin + (Math.floor((wall - begin) / period) + 1) * period;
+  }
+}
+
+const zoneFormats = new Map<string, Intl.DateTimeFormat>();
+
+/** @throws RangeError for a zone that does not exist */
+function zoneFormat(timeZone: string): Intl.DateTimeFormat {
+  let format = zoneFormats.get(timeZone);
+  if (!format) {
+    const numeric = { year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' } as const;
+    format = new Intl.DateTimeFormat('en-US', { timeZone, hourCycle: 'h23', era: 'short', ...numeric });
+    zoneFormats.set(timeZone, format);
+  }
+  return format;
+}
+
+/** The time that a clock of the zone shows, as if it were UTC, in milliseconds. */
+export function clockOf(timeMs: number, timeZone: string): number {
+  const parts = Object.fromEntries(
+    zoneFormat(timeZone)
+      .formatToParts(timeMs)
+      .map(({ type, value }) => [type, Number(value)]),
+  );
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
+  return Date.UTC(year, month - 1, day, hour, minute, second) + (((timeMs % 1000) + 1000) % 1000);
+}
+
+/**
+ * When a clock of the zone shows a time. One that is shown twice is the first of both; one that is never shown is the first moment after
+ * the gap.
+ *
+ * @param wall the shown time as if it were UTC, in milliseconds
+ */
+export function instantOf(wall: number, timeZone: string): number {
+  const offsetAt = (timeMs: number) => clockOf(timeMs, timeZone) - timeMs;
+  const offsets = [offsetAt(wall - dayMs), offsetAt(wall + dayMs)];
+  const shown = offsets.map((offset) => wall - offset).filter((instant) => clockOf(instant, timeZone) === wall);
+  if (shown.length > 0) return Math.min(...shown);
+  let [before, after] = [wall - Math.max(...offsets), wall - Math.min(...offsets)];
+  const offsetBefore = offsetAt(before);
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (offsetAt(middle) === offsetBefore) before = middle;
+    else after = middle;
+  }
+  return after;
+}
+
+/** RFC 3339 with the offset of the zone, such as `2026-03-29T06:00:00+02:00`. */
+export function zonedTime(timeMs: number, timeZone: string): string {
+  const wall = clockOf(timeMs, timeZone);
+  const minutes = Math.round((wall - timeMs) / minuteMs);
+  const text = new Date(wall).toISOString().slice(0, 19);
+  if (minutes === 0) return `${text}Z`;
+  const two = (value: number) => String(Math.floor(Math.abs(value))).padStart(2, '0');
+  return `${text}${minutes < 0 ? '-' : '+'}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
+}
+
+const pathParts = /\{(yyyy|yy|MM|dd|HH)\}/g;
+
+export function isPathOfDay(path: string): boolean {
+  return path.search(pathParts) >= 0;
+}
+
+/** Puts the parts of a due time into a path. @param wall what the clock of its zone shows, as UTC */
+export function pathOfDay(path: string, wall: Date): string {
+  const [yyyy = '', MM = '', dd = '', HH = ''] = wall.toISOString().split(/[-T:]/);
+  const values: Record<string, string> = { yyyy, yy: yyyy.slice(-2), MM, dd, HH };
+  return path.replace(pathParts, (_, name: string) => values[name] as string);
+}
+
+const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+
+/** Seconds of a duration: a number, or a text such as `30m`. @returns undefined when it is none */
+export function durationSeconds(value: number | string): number | undefined {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*$/.exec(String(value));
+  return match ? Number(match[1]) * (units[match[2] || 's'] as number) : undefined;
+}

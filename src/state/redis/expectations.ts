@@ -1,0 +1,40 @@
+import type { ExpectationStore } from '../../expectations/watch.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
+
+/** A node that dies tells nothing for this long, in milliseconds; then another does. */
+const leaseMs = 10_000;
+
+const leaseScript = redisScript(`
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`);
+
+// Forgets what is not named, and begins what is new.
+const sinceScript = redisScript(`
+local wanted = {}
+for index = 2, #ARGV do
+  wanted[ARGV[index]] = true
+  redis.call('HSETNX', KEYS[1], ARGV[index], ARGV[1])
+end
+for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if not wanted[name] then redis.call('HDEL', KEYS[1], name) end
+end
+return redis.call('HGETALL', KEYS[1])`);
+
+/** Nodes share since when expectations are watched; one of them tells. @param node unique to this process */
+export function redisExpectations(link: RedisLink, node: string): ExpectationStore {
+  return {
+    isTeller: async () => (await link.run(leaseScript, [link.key('expectations-teller')], [node, leaseMs])) === 1,
+    async since(uuids, nowMs) {
+      const pairs = (await link.run(sinceScript, [link.key('expectations')], [nowMs, ...uuids])) as string[];
+      const since = new Map<string, number>();
+      for (let index = 0; index + 1 < pairs.length; index += 2) {
+        const time = Number(pairs[index + 1]);
+        if (Number.isFinite(time)) since.set(String(pairs[index]), time);
+      }
+      return since;
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { JournalledDispatcher } from '../../src/events/dispatcher.ts';
+import type { ServiceEvent } from '../../src/events/event.ts';
+import { processAccount } from '../../src/events/event-factory.ts';
+import { eventIds } from '../../src/events/event-ids.ts';
+import { FileEventLog } from '../../src/events/journal/file-event-log.ts';
+import { expectationOptions } from '../../src/expectations/options.ts';
+import { ExpectationWatch } from '../../src/expectations/watch.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { fileExpectations } from '../../src/state/memory/expectations.ts';
+import { readAll } from '../contracts/event-log.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { until } from '../support/receiver.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const server = { uuid: 'server', type: 'server', name: 'test' };
+const hourMs = 3_600_000;
+const stateIds = [eventIds.expectationMet, eventIds.expectationLate, eventIds.expectationMissing, eventIds.expectationExcused];
+
+// Due on the hour; the clock of the test begins at 22:13:20 UTC.
+const orders = expectationOptions.parse({ name: 'Orders', account: 'acme', path: '/in/*', every: '1h', grace: '10m', opens: '30m' });
+
+interface Process {
+  watch: ExpectationWatch;
+  upload: () => void;
+  told: () => Promise<[id: number, due: unknown][]>;
+  stop: () => Promise<void>;
+}
+
+function open(folder: string, clock: ManualClock): Process {
+  const journal = new FileEventLog({ folder: `${folder}/journal`, maximumFileSizeBytes: 1e6, clock, log: silentLog });
+  const events = new JournalledDispatcher(journal, server, clock);
+  const watch = new ExpectationWatch({ journal, events, server, store: fileExpectations(folder), clock, log: silentLog });
+  const context = { account: { ...processAccount(), uuid: 'acme', name: 'acme' }, component: server };
+  return {
+    watch,
+    upload: () => void events.emit({ id: eventIds.fileUploaded, context, data: { path: '/in/a', total_write: 1 } }),
+    async told() {
+      const all = (await readAll(journal)).map(({ event }) => event as ServiceEvent);
+      return all.filter(({ id }) => stateIds.includes(Number(id))).map(({ id, data }) => [Number(id), data.due]);
+    },
+    async stop() {
+      await watch.stop();
+      await journal.close();
+    },
+  };
+}
+
+/** Lets time pass until the watch has told this number of states. */
+async function untilTold(clock: ManualClock, { told }: Process, count: number): Promise<void> {
+  await until(`${count} are told`, async () => {
+    clock.advance(1000);
+    return (await told()).length >= count;
+  });
+}
+
+async function begun(t: TestContext): Promise<{ folder: string; clock: ManualClock; first: Process }> {
+  const [folder, clock] = [temporaryFolder(t), new ManualClock()];
+  const first = open(folder, clock);
+  await first.watch.apply({ orders });
+  await until('it watches', () => first.watch.figures().length === 1);
+  return { folder, clock, first };
+}
+
+test('a file in time, one that is missing and then late, an excuse: each is told once', async (t) => {
+  const { clock, first } = await begun(t);
+  clock.advance(40 * 60_000);
+  first.upload();
+  await untilTold(clock, first, 1);
+  assert.deepEqual(await first.told(), [[eventIds.expectationMet, '2023-11-14T23:00:00Z']]);
+  assert.equal(first.watch.figures()[0]?.overdueS, 0);
+  clock.advance(1.3 * hourMs);
+  await untilTold(clock, first, 2);
+  const missing = first.watch.figures()[0];
+  assert.ok(missing && missing.state === 'missing' && missing.overdueS > 600);
+  first.upload();
+  await untilTold(clock, first, 3);
+  clock.advance(hourMs);
+  await untilTold(clock, first, 4);
+  const due = '2023-11-15T01:00:00Z';
+  const told = await first.watch.excuse('orders', due, 'a bank holiday', 'root');
+  assert.deepEqual([told.state, told.reason], ['excused', 'a bank holiday']);
+  await untilTold(clock, first, 5);
+  assert.deepEqual(await first.told(), [
+    [eventIds.expectationMet, '2023-11-14T23:00:00Z'],
+    [eventIds.expectationMissing, '2023-11-15T00:00:00Z'],
+    [eventIds.expectationLate, '2023-11-15T00:00:00Z'],
+    [eventIds.expectationMissing, due],
+    [eventIds.expectationExcused, due],
+  ]);
+  for (const [uuid, at, reason, code] of [
+    ['nobody', due, 'x', 'not-found'],
+    ['orders', '2023-11-15T01:30:00Z', 'x', 'not-found'],
+    ['orders', 'soon', 'x', 'bad-request'],
+    ['orders', due, ' ', 'bad-request'],
+    ['orders', '2023-11-14T23:00:00Z', 'x', 'exists'],
+  ] as const)
+    await assert.rejects(first.watch.excuse(uuid, at, reason), { code });
+  await first.stop();
+});
+
+test('what passed while no process ran is told once at the next start, and nothing is told of the time before the option', async (t) => {
+  const { folder, clock, first } = await begun(t);
+  clock.advance(40 * 60_000);
+  first.upload();
+  await first.stop();
+  clock.advance(2.5 * hourMs);
+  const second = open(folder, clock);
+  await second.watch.apply({ orders });
+  await untilTold(clock, second, 3);
+  const expected = [
+    [eventIds.expectationMet, '2023-11-14T23:00:00Z'],
+    [eventIds.expectationMissing, '2023-11-15T00:00:00Z'],
+    [eventIds.expectationMissing, '2023-11-15T01:00:00Z'],
+  ];
+  assert.deepEqual(await second.told(), expected);
+  await second.stop();
+  const third = open(folder, clock);
+  await third.watch.apply({ orders });
+  await until('it watches', () => third.watch.figures().length === 1);
+  clock.advance(2000);
+  assert.deepEqual(await third.told(), expected, 'not again');
+  // A clock that jumps back tells nothing again.
+  await third.watch.apply({});
+  assert.deepEqual(third.watch.figures(), []);
+  await third.stop();
+});
