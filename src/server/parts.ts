@@ -6,6 +6,7 @@ import { LocalPasswords } from '../auth/local-passwords.ts';
 import { methodsInForce } from '../auth/options.ts';
 import type { Config } from '../config/schema/schema.ts';
 import { isFileService } from '../config/schema/schema.ts';
+import type { KnownTrash } from '../files/trash/known-trashes.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 
@@ -39,6 +40,11 @@ export function makeParts(config: Config, dependencies: Omit<MethodDependencies,
 /** The longest `retain` of groups and accounts, in days; 0 without any. Accounts of an accounts file count when they first make a file. */
 export function longestRetention({ config, groups }: RequestParts): number {
   return [...groups.values(), ...Object.values(config.accounts)].reduce((days, { retain }) => Math.max(days, retain?.days ?? 0), 0);
+}
+
+/** The days of an account's trash; 0 without one. */
+export function trashDays({ config, groups }: RequestParts, { account, group }: Pick<KnownTrash, 'account' | 'group'>): number {
+  return (config.accounts[account]?.trash ?? groups.get(group)?.trash)?.days ?? 0;
 }
 
 /** Starts the methods that are enabled. */

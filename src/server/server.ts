@@ -28,7 +28,7 @@ import { type Announce, bothReloads, type PreparedReload } from './listeners.ts'
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
-import { longestRetention, makeParts, type RequestParts, startMethods, stopMethods } from './parts.ts';
+import { longestRetention, makeParts, type RequestParts, startMethods, stopMethods, trashDays } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import { memoryState, type State } from './state.ts';
 import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
@@ -144,6 +144,7 @@ export class Server {
       else await this.#monitoring.apply(this.#config);
       this.#emit(eventIds.serverStarting, { version: SVC_VERSION });
       core.files.retention.configure(longestRetention(parts));
+      core.files.trashes.configure((trash) => trashDays(parts, trash));
       await core.apply(parts.handlers, this.#config);
       await startMethods(parts);
       this.#assertGoesOn();
@@ -240,6 +241,7 @@ export class Server {
     this.#loaded = next;
     this.#config = parts.config;
     core.files.retention.configure(longestRetention(parts));
+    core.files.trashes.configure((trash) => trashDays(parts, trash));
     core.files.fileCache.resize(parts.config.server.file_cache_size);
     const ended = await prepared.commit();
     await this.#monitoring.apply(parts.config);

@@ -104,3 +104,14 @@ test('records that somebody else wrote lead nowhere', async (t) => {
   assert.deepEqual(await files.files.trash.list(), []);
   assert.deepEqual(readdirSync(files.home), ['.svc-trash']);
 });
+
+test('the days of the configuration in force count, else those of the last use', async (t) => {
+  const files = await withTrash(t, 'a');
+  files.environment.trashes.configure(({ account, group }) => (account === 'alice' && group === 'DEFAULT_GROUP' ? 7 : 0));
+  await later(files, 8 * dayMs).run();
+  assert.deepEqual(ended(files), [['/a', 'age']]);
+  const others = await withTrash(t, 'b');
+  others.environment.trashes.configure(() => 0);
+  await later(others, 8 * dayMs).run();
+  assert.deepEqual(ended(others), []);
+});

@@ -53,6 +53,21 @@ export function unremovable(t: TestContext): { home: string; left: string } | un
   return { home, left: isRoot ? 'held' : 'held/file' };
 }
 
+/** A home folder with another file system at `mounted`; made before the server, so that it goes after it. @returns undefined without root */
+export function homeWithDisk(t: TestContext, sizeKib: number): { home: string; mounted: string } | undefined {
+  const home = mkdtempSync(join(tmpdir(), 'svc-mounted-'));
+  const mounted = join(home, 'mounted');
+  mkdirSync(mounted);
+  const isMounted = mount(t, mounted, sizeKib);
+  const undo = () => {
+    if (isMounted) execFileSync('umount', ['-l', mounted]);
+    rmSync(home, { recursive: true });
+  };
+  if (isMounted) watchOutput(t, undo, []);
+  else undo();
+  return isMounted ? { home, mounted } : undefined;
+}
+
 function mount(t: TestContext, at: string, sizeKib: number): boolean {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', at], { stdio: 'pipe' });

@@ -146,7 +146,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   }
 }
 
-/** Finds permissions and options of accounts that only add files which have no effect, or that another right undoes. */
+/** Finds options about adding, retaining and deleting files that have no effect, or that another right undoes. */
 export function lintAdding(config: Config, report: Report): void {
   const sets = (permissions: PermissionOptions | null | undefined) =>
     permissions ? [permissions.general, ...permissions.rules.map((rule) => rule.permissions)] : [];
@@ -156,6 +156,8 @@ export function lintAdding(config: Config, report: Report): void {
     has(set, 'allow-create-file') && !has(set, 'allow-write', 'allow-full-control', 'deny-full-control');
   const creates = (set: readonly string[]) =>
     grantsAll(set) || (has(set, 'allow-create-file', 'allow-write') && !has(set, 'deny-full-control'));
+  const discards = (set: readonly string[]) =>
+    grantsAll(set) || (has(set, 'allow-write', 'allow-delete-file', 'allow-delete-folder') && !has(set, 'deny-full-control'));
   // An endpoint may send other permissions.
   const isOpen = Object.values(config.authentications).some((method) => method.enabled && method.type === 'http');
   const look = (path: PropertyKey[], own: AccountsOptions, inForce: readonly (readonly string[])[], retainDays: number) => {
@@ -172,6 +174,8 @@ export function lintAdding(config: Config, report: Report): void {
       report.warning('no-effect', [...path, 'on_name_taken'], 'no permissions let files be added but not replaced, and none is retained');
     if ((own.retain?.days ?? 0) > 0 && !inForce.some(creates))
       report.warning('no-effect', [...path, 'retain'], 'no permissions let files be made');
+    if ((own.trash?.days ?? 0) > 0 && !inForce.some(discards))
+      report.warning('no-effect', [...path, 'trash'], 'no permissions let files be replaced or anything be deleted');
   };
   const accounts = Object.entries(config.accounts);
   for (const [uuid, group] of Object.entries(config.groups)) {
@@ -185,7 +189,7 @@ export function lintAdding(config: Config, report: Report): void {
   }
 }
 
-type AccountsOptions = Pick<GroupConfiguration, 'permissions' | 'on_name_taken' | 'retain'>;
+type AccountsOptions = Pick<GroupConfiguration, 'permissions' | 'on_name_taken' | 'retain' | 'trash'>;
 
 /** Finds accounts that cannot log in, and accounts that no method asks for. */
 export function lintAccounts(config: Config, report: Report): void {

@@ -18,7 +18,7 @@ import { checkUnused, type LeftBehind, removeFile, removeTree, removeUnusedFolde
 export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
   const { environment, mounts } = paths;
   const durability = new Durability();
-  await paths.orReportAsync(eventIds.fileRemovalFailed, path, async () => {
+  const trashed = await paths.orReportAsync(eventIds.fileRemovalFailed, path, async () => {
     const realPath = await removablePath(paths, path, 'deleteFile');
     if (hasTrash(paths)) {
       const check = (current: Entry) => {
@@ -29,8 +29,7 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
       const entry = paths.entryAt(path);
       if (!entry) throw new ServiceError('not-found', 'Path not found.');
       check(entry);
-      await moveToTrash(paths, { path, realPath, entry }, durability, check);
-      return;
+      if (await moveToTrash(paths, { path, realPath, entry }, durability, check)) return true;
     }
     await environment.pathMutex.runExclusive([resolveParent(realPath)], async () => {
       const current = paths.entryAt(path);
@@ -40,10 +39,11 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
       environment.retention.requireFree(realPath);
       await removeFile(mounts.roots, realPath, durability);
     });
+    return undefined;
   });
   await paths.forgetLocks(path);
   environment.quotas.usage(mounts.roots).removed();
-  await paths.emitDurable(eventIds.fileRemoved, path, { trashed: hasTrash(paths) || undefined }, durability);
+  await paths.emitDurable(eventIds.fileRemoved, path, { trashed }, durability);
 }
 
 /**
@@ -62,7 +62,8 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
     if (!current.isFolder) throw new ServiceError('exists', 'A file has this name.');
     if (hasTrash(paths)) {
       if (!current.isLink) checkUnused(roots, realPath);
-      return { realPath: before, inTrash: await moveToTrash(paths, { path, realPath, entry: current }, durability) };
+      const inTrash = await moveToTrash(paths, { path, realPath, entry: current }, durability);
+      if (inTrash !== undefined) return { realPath: before, inTrash };
     }
     if (current.isLink) await removeFile(roots, realPath, durability);
     else await removeUnusedFolder(roots, realPath, durability);
@@ -74,7 +75,7 @@ export async function deleteEmptyFolder(paths: AccountPaths, path: VirtualPath):
 /** Where a folder was, the links of its parent resolved, and where in the trash it is. */
 interface Removed {
   realPath: string;
-  inTrash?: string;
+  inTrash?: string | undefined;
 }
 
 async function emitRemoved(paths: AccountPaths, path: VirtualPath, { realPath, inTrash }: Removed, durability: Durability): Promise<void> {
@@ -114,8 +115,9 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { ver
     verify?.(current);
     const folders = await paths.deletableFolders(path, realPath, current);
     if (hasTrash(paths)) removed.inTrash = await moveToTrash(paths, { path, realPath, entry: current }, durability, verify);
-    else left = await removeTree(mounts.roots, realPath, folders, durability, { temporaries: environment.temporaries, stop });
-    if (current.isLink && !removed.inTrash) await removeFile(mounts.roots, realPath, durability);
+    const isThere = removed.inTrash === undefined;
+    if (isThere) left = await removeTree(mounts.roots, realPath, folders, durability, { temporaries: environment.temporaries, stop });
+    if (current.isLink && isThere) await removeFile(mounts.roots, realPath, durability);
   } catch (error) {
     throw paths.reported(eventIds.folderRemovalFailed, path, error);
   } finally {

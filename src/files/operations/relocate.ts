@@ -41,6 +41,8 @@ export interface Move {
   source: MoveEnd;
   target: MoveEnd;
   options: MoveOptions;
+  /** Whether the target has a name that nobody else takes. */
+  intoTrash?: true;
   /** Gets the fault of a disk that failed after the move was made. */
   durability: Durability;
 }
@@ -97,7 +99,7 @@ async function putInPlace(move: Move, member: string): Promise<Put> {
 }
 
 /** Gives what is at `member` the destination's name, all under one mutex: conditions, removal of the destination, rename. */
-function renameOver({ paths, from, to, entry, source, target, options }: Move, member: string): Promise<Put> {
+function renameOver({ paths, from, to, entry, source, target, options, intoTrash }: Move, member: string): Promise<Put> {
   const { roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
     await checkReplaceable(paths, to, target.realPath, entry, options);
@@ -108,7 +110,7 @@ function renameOver({ paths, from, to, entry, source, target, options }: Move, m
     const existing = lstatSync(targetMember, { throwIfNoEntry: false });
     const isFolder = entry.isFolder && !entry.isLink;
     if (!existing) {
-      const mustBeFree = !isFolder && !paths.account.permissions.allowsAny(to, neededRights.replaceFile);
+      const mustBeFree = !isFolder && !intoTrash && !paths.account.permissions.allowsAny(to, neededRights.replaceFile);
       if (!mustBeFree) renameSync(member, targetMember);
       else if (!renameToFree(member, targetMember)) throw nameTaken();
       return { replaced: undefined };

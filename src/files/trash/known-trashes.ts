@@ -13,6 +13,9 @@ export interface KnownTrash {
   readonly mount: string;
   readonly accountUuid: string;
   readonly account: string;
+  /** UUID of the group. */
+  readonly group: string;
+  /** Days of the account when something went to it last. */
   readonly days: number;
 }
 
@@ -20,9 +23,20 @@ export interface KnownTrash {
 export class KnownTrashes {
   readonly #folder: string;
   readonly #written = new Map<string, string>();
+  #daysNow: (trash: KnownTrash) => number = () => 0;
 
   constructor(dataFolderPath: string) {
     this.#folder = join(dataFolderPath, 'trash');
+  }
+
+  /** Takes over a configuration. @param daysNow the days of an account in it, 0 if it has no trash or is not known */
+  configure(daysNow: (trash: KnownTrash) => number): void {
+    this.#daysNow = daysNow;
+  }
+
+  /** The days of a trash: those of the configuration in force, else of its last use. */
+  daysOf(trash: KnownTrash): number {
+    return this.#daysNow(trash) || trash.days;
   }
 
   /** Remembers a trash; it is on disk when the promise resolves. */
@@ -59,8 +73,8 @@ function namesIn(folder: string): string[] {
 
 function parseTrash(value: unknown): KnownTrash[] {
   if (!isObject(value)) return [];
-  const { root, mount, accountUuid, account, days } = value;
-  const areTexts = [root, mount, accountUuid, account].every((text) => typeof text === 'string');
+  const { root, mount, accountUuid, account, group, days } = value;
+  const areTexts = [root, mount, accountUuid, account, group].every((text) => typeof text === 'string');
   return areTexts && typeof days === 'number' ? [value as unknown as KnownTrash] : [];
 }
 

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { basename } from 'node:path';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import type { Durability } from '../disk/folder-sync.ts';
@@ -8,7 +8,7 @@ import { openParent } from '../disk/opened.ts';
 import { trashName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { type Move, relocate } from '../operations/relocate.ts';
-import { sizeOf, trashFor, writeRecord } from './trash.ts';
+import { ifRoom, sizeOf, trashFor, writeRecord } from './trash.ts';
 import type { TrashFolder } from './trash-folder.ts';
 
 /**
@@ -16,7 +16,7 @@ import type { TrashFolder } from './trash-folder.ts';
  *
  * @param realPath absolute path, links not resolved
  * @param verify runs with the current entry just before the rename; throwing keeps it where it is
- * @returns real path of it in the trash
+ * @returns real path of it in the trash; undefined when the disk is too full for that
  * @throws ServiceError `fixed-folder` for a folder that holds a root or the data folder, `not-found`
  */
 export async function moveToTrash(
@@ -24,7 +24,7 @@ export async function moveToTrash(
   { path, realPath, entry }: { path: VirtualPath; realPath: string; entry: Entry },
   durability: Durability,
   verify: (current: Entry) => void = () => {},
-): Promise<string> {
+): Promise<string | undefined> {
   const { roots } = paths.mounts;
   const parent = openParent(roots, realPath);
   const name = basename(realPath);
@@ -37,20 +37,23 @@ export async function moveToTrash(
     if (stats.isDirectory() && roots.isHeldBy(source.realPath))
       throw new ServiceError('fixed-folder', 'A folder that holds a virtual folder cannot be deleted.');
     const sizeBytes = await sizeOf(paths, source.realPath, stats);
-    folder = await trashFor(paths, source.realPath);
-    const id = await writeRecord(paths, folder, {
-      path,
-      realPath: source.realPath,
-      sizeBytes,
-      isFolder: entry.isFolder,
-      isReplaced: false,
+    const about = { path, realPath: source.realPath, sizeBytes, isFolder: entry.isFolder, isReplaced: false };
+    const prepared = await ifRoom(paths, async () => {
+      folder?.close();
+      folder = await trashFor(paths, source.realPath);
+      return { opened: folder, id: await writeRecord(paths, folder, about) };
     });
-    const target = { folder: folder.opened, name: id, realPath: folder.contentPath(id) };
+    if (!prepared) return undefined;
+    const { opened, id } = prepared;
+    const target = { folder: opened.opened, name: id, realPath: opened.contentPath(id) };
     const options: Move['options'] = { mayReplace: 'nothing', acrossKinds: false, verify };
+    const to = `/${trashName}/${id}` as VirtualPath;
     try {
-      await relocate({ paths, from: path, to: `/${trashName}/${id}` as VirtualPath, entry, source, target, options, durability });
+      await relocate({ paths, from: path, to, entry, source, target, options, durability, intoTrash: true });
     } catch (error) {
-      folder.forget(id);
+      opened.forget(id);
+      // A copy from another file system that the disk of the trash has no room for.
+      if (isServiceError(error, 'storage-full')) return undefined;
       throw error;
     }
     return target.realPath;

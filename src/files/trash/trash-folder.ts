@@ -8,7 +8,7 @@ import { parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { syncOpenedFolder } from '../disk/folder-sync.ts';
 import { type OpenedFolder, openFolder } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
-import { inodeAt, trashName } from '../disk/temporaries.ts';
+import { inodeAt, isTemporaryName, removeAbandoned, trashName } from '../disk/temporaries.ts';
 import { removeAll } from '../operations/folder-remover.ts';
 
 /** Something in the trash. */
@@ -102,6 +102,9 @@ export class TrashFolder {
       const bytes = Buffer.from(JSON.stringify(trashed));
       for (let done = 0; done < bytes.length; ) done += (await writeAsync(fd, bytes, done)).bytesWritten;
       await fsyncAsync(fd);
+    } catch (error) {
+      this.forget(id);
+      throw error;
     } finally {
       await closeAsync(fd);
     }
@@ -155,12 +158,14 @@ export class TrashFolder {
     });
   }
 
-  /** Removes old records without content, which a killed process left. @param beforeMs last change, Unix time in milliseconds */
-  removeStrayRecords(beforeMs: number): void {
+  /** Removes what processes left that were killed: old records without content, and temporary files of nodes that are gone. @param beforeMs last change, Unix time in milliseconds */
+  removeStrays(beforeMs: number, nowMs: number): void {
     const names = new Set(readdirSync(this.member('.')));
     const hasContent = (id: string) => [id, ...endReasons.map((reason) => `${id}.${reason}`)].some((name) => names.has(name));
-    for (const name of names)
+    for (const name of names) {
+      if (isTemporaryName(name)) removeAbandoned(this.member(name), nowMs);
       if (recordPattern.test(name) && !hasContent(name.slice(0, -5)) && !this.#changedAfter(name, beforeMs)) this.forget(name.slice(0, -5));
+    }
   }
 
   close(): void {

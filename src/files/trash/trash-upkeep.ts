@@ -109,8 +109,9 @@ export class TrashUpkeep {
     }
   }
 
-  async #empty({ days }: KnownTrash, folder: TrashFolder): Promise<void> {
-    const { clock, events } = this.#files;
+  async #empty(known: KnownTrash, folder: TrashFolder): Promise<void> {
+    const { clock, events, trashes } = this.#files;
+    const days = trashes.daysOf(known);
     const nowMs = clock.nowMs();
     for (const { trashed, id, reason } of folder.interrupted(nowMs - endsWithinMs)) {
       events.assertWritable();
@@ -120,7 +121,7 @@ export class TrashUpkeep {
       }
       await folder.removeClaimed(id, reason);
     }
-    folder.removeStrayRecords(nowMs - strayAfterMs);
+    folder.removeStrays(nowMs - strayAfterMs, nowMs);
     for (const trashed of await folder.list()) {
       if (this.#isStopped || trashed.deletedMs + days * dayMs > nowMs) return;
       await endTrashed(this.#files, { folder, trashed }, 'age');

@@ -6,6 +6,7 @@ import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type AccountPaths, pathData } from '../account-paths.ts';
 import type { Durability } from '../disk/folder-sync.ts';
 import type { OpenedFolder } from '../disk/opened.ts';
+import { asServiceError } from '../disk/system-errors.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
 import { copyTree } from '../operations/tree-copy.ts';
 import { type KeptContent, type QuotaReservation, treeBytes } from '../quota.ts';
@@ -29,8 +30,9 @@ export async function trashFor({ account, mounts, environment }: AccountPaths, r
   if (root === undefined) throw new ServiceError('not-found', 'Path not found.');
   const folder = await TrashFolder.make(mounts.roots, root, account.uuid);
   try {
-    const known = { root, mount: mounts.virtualRoot(root), accountUuid: account.uuid, account: account.name, days: account.trashDays };
-    await environment.trashes.add(known);
+    const known = { root, mount: mounts.virtualRoot(root), accountUuid: account.uuid, account: account.name };
+    const kept = { ...known, group: account.groupUuid, days: account.trashDays };
+    await environment.trashes.add(kept);
     return folder;
   } catch (error) {
     folder.close();
@@ -71,11 +73,11 @@ export interface Kept {
 }
 
 /**
- * Prepares a file or folder of an opened folder to be kept while something else takes its name.
+ * Prepares a file or folder of an opened folder to be kept while something else takes its name; nothing on a full disk.
  *
  * @param mustGo whether a file has to be gone from its place before, too
  */
-export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<Kept>;
+export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<Kept | undefined>;
 
 /**
  * Keeps what is about to be replaced at a path: a file by a second name, so that its first one changes at once from the old content to the
@@ -85,7 +87,7 @@ export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?
  */
 export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | undefined {
   if (!hasTrash(paths)) return undefined;
-  return async (parent, name, existing, mustGo = false) => {
+  const prepare = async (parent: OpenedFolder, name: string, existing: Stats, mustGo: boolean): Promise<Kept> => {
     const { roots } = paths.mounts;
     const realPath = `${parent.realPath}/${name}`;
     const isFolder = existing.isDirectory();
@@ -151,6 +153,23 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
       },
     };
   };
+  return (parent, name, existing, mustGo = false) => ifRoom(paths, () => prepare(parent, name, existing, mustGo));
+}
+
+/** Puts something in the trash; on a full disk its oldest makes room. @returns undefined if the disk is full all the same */
+export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Promise<T | undefined> {
+  for (;;) {
+    try {
+      return await put();
+    } catch (error) {
+      if (!isServiceError(asServiceError(error), 'storage-full')) throw error;
+      const isEnded = await withTrash(paths, async (all) => {
+        const oldest = all.at(-1);
+        return oldest !== undefined && (await endTrashed(paths.environment, oldest, 'quota', paths.context));
+      });
+      if (!isEnded) return undefined;
+    }
+  }
 }
 
 /** Puts a file in place of one that is kept. A full quota alone does not keep it from being replaced. */
