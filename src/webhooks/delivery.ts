@@ -49,11 +49,11 @@ export interface DeliverySignals {
   abort?: AbortSignal;
   /** Ends before the next retry. */
   noRetry?: AbortSignal;
-  /** Whether nobody waits for the outcome, so that `retry_for` and a receiver's `Retry-After` count. */
+  /** Whether the delivery is in the background, so that `retry_for` and a receiver's `Retry-After` count. */
   isBackground?: boolean;
   /** The retry with which another process had got to. */
   resume?: DeliveryWait | undefined;
-  /** Is told of each wait before it begins. */
+  /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;
   /** Is asked before each request, also a retry; false ends the delivery. @param isOver ends the waiting for an answer */
   mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
@@ -78,10 +78,10 @@ interface Progress {
   sinceMs: number;
 }
 
-/** `askedWaitMs` of a receiver that says when it takes more. */
+/** `askedWaitMs` is the pause that a receiver requested. */
 type Verdict = { kind: 'valid' } | { kind: 'busy'; error: string } | { kind: 'failed'; error: string; askedWaitMs?: number | undefined };
 
-/** Of more attempts the first and the last ones are kept. */
+/** With more attempts only the first and the last ones are kept. */
 const maxAttempts = 100;
 
 /** Thrown when a delivery is aborted because the service stops; the events are sent again later. */
@@ -104,8 +104,8 @@ export class Delivery {
   readonly #random: () => number;
 
   /**
-   * @param dependencies.caPem certificate authorities to trust beside the system's
-   * @param dependencies.random for the jitter of retries
+   * @param dependencies.caPem certificate authorities to trust in addition to those of the system @param dependencies.random for the jitter
+   * of retries
    */
   constructor(
     options: DeliveryOptions,

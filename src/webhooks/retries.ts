@@ -2,7 +2,7 @@ import { parseHttpDate } from '../lib/headers/http-dates.ts';
 import { isObject } from '../lib/json.ts';
 import type { EventHandlerOptions } from './options.ts';
 
-/** A delivery that waits for its next request. It outlives the process: the next owner of the handler goes on with it. */
+/** A delivery that waits for its next request. It outlives the process: the next owner of the handler continues it. */
 export interface WaitingRetry {
   /** UUID of the first event of the request. */
   event: string;
@@ -16,7 +16,7 @@ export interface WaitingRetry {
   urlIndex: number;
 }
 
-/** Deliveries that wait, as they were stored; what cannot be read begins anew. */
+/** Waiting deliveries, as stored; unreadable ones start again. */
 export function readWaiting(value: unknown): WaitingRetry[] {
   const isWaiting = (item: unknown): item is WaitingRetry =>
     isObject(item) &&

@@ -20,7 +20,7 @@ const askAgainMs = 100;
 
 const dayMs = 86_400_000;
 
-/** Records that wait for a Redis that is away, at most. */
+/** Maximum of records that wait while Redis is away. */
 const maxWaiting = 10_000;
 
 /** A node's share of the handlers, among the nodes that live. */

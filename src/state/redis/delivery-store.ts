@@ -60,7 +60,7 @@ export class HandlerOrders {
     return this.#known.get(handler);
   }
 
-  /** Asks for all orders anew. @throws ServiceError `unavailable` */
+  /** Reads all orders again. @throws ServiceError `unavailable` */
   async refresh(): Promise<void> {
     this.#known = await this.#all(this.#ordersKey(), handlerOrder);
   }
@@ -96,14 +96,14 @@ export class HandlerOrders {
     return text === null ? [] : (this.#link.values.read(`${key} ${handler}`, text, readWaiting) ?? []);
   }
 
-  /** The states told lately. @throws ServiceError `unavailable` */
+  /** The recent states. @throws ServiceError `unavailable` */
   async told(): Promise<Map<string, ToldState>> {
     const nowMs = this.#clock.nowMs();
     const all = await this.#all(this.#toldKey(), toldState);
     return new Map([...all].filter(([, { atMs }]) => nowMs - atMs < toldForMs));
   }
 
-  /** Values by handler, without those that cannot be read. */
+  /** Values by handler, without unreadable ones. */
   async #all<T>(key: string, shape: z.ZodType<T>): Promise<Map<string, T>> {
     const fields = (await this.#link.call(['HGETALL', key])) as unknown[];
     const all = new Map<string, T>();
@@ -163,7 +163,7 @@ function awaitedDeliveries(
       try {
         await clock.sleep(checkEveryMs, isOver);
       } catch {
-        // This node owns the handler no more; the next owner asks again.
+        // This node no longer owns the handler; the next owner asks again.
         return new Promise(() => {});
       }
       const known = await findOutcome(logged);
@@ -198,7 +198,7 @@ export interface RedisDeliveryParts {
 export class RedisDeliveryStore implements DeliveryStore {
   readonly isShared = true;
   readonly #parts: RedisDeliveryParts;
-  /** Where declared handlers without a position begin. */
+  /** Start position of declared handlers without a position. */
   #begins = new Map<string, () => LogPosition>();
   /** Handlers that had a position; one that has none now lost it with an emptied Redis. */
   readonly #seen = new Set<string>();

@@ -30,7 +30,7 @@ local function alive()
 end
 `;
 
-/** The key outlives the longest lock by far; it goes when nobody locks any more. */
+/** The key outlives the longest lock by far, and expires when locks are no longer used. */
 const keyLifeMs = 86_400_000;
 
 /** KEYS locks; ARGV now, lock, most of an account. Returns the lock in the way, 'many', or nil for a lock that was taken. */
@@ -87,7 +87,7 @@ const fileLock = z.object({
   expiresMs: z.number(),
 });
 
-/** Locks of all nodes. They go by the nodes' clocks, which must agree as far as a lock's minutes matter. */
+/** Locks of all nodes. They use the clocks of the nodes, which must agree to within minutes. */
 export class RedisLocks implements LockStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;

@@ -61,7 +61,7 @@ export class RedisSessions implements SessionStore {
   readonly #log: Log;
   readonly #base: string;
   readonly #logins = new Map<string, Identity>();
-  /** Sessions that ended here. A Redis killed within a second, or a replica that takes over, may still have them. */
+  /** Sessions that ended here. A Redis that was killed a second later, or a replica that takes over, may still have them. */
   readonly #ended = new Set<string>();
   /** By account; Redis has not confirmed these yet. */
   readonly #endingAll = new Map<string, EndAll>();
@@ -106,7 +106,7 @@ export class RedisSessions implements SessionStore {
   hold(session: Session): { done(): void } {
     const touchLater = (): Timer =>
       this.#clock.after(Math.max(this.#lifetimes().idleMs / 3, 100), () => {
-        // A failure is told at the next request, if it still matters then.
+        // A failure is reported at the next request, if it still matters.
         this.#find(session.key, true).catch(() => {});
         timer = touchLater();
       });
@@ -292,7 +292,7 @@ export class RedisSessions implements SessionStore {
   }
 }
 
-/** Leaves out the fingerprints, which change and stand beside it. */
+/** Omits the fingerprints, which change and are stored beside it. */
 function loginText({ proof, ...others }: Identity): string {
   return JSON.stringify({ ...others, ...(proof && { proof: { type: proof.type, fingerprints: [] } }) });
 }

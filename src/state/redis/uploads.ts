@@ -89,7 +89,7 @@ for index = 2, 3 do
   if redis.call('PTTL', KEYS[index]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
 end`);
 
-/** Records outlive their time, so that some node tells of the end. */
+/** Records outlive their expiry, so that a node emits the event of the end. */
 const marginMs = 86_400_000;
 
 /** Lists of IDs. */

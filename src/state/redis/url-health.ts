@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { MemoryUrlHealth, type Suspension, suspensionMs } from '../../lib/remote/url-health.ts';
 
-/** Suspensions of all nodes. They only save time: while Redis is away each node goes by its own. */
+/** Suspensions of all nodes. They only save time: while Redis is away each node uses its own. */
 export class RedisUrlHealth extends MemoryUrlHealth {
   readonly #link: RedisLink;
   readonly #clock: Clock;

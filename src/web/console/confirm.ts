@@ -4,8 +4,8 @@ import { errorText } from './request.ts';
 import { clear } from './shown.ts';
 
 /**
- * Asks a question, then acts; a failure is told in the dialog, which stays open.
- * @param act may return a text that says why it was not done
+ * Asks a question, then acts; a failure is shown in the dialog, which stays open.
+ * @param act may return the reason why it was not done
  * @returns whether it was done
  */
 export async function confirm(

@@ -18,7 +18,7 @@ export function choice(name: string, values: readonly (readonly [value: string, 
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));
 }
 
-/** A form for what a section lists. @param query fills in its fields, by their names; a search leads to the section with the new query */
+/** The search form of a section. @param query values of its fields, by name; a search opens the section with the new query */
 export function filterForm(section: SectionName, query: URLSearchParams, fields: readonly HTMLElement[]): HTMLFormElement {
   const search = (wanted: URLSearchParams) => {
     const hash = hashFor(section, '', wanted);

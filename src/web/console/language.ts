@@ -15,7 +15,7 @@ export function text(name: TextName, values?: TextValues): string {
   return fillText(tag, texts[name], values);
 }
 
-/** A text of a name that came from the service, such as a state; the name itself where there is no text for it. */
+/** The text for a name from the service, such as a state; the name itself without a text. */
 export function translate(prefix: string, name: string): string {
   const key = `${prefix}_${name.replaceAll('-', '_')}`;
   return Object.hasOwn(texts, key) ? text(key as TextName) : name;

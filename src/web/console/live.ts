@@ -3,16 +3,16 @@ import { ask } from './request.ts';
 /** Handlers of each kind of message, whose data is JSON, and of the state of the connection. */
 interface Listeners {
   messages: Readonly<Record<string, (data: never, id: string) => void>>;
-  /** Told whether the connection is open. */
+  /** Called when the connection opens or closes. */
   onState?: (isOpen: boolean) => void;
-  /** ID of the message to go on after, where messages have IDs. */
+  /** ID of the message to continue after, if messages have IDs. */
   after?: string | undefined;
 }
 
 /** Pause before a stream that the console ended is requested again, in milliseconds. */
 const pauseMs = 3000;
 
-/** Listens to Server-Sent Events until the signal aborts. The browser reconnects by itself and tells the ID of the last message. */
+/** Listens to Server-Sent Events until the signal aborts. The browser reconnects by itself and sends the ID of the last message. */
 export function listen(path: string, signal: AbortSignal, { messages, onState, after }: Listeners): void {
   if (signal.aborted) return;
   const url = new URL(path, location.href);
@@ -29,7 +29,7 @@ export function listen(path: string, signal: AbortSignal, { messages, onState, a
   source.addEventListener('error', () => {
     onState?.(false);
     if (source.readyState !== EventSource.CLOSED || signal.aborted) return;
-    // The browser hides the status: another request tells whether the session has ended.
+    // The browser hides the status; another request finds out whether the session has ended.
     timer = window.setTimeout(() => {
       void ask('GET', '/api/me', { signal }).then(
         () => listen(path, signal, { messages, ...(onState && { onState }), after: last }),

@@ -67,7 +67,7 @@ function markSection(section: SectionName): void {
 
 type Show = (stage: Stage) => Promise<void> | void;
 
-/** Each section but the first is a part of the script, fetched when somebody opens it. */
+/** Each section but the first is a part of the script that is fetched when it is opened. */
 const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   overview: async () => showOverview,
   events: async (id) => (id === '' ? (await import('./events/events.ts')).showEvents : (await import('./events/event-page.ts')).showEvent),
@@ -139,7 +139,7 @@ async function begin(): Promise<void> {
   }
 }
 
-/** @param isMove whether the reader went there, and the focus with it */
+/** @param isMove whether the reader opened it, so that the focus moves, too */
 async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;
   shown.abort();

@@ -2,7 +2,7 @@ import { make } from '../shared/dom.ts';
 import { text } from './language.ts';
 import { actionButton, isAbort, problem } from './section.ts';
 
-/** Fetches and shows the next page. @returns whether there are more; and the first row that came, which the keyboard goes on from */
+/** Fetches and shows the next page. @returns whether there are more, and the first new row, where the keyboard continues */
 type NextPage = () => Promise<{ hasMore: boolean; first: HTMLElement | undefined }>;
 
 /** The end of a long list: fetches more when it comes in sight, or when its button is pressed. */
@@ -15,7 +15,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
   signal.addEventListener('abort', () => observer.disconnect());
   let isBusy = false;
 
-  /** Fetches the next page. @param isAsked whether the reader pressed the button, and the focus goes to what comes */
+  /** Fetches the next page. @param isAsked whether the reader pressed the button, so that the focus moves to the new rows */
   const load = async (isAsked = false): Promise<void> => {
     if (isBusy) return;
     isBusy = true;
@@ -25,7 +25,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
       const { hasMore, first } = await next();
       element.replaceChildren(...(hasMore ? [button] : []));
       if (isAsked) first?.querySelector<HTMLElement>('a, button')?.focus();
-      // Anew, so that it also fires where the end is still in sight.
+      // Observed again, so that it also fires if the end is still in sight.
       if (hasMore) observer.observe(button);
     } catch (error) {
       if (!isAbort(error)) element.replaceChildren(problem(error), button);

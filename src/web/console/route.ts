@@ -5,7 +5,7 @@ export type SectionName = (typeof sectionNames)[number];
 /** A section, perhaps one item of it, and its query. */
 export interface Route {
   section: SectionName;
-  /** One thing of the section: an event, a delivery, `replays/…`. */
+  /** An item of the section: an event, a delivery, `replays/…`. */
   id: string;
   query: URLSearchParams;
 }

@@ -30,7 +30,7 @@ export function outcomeBadge(outcome: string): HTMLElement {
   return badge(translate('outcome', outcome), kinds[outcome]);
 }
 
-/** Where a section shows itself. */
+/** The element and state of a section. */
 export interface Stage {
   main: HTMLElement;
   route: Route;
@@ -79,7 +79,7 @@ export function facts(...pairs: readonly (readonly [name: string, value: Child])
   return make('dl.facts', ...shown.map(([name, value]) => make('div', make('dt', name), make('dd', value))));
 }
 
-/** Whether an error is the abort of a request that nobody waits for. */
+/** Whether an error is the abort of a request that is no longer needed. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

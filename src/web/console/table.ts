@@ -41,7 +41,7 @@ export interface Column<T> {
 export type Table<T> = ReturnType<typeof makeTable<T>>;
 
 /**
- * A table of items. On narrow screens each row is a block, and each cell tells its column.
+ * A table of items. On narrow screens each row is a block, and each cell shows its column.
  * @param caption names the table for screen readers
  * @param empty is shown when there are no items
  * @param keyOf identifies an item
@@ -112,7 +112,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return rows[0];
     },
 
-    /** Adds items before all others and keeps at most `most` rows, none of them a note at the end. @returns whether rows were removed */
+    /** Adds items before all others and keeps at most `most` rows, without a note at the end. @returns whether rows were removed */
     prepend(added: readonly T[], most: number): boolean {
       const hadFocus = body.contains(document.activeElement);
       body.prepend(...added.map(makeRow));

@@ -5,7 +5,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Days for which a date is told relative to today. */
+/** Days for which a date is shown relative to today. */
 const recentDays = 7;
 
 const relative = new Intl.RelativeTimeFormat(formatTag, { numeric: 'auto' });

@@ -45,7 +45,7 @@ async function open(row: Row): Promise<void> {
   if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
 }
 
-/** Opens files on a plain click; with a modifier the browser does what it always does. */
+/** Opens files on a plain click; with a modifier key the browser handles the click. */
 function startOpening(): void {
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
@@ -64,7 +64,7 @@ function openNamed(name: string): boolean {
   return isShown;
 }
 
-/** Takes over the switch between list and grid, so that a choice needs no new page. */
+/** Handles the switch between list and grid without a new page. */
 function startView(): void {
   for (const view of ['list', 'grid'] as const) {
     document.querySelector<HTMLAnchorElement>(`#tools .to-${view}`)?.addEventListener('click', (event) => {
@@ -126,7 +126,7 @@ const minuteMs = 60_000;
 
 let growingOlder: ReturnType<typeof setInterval> | undefined;
 
-/** Writes the times of rows as the reader says them, keeps them true, and tells the whole time where the pointer rests. */
+/** Shows the times of rows in the reader's format, keeps relative ones up to date, and shows the full time under the pointer. */
 function startRowDates(): void {
   const timeCell = (row: Row) => row.querySelector<HTMLElement>('[data-time]') as HTMLElement;
   whenRowIsWritten((row) => showDate(timeCell(row)));
@@ -154,7 +154,7 @@ startFolder();
 startFolderChanges(startFolder);
 startLinks();
 void rowsAreWhole().then(openAskedLayer);
-// For measurements: from here on the page reacts to keys and presses.
+// For measurements: from now on the page reacts to keys and clicks.
 performance.mark('usable');
 
 /**
@@ -165,14 +165,14 @@ async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
   if (document.readyState === 'loading') await happens(document, 'DOMContentLoaded');
   const styles = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
-  // One that cannot be had has none by then, either.
+  // A part that failed to load has none either.
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 
 /** Starts what works on the page of a folder: once for each that is shown. */
 function startFolder(): void {
   startRows();
-  // A folder that may not be looked into has none.
+  // A folder that the account may not list has none.
   if (document.getElementById('list')) startListing();
   for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time], .found [data-time]')) showDate(place);
   startSearchPage();

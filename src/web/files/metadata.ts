@@ -3,7 +3,7 @@ import { ask, cancelButton } from '../shared/dialogs.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { text } from './language.ts';
 
-/** The fields for metadata; null where the service or the folder takes none. */
+/** The fields for metadata; null if the service or the folder accepts none. */
 let fields: HTMLFieldSetElement | null = null;
 
 /** The metadata of each upload as a header: a later answer does not change it. */
@@ -42,7 +42,7 @@ function moreDetails(): HTMLElement {
   return detail;
 }
 
-/** Asks for the metadata of uploads where the service takes any; the fields keep the last answer. @returns whether to upload */
+/** Asks for the metadata of uploads if the service accepts any; the fields keep the last answer. @returns whether to upload */
 export async function askMetadata(uploads: readonly object[]): Promise<boolean> {
   fields = document.querySelector<HTMLFieldSetElement>('#metadata');
   if (!fields || uploads.length === 0) return true;
@@ -67,7 +67,7 @@ export async function askMetadata(uploads: readonly object[]): Promise<boolean> 
   return true;
 }
 
-/** The header that carries the metadata of an upload, and its value as bytes of UTF-8: XMLHttpRequest takes no other characters. */
+/** The header that carries the metadata of an upload, and its value as bytes of UTF-8: XMLHttpRequest accepts no other characters. */
 export function metadataHeader(upload: object): [name: string, value: string] | undefined {
   const [name, value] = given.get(upload) ?? [];
   if (!name || !value) return undefined;

@@ -3,9 +3,9 @@ import { folderUrl } from './navigation/folder.ts';
 import { signInAgain } from './sign-in.ts';
 
 export interface PageReply {
-  /** 0 when nobody answered. */
+  /** 0 without an answer. */
   status: number;
-  /** Where it was found in the end. */
+  /** URL after redirects. */
   url: string;
   page: Document | undefined;
 }
@@ -45,7 +45,7 @@ export function requestDocument(
   });
 }
 
-/** Tell the service that a script asks: it handles a 401 itself, without the browser's password dialog, and shows messages. */
+/** Tell the service that a script sends the request: the script handles a 401 without the browser's password dialog, and shows messages. */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
 /** URL path of a member of a folder, the one that is shown when none is named. */
@@ -82,7 +82,7 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
   507: 'refused507',
 };
 
-/** Why a request was refused, for people: what the service says, or what the status means when a proxy answered. */
+/** Reason of a refusal, for people: the message of the service, or the meaning of the status if a proxy answered. */
 export function reasonFor(status: number, message: string | null | undefined): string {
   if (message) return message;
   const known = reasons[status];
@@ -108,7 +108,7 @@ export async function trySend(
   }
 }
 
-/** Checks a file or folder before the browser requests it by itself, which could not ask for the password in the page. @see trySend */
+/** Checks a file or folder before the browser itself requests it, because the page could not ask for the password then. @see trySend */
 export function obstacle(url = folderUrl()): Promise<string | undefined> {
   return trySend('HEAD', url, { 404: text('gone') });
 }
@@ -137,7 +137,7 @@ export interface ListedMember {
   modified: number;
 }
 
-/** The members of a folder; or why it cannot be looked into, for people. @param url path of the folder's URL */
+/** The members of a folder; or the reason why it cannot be listed, for people. @param url path of the folder's URL */
 export async function listMembers(url: string): Promise<ListedMember[] | string> {
   try {
     const reply = await send('GET', url);

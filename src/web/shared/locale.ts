@@ -5,7 +5,7 @@ const { lang } = document.documentElement;
 /** The language of the page with the reader's region, for dates and numbers. */
 export const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === lang) ?? lang;
 
-/** Texts of what the scripts of all pages have: dialogs, messages, parts that are loaded later. */
+/** Texts of the shared code of all scripts: dialogs, messages, parts that are loaded later. */
 type SharedTextName = 'cancel' | 'close' | 'partMissing' | 'running' | 'stop';
 type Texts<Name extends string> = Readonly<Record<Name | SharedTextName, Text>>;
 
@@ -22,7 +22,7 @@ export async function loadTexts<Name extends string>(
   return chosen;
 }
 
-/** Makes the function for the texts of a part, which brings all languages with it. */
+/** Makes the function for the texts of a part that contains all languages. */
 export function partTexts<Name extends string>(
   all: Readonly<Record<string, Readonly<Record<Name, Text>>>> & { en: Readonly<Record<Name, Text>> },
 ) {
@@ -39,7 +39,7 @@ export function sharedText(name: SharedTextName, values?: TextValues): string {
 
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
 
-/** The formats of the units that were needed: to make one takes longer than to use it. */
+/** The formats of the used units: creating one takes longer than using it. */
 const formats = new Map<number, Intl.NumberFormat>();
 
 function formatOf(power: number): Intl.NumberFormat {

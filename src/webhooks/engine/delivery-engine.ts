@@ -47,7 +47,7 @@ export interface EngineDependencies {
   journal: EventLog;
   events: JournalledDispatcher;
   server: EventServer;
-  /** Is told of every delivery, for figures. */
+  /** Called for every delivery, for figures. */
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
   urlHealth: (handlerUuid: string) => UrlSuspensions;
   clock: Clock;
@@ -90,7 +90,7 @@ export class DeliveryEngine {
   }
 
   /**
-   * Runs these handlers and no others. One with unchanged options goes on undisturbed; one that had stopped goes on.
+   * Runs these handlers and no others. One with unchanged options continues undisturbed; one that had stopped starts again.
    *
    * @param known UUIDs of all handlers of the configuration, disabled ones too: their positions stay
    * @returns resolves once the begin of new handlers is on disk: later events reach them

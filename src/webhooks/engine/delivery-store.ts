@@ -23,7 +23,7 @@ export interface HandlerProgress {
   stopped?: string | undefined;
 }
 
-/** The progress that the next owner goes on with. */
+/** The progress with which the next owner continues. */
 export interface KeptProgress extends HandlerProgress {
   waiting: readonly WaitingRetry[];
 }
@@ -52,7 +52,7 @@ export interface AwaitedDeliveries {
 
 /** The right to deliver for a handler. */
 export interface Ownership {
-  /** Where to go on. */
+  /** Position to continue at. */
   readonly position: LogPosition;
   /** Aborts when the right is lost: another node delivers requests under way. */
   readonly lost: AbortSignal;
@@ -71,7 +71,7 @@ export interface Ownership {
    * @throws ServiceError `unavailable`
    */
   keep(progress: KeptProgress, all: number): Promise<number | undefined>;
-  /** Gives the right up; the next owner goes on with this progress, unless the right was lost. @throws ServiceError `unavailable` */
+  /** Gives up the right; the next owner continues with this progress, unless the right was lost. @throws ServiceError `unavailable` */
   release(progress: Pick<KeptProgress, 'position' | 'waiting'>): Promise<void>;
 }
 
@@ -98,7 +98,7 @@ export interface DeliveryStore {
   states(handlers: readonly string[]): Promise<Map<string, KnownHandler>>;
   /** Records a delivery that an upload waited for. Never throws. */
   record(record: DeliveryRecord): void;
-  /** Tells that the delivery that an upload waits for was made and recorded, or will not be made while it waits. Never throws. */
+  /** Reports that the delivery for a waiting upload was made and recorded, or will not be made while it waits. Never throws. */
   settle(handler: string, eventUuid: string, isMade: boolean, position?: LogPosition): void;
   /** Called every two seconds: saves positions, or sends other nodes a heartbeat. @throws ServiceError `unavailable` */
   beat(): Promise<void>;

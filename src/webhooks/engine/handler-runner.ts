@@ -66,7 +66,7 @@ export class HandlerRunner {
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
-  /** Whether it takes no more events, though the handler may go on. */
+  /** Whether it takes no more events, although the handler may continue. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -81,7 +81,7 @@ export class HandlerRunner {
     return [...this.#waiting.values()];
   }
 
-  /** @param reason why, where somebody wanted it */
+  /** @param reason reason, if an operator stopped it */
   start(reason?: string): void {
     this.status.began(reason);
     this.#ended = this.#run().catch((error) => this.status.broke(error));
@@ -93,13 +93,13 @@ export class HandlerRunner {
     await this.#finish(abort);
   }
 
-  /** Ends after the requests under way; what waits stays for the one who takes over. @param abort gives up what is under way */
+  /** Ends after the requests under way; waiting deliveries are left to the next owner. @param abort gives up what is under way */
   async end(abort: AbortSignal): Promise<void> {
     this.#isOver = true;
     await this.#finish(abort);
   }
 
-  /** Gives up what is under way: it is another's to deliver now. */
+  /** Gives up requests under way: another node delivers them now. */
   async abandon(): Promise<void> {
     this.#isOver = true;
     this.#over.abort();
@@ -270,7 +270,7 @@ export class HandlerRunner {
   }
 }
 
-/** A delivery that never left, told and recorded like a failed one, so that the handler goes on behind it. */
+/** A delivery that was never sent; reported and recorded as failed, so that the handler continues after it. */
 function notDelivered(events: readonly SentEvent[], details: string): Delivered {
   return {
     events,

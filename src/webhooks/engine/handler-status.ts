@@ -9,7 +9,7 @@ import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 /** Events of a batch in one log line; the record of deliveries has them all. */
 const maxUuidsInLog = 100;
 
-/** Tells the outcomes of a handler's deliveries as events and in the log, and stops the handler after too many failures. */
+/** Reports the outcomes of a handler's deliveries in events and in the log, and stops the handler after too many failures. */
 export class HandlerStatus {
   readonly handler: WebhookHandler;
   readonly #events: EventDispatcher;
@@ -24,12 +24,12 @@ export class HandlerStatus {
     this.#log = log;
   }
 
-  /** Tells that it delivers: `componentStarted`. @param reason of an operator's order */
+  /** Reports that it delivers: `componentStarted`. @param reason of an operator's order */
   began(reason?: string): void {
     this.#emitState(eventIds.componentStarted, { reason });
   }
 
-  /** Tells that an operator paused it: `componentStopped`. */
+  /** Reports that an operator paused it: `componentStopped`. */
   paused(reason: string): void {
     this.end();
     this.#log.info('an event handler was paused', { handler: this.handler.uuid, reason });
@@ -51,7 +51,7 @@ export class HandlerStatus {
     if (this.#state === 'running') this.#state = 'ended';
   }
 
-  /** Tells that it ended by an internal error: `componentStopped`. */
+  /** Reports that it ended by an internal error: `componentStopped`. */
   broke(error: unknown): void {
     this.#state = 'stopped';
     this.#log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
@@ -78,7 +78,7 @@ export class HandlerStatus {
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** Tells the outcome of a delivery: `eventDelivered` or `deliveryFailed` for each event, `urlSuspended` for each suspended URL. */
+  /** Reports the outcome of a delivery: `eventDelivered` or `deliveryFailed` for each event, `urlSuspended` for each suspended URL. */
   tell({ events, result }: Delivered): void {
     const { uuid, component } = this.handler;
     for (const { url, details } of result.suspended)

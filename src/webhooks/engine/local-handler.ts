@@ -29,7 +29,7 @@ export interface LocalHandlerDependencies {
   /** Aborts requests under way. */
   abort: AbortSignal;
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
-  /** Makes the handler anew. @throws ServiceError `unavailable` when its CA file cannot be read */
+  /** Creates the handler again. @throws ServiceError `unavailable` when its CA file cannot be read */
   make: () => WebhookHandler;
   share: () => NodeShare;
   /** Held while a handler of this node is acquired. */
@@ -90,7 +90,7 @@ export class LocalHandler implements BlockingHandler {
     return this.#status;
   }
 
-  /** Makes a paused or stopped handler anew. @throws as `make` */
+  /** Creates a paused or stopped handler again. @throws as `make` */
   renew(): void {
     const handler = this.#dependencies.make();
     this.#status.handler.close();
@@ -262,7 +262,7 @@ export class LocalHandler implements BlockingHandler {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // Decided and counted in one step: handlers that decide at once give up only what is too many.
+        // Decided and counted in one step, so that handlers that decide at the same time give up only the surplus.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);
@@ -293,7 +293,7 @@ export class LocalHandler implements BlockingHandler {
     return { position, waiting, deliveriesPerMinute: this.#dependencies.rate.perMinute, stopped: status.stopped };
   }
 
-  /** Lets uploads wait for it, whichever node owns it. */
+  /** Lets uploads wait for it, on any node. */
   #register(): void {
     this.#renewEnded();
     this.#unregister = this.#dependencies.events.registerBlockingHandler(this.#uuid, this);

@@ -36,7 +36,7 @@ export interface RecordSearch {
 
 /** One step of a search back in time. */
 export interface SearchStep {
-  /** Everything at and behind it was searched. */
+  /** Everything from it on was searched. */
   position: LogPosition;
   record?: DeliveryRecord;
   /** Bytes read since the step before. */

@@ -96,7 +96,7 @@ class Row {
     return this.#isDone || this.head !== undefined;
   }
 
-  /** Everything at and behind it is in a page, or filtered out. */
+  /** Everything from it on is in a page, or filtered out. */
   get position(): LogPosition | undefined {
     return this.#isDone ? { segment: 0, offset: 0 } : this.#position;
   }

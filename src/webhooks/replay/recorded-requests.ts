@@ -10,11 +10,11 @@ import { type DeliveryRecord, recordKinds } from '../records/delivery-record.ts'
 import type { SentEvent } from '../webhook-handler.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Is told of parts that cannot be sent again. */
+/** Called for parts that cannot be sent again. */
 export interface BadLineReport {
   /** A malformed line or record. May throw to end the run. */
   add: OnBadLine;
-  /** A well-formed part that is not kept any more. */
+  /** A well-formed part that is no longer kept. */
   missing: OnBadLine;
 }
 
@@ -29,7 +29,7 @@ export interface RecordedRequest {
  * The recorded requests of some events, byte for byte, in their order: the newest for each handler and first event.
  *
  * @param isWanted whether a record is wanted, by handler and the UUID of one of its events
- * @param bad is told of malformed records, and of those without their events or body
+ * @param bad called for malformed records, and for those without events or body
  */
 export async function* recordedRequests(
   journal: ReplayedJournal,

@@ -15,7 +15,7 @@ export interface ReplayedJournal extends SearchedJournal {
   waitingPositions(): Promise<ReadonlyMap<string, LogPosition>>;
 }
 
-/** Tells what `--failed` selects. */
+/** Decides what `--failed` selects. */
 export interface UndeliveredEvents {
   /** Whether a handler that wants an event has not got it. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;

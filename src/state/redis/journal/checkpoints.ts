@@ -48,7 +48,7 @@ export class Checkpoints {
     this.#marker = marker;
   }
 
-  /** @param begin where forwarding begins when nothing is known yet */
+  /** @param begin start of the forwarding without a checkpoint */
   static open(path: string, begin: LogPosition): Checkpoints {
     const kept = readSaved(path);
     if (!kept)
@@ -60,7 +60,7 @@ export class Checkpoints {
     return new Checkpoints(path, all, positionAfter(parseStreamId(undelivered.id)), marker);
   }
 
-  /** The marker of their Redis, where it is known. */
+  /** The marker of their Redis, if known. */
   get marker(): string | undefined {
     return this.#marker;
   }
@@ -70,12 +70,12 @@ export class Checkpoints {
     if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
-  /** A Redis that was killed may miss anything behind it. */
+  /** A Redis that was killed may have lost everything after it. */
   recent(nowMs: number): Checkpoint {
     return this.#all.findLast(({ atMs }) => nowMs - atMs >= surelyKeptMs) ?? (this.#all[0] as Checkpoint);
   }
 
-  /** Where to begin for a Redis that was emptied: something behind it may not have been delivered. */
+  /** Start position for an emptied Redis: later events may not have been delivered. */
   get undelivered(): Checkpoint {
     return this.#all.findLast(({ id }) => comparePositions(parseStreamId(id), this.#delivered) < 0) ?? (this.#all[0] as Checkpoint);
   }
@@ -85,7 +85,7 @@ export class Checkpoints {
     return (this.#all[0] as Checkpoint).position;
   }
 
-  /** Drops checkpoints that nobody needs. @param delivered position of the slowest handler */
+  /** Drops checkpoints that are no longer needed. @param delivered position of the slowest handler */
   forget(nowMs: number, delivered: LogPosition): void {
     this.#delivered = delivered;
     const keepFrom = Math.min(this.#all.indexOf(this.recent(nowMs)), this.#all.indexOf(this.undelivered));
@@ -99,14 +99,14 @@ export class Checkpoints {
     if (only && this.#all.length === 1 && only.id === noId) only.id = id;
   }
 
-  /** Begins anew for a Redis that lost what was forwarded. */
+  /** Starts again for a Redis that lost forwarded events. */
   restart(marker: string): void {
     this.#all = [{ position: this.undelivered.position, id: noId, atMs: Number.NEGATIVE_INFINITY }];
     this.#delivered = parseStreamId(noId);
     this.#marker = marker;
   }
 
-  /** Writes what a later process needs. */
+  /** Writes the state that a later process needs. */
   async save(nowMs: number): Promise<void> {
     const shown = ({ position, id }: Checkpoint) => ({ position: formatPosition(position), id });
     const kept = { version: 1, marker: this.#marker, undelivered: shown(this.undelivered), recent: shown(this.recent(nowMs)) };

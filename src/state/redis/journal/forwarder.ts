@@ -26,7 +26,7 @@ export interface ForwarderOptions {
   keys: StreamKeys;
   clock: Clock;
   log: Log;
-  /** Told of the last position added to the stream. */
+  /** Called with the last position added to the stream. */
   onForwarded: (last: LogPosition) => void;
   /** Called for a stream that lost events, before they are forwarded again. */
   onEmptied: () => Promise<void>;
@@ -46,9 +46,9 @@ export class EventForwarder {
   #savedMs = Number.NEGATIVE_INFINITY;
   #mustCheck = true;
   #isChecking = false;
-  /** Own events in the stream, of those that are read again. */
+  /** Among the events that are read again, those already in the stream. */
   #present = new Set<string>();
-  /** Events behind it were never sent. */
+  /** Later events were never sent. */
   #sentTo: LogPosition;
   /** Events before it are read again; until then position and last ID do not belong together. */
   #againTo: LogPosition | undefined;
@@ -208,8 +208,8 @@ export class EventForwarder {
   }
 
   /**
-   * Goes back to where the stream is known to be whole and finds which events it has from there on: a connection may have broken within
-   * a command, and Redis may have lost its last second, or everything.
+   * Goes back to the last position where the stream is known to be complete, and finds which later events it has: a connection may have
+   * broken within a command, and Redis may have lost its last second, or everything.
    */
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;

@@ -80,7 +80,7 @@ export interface RedisEventLogOptions {
   link: RedisLink;
   /** This node's own journal: replies wait for it, and its events are forwarded. */
   local: FileEventLog;
-  /** Tells the nodes apart. */
+  /** Distinguishes the nodes. */
   node: string;
   dataFolderPath: string;
   retentionDays: number;
@@ -166,7 +166,7 @@ export class RedisEventLog implements EventLog {
     return streamSince(sinceMs);
   }
 
-  /** The end of the stream when this process first saw it; its own events stand behind. */
+  /** The end of the stream when this process first saw it; its own events come later. */
   get begin(): LogPosition {
     return this.#begin ?? this.#end;
   }
@@ -246,7 +246,7 @@ export class RedisEventLog implements EventLog {
     return this.#whileThere(rawStreamReader(this.#options.link, this.#stream), (from) => makeRawBlock([], from));
   }
 
-  /** A reader that finds nothing while Redis is away. */
+  /** A reader without events while Redis is away. */
   #whileThere<From extends LogPosition | undefined, Block extends { next: LogPosition }>(
     reader: { next(from: From): Promise<Block>; close(): void },
     nothing: (from: From) => Block,

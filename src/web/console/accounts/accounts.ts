@@ -90,7 +90,7 @@ function collectionPanel({ name, columns, label }: Collection, signal: AbortSign
   return element;
 }
 
-/** A panel with a form that asks a question, and room for the answer. @param find asks it; what it gives is shown */
+/** A panel with a form for a question, and its answer. @param find returns the answer to show */
 function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElement[], find: () => Promise<HTMLElement[]>): HTMLElement {
   const button = make('button.primary', text(`${name}Ask`));
   const answer = make('div.answer', { role: 'status' });

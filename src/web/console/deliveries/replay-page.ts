@@ -18,7 +18,7 @@ const maxResults = 500;
 
 const maxIds = 5;
 
-/** Shows how far a replay has come, and what came of each request. */
+/** Shows the progress of a replay, and the result of each request. */
 export async function showReplay({ main, route, signal }: Stage): Promise<void> {
   const id = route.id.replace(/^replays\//, '');
   const path = `/api/replays/${encodeURIComponent(id)}`;
@@ -118,7 +118,7 @@ function idBadges(events: readonly { id: string }[]): HTMLElement {
   );
 }
 
-/** Lines of a difference, those that go and those that come in colours of their own. */
+/** Lines of a difference: removed and added ones have different colours. */
 function diffSource(differences: readonly string[]): HTMLElement {
   const marked = differences.map((line) => {
     const kind = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : '';

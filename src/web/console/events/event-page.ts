@@ -10,7 +10,7 @@ import { badge, facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { bodySource, datum, timeElement, tree } from '../shown.ts';
 import { eventTable, eventTime } from './event-table.ts';
 
-/** Shows everything about one event: itself, what was sent of it, and what else its request did. */
+/** Shows an event, its deliveries, and the other events of its request. */
 export async function showEvent({ main, route: { id, query }, signal }: Stage): Promise<void> {
   const path = withQuery(`/api/events/${encodeURIComponent(id)}`, { at: query.get('at') ?? undefined });
   const [{ event, deliveries, request_events }] = await Promise.all([ask<OpenedEvent>('GET', path, { signal }), findHandlers(signal)]);

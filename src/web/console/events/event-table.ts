@@ -6,7 +6,7 @@ import { badge } from '../section.ts';
 import { datum, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
 
-/** An event, and the place of the journal that a search begins at to find it and what is older. */
+/** An event, and the journal position from which a search finds it and older ones. */
 export interface ListedEvent extends EventView {
   place?: string;
 }

@@ -25,20 +25,20 @@ interface OpenGap extends Gap {
   link: HTMLAnchorElement;
 }
 
-/** The events as they happen, before those that were found. @param onCut rows at the end of the table had to go */
+/** Shows live events, before those that were found. @param onCut called when rows at the end of the table were removed */
 function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal, onCut: () => void) {
   const state = badge('', 'calm');
   const button = makeButton('', 'pause', () => (isPaused() ? start() : stop()));
   let run: AbortController | undefined;
   let last: string | undefined;
-  /** Not shown yet, the oldest first. */
+  /** Not shown yet, oldest first. */
   let waiting: (ListedEvent | Gap)[] = [];
   let isWaitingCut = false;
   let frame = 0;
   let openGap: OpenGap | undefined;
   const isPaused = () => run?.signal.aborted ?? false;
 
-  /** @param after ID of the message to go on after, if it has not run before */
+  /** @param after ID of the message to continue after at the first start */
   const start = (after?: string) => {
     run = new AbortController();
     button.disabled = false;
@@ -73,12 +73,12 @@ function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal
   const add = (told: ListedEvent | Gap, place: string) => {
     last = place;
     waiting.push(told);
-    // A page that nobody sees has no frames.
+    // A hidden page has no frames.
     if (waiting.length > 2 * maxLive) {
       waiting.splice(0, maxLive);
       isWaitingCut = true;
     }
-    // One frame shows all of a burst.
+    // One frame shows a whole burst.
     if (frame > 0) return;
     frame = requestAnimationFrame(() => {
       frame = 0;
@@ -109,7 +109,7 @@ function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal
     if (isCut) onCut();
   };
 
-  // An event that was found while it happened is told again, with its place.
+  // An event that the search found while it happened arrives again, with its position.
   const isShown = ({ uuid, place }: ListedEvent) => {
     const shown = table.find(uuid);
     if (shown && place) shown.place = place;
@@ -145,7 +145,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
   let cursor: string | null | undefined;
   let bytes = 0;
   const search = {
-    /** Where the journal ended when the search began. */
+    /** End of the journal when the search began. */
     begin: undefined as string | undefined,
     next: async () => {
       let first: HTMLElement | undefined;
@@ -189,11 +189,11 @@ function eventFilter(query: URLSearchParams): HTMLElement {
   ]);
   const count = [...query.keys()].length;
   const summary = make('summary', count === 0 ? text('searchEvents') : text('searchEventsBy', { count }));
-  // On a narrow screen the form would push what was found out of sight.
+  // On a narrow screen the form would push the results out of sight.
   return make('details.filter-box', { open: count > 0 || innerWidth > 900 }, summary, form);
 }
 
-/** Shows what happened, the newest first: what comes just now, and what is searched for. */
+/** Shows live events and search results, newest first. */
 export async function showEvents({ main, route: { query }, signal }: Stage): Promise<void> {
   const table = eventTable(text('events'), text('noEvents'));
   const status = make('p.hint', { role: 'status' });

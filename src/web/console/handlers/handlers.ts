@@ -13,7 +13,7 @@ import { mayChange } from '../session.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { renew } from '../table.ts';
 
-/** Shows the event handlers: how they are, and what can be done with them. */
+/** Shows the event handlers with their states and actions. */
 export async function showHandlers({ main, signal }: Stage): Promise<void> {
   const list = make('div.cards');
   const empty = make('p.nothing', text('noHandlers'));

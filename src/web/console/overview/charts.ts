@@ -90,7 +90,7 @@ export function makeCharts(intervalSeconds: number, first: readonly Sample[]) {
   };
   show();
   const add = (sample: Sample) => {
-    // Those that came while the page asked for all; times go back when a clock is set.
+    // Samples that arrived while the page requested all; times go back when a clock is set.
     if (samples.some(({ time }) => time === sample.time)) return;
     samples = [...samples, sample].slice(-maxSamples);
     show();

@@ -33,11 +33,11 @@ type Command = { command: 'delete' | 'restore' } | { command: TransferKind; dest
 
 export type TransferKind = 'move' | 'copy';
 
-/** Most targets of one request, and most characters of their names: the service takes no more (docs/spec/http.md#bad-input). */
+/** Maximum targets of one request, and maximum characters of their names, as in the service (docs/spec/http.md#bad-input). */
 const maxTargets = 10_000;
 const maxCharacters = 250_000;
 
-/** Failures that a message tells of. */
+/** Maximum failures in a message. */
 export const maxProblems = 5;
 
 /** The browser asks before the page is left. */
@@ -140,7 +140,7 @@ export async function runAtOnce(title: string, command: Command, names: readonly
   return outcome;
 }
 
-/** Tells the outcome, and refreshes the folder. @param tell shows the message of success, by default as a plain notice */
+/** Shows the outcome, and refreshes the folder. @param tell shows the message of success; default: a plain notice */
 export async function showOutcome(
   outcome: Outcome,
   doneText: 'deleted' | 'moved' | 'copied',
@@ -150,7 +150,7 @@ export async function showOutcome(
   // Rows selected meanwhile stay selected.
   deselect(names);
   if (isStopped && doneText !== 'copied') {
-    // The reply lacks the member that was in progress: the folder itself tells.
+    // The reply lacks the member that was in progress; the folder itself shows its state.
     await refreshRows();
     const there = new Set(allRows().map(rowName));
     outcome.done = names.filter((name) => !there.has(name));

@@ -57,7 +57,7 @@ export function startNewFolder(): void {
   byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
 }
 
-/** Checks the session before an archive is fetched or a trigger runs: the login page in place of this one would lose the selection. */
+/** Checks the session before an archive is fetched or a trigger runs: a redirect to the login page would lose the selection. */
 export function startMemberForm(): void {
   const form = byId('members') as HTMLFormElement;
   let isChecked = false;
@@ -72,7 +72,7 @@ export function startMemberForm(): void {
   });
 }
 
-/** Asks in a dialog in place of the form's page. */
+/** Asks in a dialog instead of the form's page. */
 export function startDelete(selected: () => Row[]): void {
   byId('members').addEventListener('submit', (event) => {
     const button = (event as SubmitEvent).submitter as HTMLButtonElement | null;

@@ -38,7 +38,7 @@ export function startDrag(): void {
   byId('main').addEventListener('dragend', endDrag);
 }
 
-/** A row of the selection takes all of it along, another one goes alone. */
+/** Dragging a selected row drags the whole selection, another row only itself. */
 function beginDrag(row: Row, transfer: DataTransfer): void {
   dragged = isSelected(row) ? selectedRows() : [row];
   // Elsewhere it is a link as ever.

@@ -49,7 +49,7 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
   items()[0]?.focus({ preventScroll: true });
 }
 
-/** Below what it belongs to, ending at its right edge; above it where there is more room; at a pointer, to its right. */
+/** Below its button and aligned with its right edge, or above it if there is more room; at a pointer, to its right. */
 function place({ left, right, top, bottom }: DOMRect): void {
   const { width, height } = menu.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
@@ -131,7 +131,7 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** A cell with the button; a copy for each row costs less than making it anew. */
+/** A cell with the button; copying it for each row is faster than creating it. */
 const template = make(
   'td.more',
   { role: 'cell' },

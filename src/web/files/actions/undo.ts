@@ -12,7 +12,7 @@ interface Change {
   /** URL path of the folder that they are in now. */
   to: string;
   members: readonly Member[];
-  /** Of a renaming: the one member's name now. */
+  /** After a renaming: the new name of the member. */
   newName?: string;
 }
 
@@ -53,7 +53,7 @@ export async function undoLast(): Promise<void> {
     const outcome = await runAtOnce(text('undo'), command, names, change.to);
     done = outcome.done.length;
     if (outcome.isStopped) {
-      // The reply lacks the member that was in progress: the folder itself tells.
+      // The reply lacks the member that was in progress; the folder itself shows its state.
       const left = (await unchanged({ ...change, members })).members.length;
       done = names.length - left;
       notice(text('stopped', { count: left }));

@@ -12,7 +12,7 @@ import { tilesOfLine } from '../rows/row-window.ts';
 import { focusedRow, focusRow, type Row, shownRows } from '../rows/rows.ts';
 import { clearSelection, extendSelection, rowsMeant, selectAll, toggleRow } from '../rows/selection.ts';
 
-/** Where the choice about single-key shortcuts is kept (WCAG 2.2, 2.1.4: there must be a way to turn them off). */
+/** Key of the stored choice about single-key shortcuts (WCAG 2.2, 2.1.4: there must be a way to turn them off). */
 const storageKey = 'svc-shortcuts';
 
 /** Whether keys without Ctrl do something. */
@@ -74,7 +74,7 @@ function isTypingAhead(): boolean {
   return typed !== '' && Date.now() - typedAtMs < pauseMs;
 }
 
-/** Goes to the next name that begins with the letters typed so far; the same letter again goes on to the next name with it. */
+/** Moves to the next name that begins with the typed letters; typing the same letter again moves to the next name with it. */
 function typeAhead(key: string): void {
   const letter = normalised(key);
   typed = isTypingAhead() ? typed + letter : letter;
@@ -89,7 +89,7 @@ function typeAhead(key: string): void {
   if (row) focusRow(row);
 }
 
-/** Where a key leads from the row that has the focus. @returns undefined when it leads nowhere */
+/** The row that a key moves to from the focused row. @returns undefined without one */
 type Step = (rows: readonly Row[], from: Row | undefined) => Row | undefined;
 
 function by(count: number): Step {
@@ -99,7 +99,7 @@ function by(count: number): Step {
   };
 }
 
-/** To the tile above or below; the nearest one where a line is shorter. */
+/** Moves to the tile above or below; in a shorter line to the nearest one. */
 function line(direction: 1 | -1): Step {
   return (rows, from) => {
     if (!from) return by(direction)(rows, from);
@@ -151,7 +151,7 @@ function keyAction(event: KeyboardEvent): KeyAction | undefined {
 }
 
 function onKey(event: KeyboardEvent): void {
-  // A folder that may not be looked into has no list.
+  // A folder that the account may not list has no list.
   if (!document.getElementById('list')) return;
   const target = event.target as HTMLElement;
   const isArrow = event.key === 'ArrowDown' || event.key === 'ArrowUp';

@@ -17,12 +17,12 @@ interface Left {
   focused: string | undefined;
 }
 
-/** By the place of the entry of the history. */
+/** By the index of the entry in the history. */
 const left = new Map<number, Left>();
 
 let start: () => void = () => {};
 
-/** Place of the entry of the history whose page is shown: between a step of Back and the new folder that is not the window's. */
+/** Index of the history entry whose page is shown; after Back it differs from the present entry until the folder is loaded. */
 let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;
@@ -38,7 +38,7 @@ export function folderChanges(): number {
 export function startFolderChanges(startFolder: () => void): void {
   start = startFolder;
   history.scrollRestoration = 'manual';
-  // A page that is loaded anew stays where it was: that is the browser's.
+  // On a reload the browser restores the scroll position.
   addEventListener('pagehide', () => {
     history.scrollRestoration = 'auto';
   });
@@ -48,7 +48,7 @@ export function startFolderChanges(startFolder: () => void): void {
   whenPageIsAsked(travel);
 }
 
-/** Shows another folder, or another order, in place of this one; the last of several calls wins. Other pages are loaded. */
+/** Shows another folder, or another order, in this page; the last of several calls wins. Other pages are loaded. */
 export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
@@ -57,7 +57,7 @@ export async function showFolder(page: URL): Promise<void> {
     const before = filterText();
     const isSame = pageUrl(reply.url).pathname === folderUrl();
     if (pageUrl(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
-    // Of the page that is shown the browser knows the sizes; of the new one it would have to find them out at once.
+    // The browser knows the layout of the shown page; it would have to compute that of the new one at once.
     scrollTo(0, 0);
     takeOver(reply);
     if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
@@ -125,7 +125,7 @@ function howItIs(): Left {
   return { scrollY, filter: filterText(), selected: new Set(selectedRows().map(rowName)), focused: row && rowName(row) };
 }
 
-/** Puts a page's parts in the place of this one's. */
+/** Replaces the parts of this page by those of another. */
 function takeOver({ url, page }: PageReply): void {
   const fresh = page?.getElementById('main');
   if (!page || !fresh) return;

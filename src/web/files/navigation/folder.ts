@@ -32,12 +32,12 @@ export function folderTitle(): string {
   return document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
 }
 
-/** Whether the account may do something in the folder; the service checks every request all the same. */
+/** Whether the account has a right in the folder; the service checks every request all the same. */
 export function may(right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename' | 'trash'): boolean {
   return (byId('main').dataset.may ?? '').split(' ').includes(right);
 }
 
-/** The choice for an upload whose name is taken; who may not look is not told. */
+/** The choice for an upload whose name is taken; not offered to accounts that may not list the folder. */
 export function conflictRule(): 'ask' | 'overwrite' | 'keep-both' {
   if (!may('look')) return 'overwrite';
   return byId('main').dataset.taken === 'number' && !may('overwrite') ? 'keep-both' : 'ask';

@@ -14,22 +14,22 @@ let open: Opener | undefined;
 let travel: Traveller | undefined;
 let close: (() => void) | undefined;
 
-/** Place of the entry that is the window's. */
+/** Index of the present entry. */
 let index = (history.state as State | null)?.index ?? 0;
 history.replaceState({ ...history.state, index }, '');
 
-/** Place of the entry that is the window's, among those of its pages. */
+/** Index of the present entry among those of its pages. */
 export function entryIndex(): number {
   return index;
 }
 
-/** Adds an entry for another page, or for a file above it, which Back and closing the file lead away from. @param url of both */
+/** Adds an entry for another page, or for an open file; Back or closing the file leaves it. @param url of both */
 export function pushPage(url: URL): void {
   const isLayer = url.searchParams.has(layerParameter) && { isLayer: true };
   history.pushState({ index: ++index, ...isLayer }, '', url);
 }
 
-/** Goes back to the entry whose page is still shown, after a step to one that cannot be. @param to its place */
+/** Returns to the entry whose page is still shown, after a step to an entry that cannot be shown. @param to its index */
 export function stepBack(to: number): void {
   if (to !== index) history.go(to - index);
 }
@@ -65,18 +65,18 @@ export function openLayer(name: string, onClose: () => void) {
   };
 }
 
-/** Has `opener` open what the URL names, when the page is there and after each step of Back and Forward. @param opener says whether it did */
+/** Calls `opener` to open the file that the URL names: now, and after each Back and Forward. @param opener returns whether it opened it */
 export function whenLayerIsAsked(opener: Opener): void {
   open = opener;
 }
 
-/** Opens the layer that the URL names; a file that nothing opens is taken out of the URL. */
+/** Opens the layer that the URL names; a file that cannot be opened is removed from the URL. */
 export function openAskedLayer(): void {
   const name = askedName();
   if (name !== null && !open?.(name)) history.replaceState(history.state, '', urlWith());
 }
 
-// The one place that hears of Back and Forward, and of links within the page, whose entries have no state.
+// The only listener for Back and Forward, and for links within the page, whose entries have no state.
 addEventListener('popstate', async () => {
   closeLayer();
   if (history.state === null) history.replaceState({ index: index + 1 }, '');

@@ -12,14 +12,14 @@ export function leadToPreview(link: HTMLAnchorElement): void {
 /** Folders that were shown before the first press of a double click. */
 let atFirstPress = 0;
 
-/** Links and forms that lead to a folder show it in the place of this one. What the browser would open elsewhere, it does. */
+/** Links and forms to a folder show it in this page. What the browser would open in another tab stays with the browser. */
 export function startLinks(): void {
   document.addEventListener('click', onPress, { capture: true });
   document.addEventListener('click', onClick);
   document.addEventListener('submit', onSubmit);
 }
 
-// The second press of a double click meant the folder of the first, not what has come in its place.
+// The second click of a double click belongs to the first folder, not to the row now under the pointer.
 function onPress(event: MouseEvent): void {
   if (event.detail <= 1) atFirstPress = folderChanges();
   if (event.detail <= 1 || atFirstPress === folderChanges()) return;

@@ -1,4 +1,8 @@
-/** A time in a film or a piece of music, as players say it: `4:05`, `1:02:03`. @param seconds what is no time is told as zero */
+/**
+ * A time in a film or a piece of music, as players say it: `4:05`, `1:02:03`.
+ *
+ * @param seconds anything but a finite number counts as zero
+ */
 export function clockText(seconds: number): string {
   const whole = Number.isFinite(seconds) ? Math.max(0, Math.floor(seconds)) : 0;
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];

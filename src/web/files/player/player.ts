@@ -12,7 +12,7 @@ import style from './player.css';
 
 addStyle(style);
 
-/** A file to be played; it stays known when another folder is shown. */
+/** A file to be played, even after another folder is shown. */
 interface Track {
   name: string;
   url: string;
@@ -20,7 +20,7 @@ interface Track {
 
 let player: ReturnType<typeof makePlayer> | undefined;
 
-/** Plays a file, and after it those that follow in its folder. */
+/** Plays a file, then those after it in its folder. */
 export function playFrom(first: Row): void {
   const rows = shownRows().filter((row) => previewKind(row) === 'audio');
   player ??= makePlayer();
@@ -49,13 +49,13 @@ function makePlayer() {
     place.textContent = text('running', { done: next + 1, total: tracks.length });
     before.disabled = next === 0;
     after.disabled = next === tracks.length - 1;
-    // The browser asks for the file by itself, and its own password box would lock the page.
+    // The browser itself requests the file, and its own password dialog would block the page.
     const problem = await obstacle(track.url);
     if (tracks[index] !== track || isOver) return;
     if (problem !== undefined) return skip(problem);
     audio.src = `${track.url}?inline`;
     if (navigator.mediaSession) navigator.mediaSession.metadata = new MediaMetadata({ title: track.name });
-    // A browser that plays nothing by itself waits for the button; what cannot be played has its own event.
+    // A browser without autoplay waits for the button; media that cannot be played have an event of their own.
     await audio.play().catch(() => {});
   };
 
@@ -86,7 +86,7 @@ function makePlayer() {
     player = undefined;
     isOver = true;
     audio.pause();
-    // Without this the browser goes on loading what nobody hears.
+    // Without this the browser would continue loading.
     audio.removeAttribute('src');
     bar.remove();
     delete document.documentElement.dataset.player;
@@ -124,7 +124,7 @@ function makePlayer() {
   position.addEventListener('input', () => {
     audio.currentTime = Number(position.value);
   });
-  // Keys of the keyboard or of a headset, and what a phone shows while it is locked.
+  // Media keys of keyboards and headsets, and the lock screen of phones.
   navigator.mediaSession?.setActionHandler('previoustrack', () => go(-1));
   navigator.mediaSession?.setActionHandler('nexttrack', () => go(1));
   document.body.append(bar);

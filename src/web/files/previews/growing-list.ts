@@ -12,7 +12,7 @@ export async function growingList(
   const grow = async () => {
     button.disabled = true;
     const added = await next();
-    // Where the keyboard goes on: a disabled button has lost the focus.
+    // Element that gets the focus, because a disabled button has lost it.
     const hadFocus = last.isConnected && (document.activeElement === button || document.activeElement === document.body);
     last.remove();
     button.disabled = false;

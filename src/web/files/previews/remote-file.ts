@@ -9,7 +9,7 @@ export class Refusal extends Error {}
 export type RemoteFile = Awaited<ReturnType<typeof openFile>>;
 
 /**
- * Reads a part of a file, which tells its size; asks for the password when the session has ended.
+ * Reads a part of a file and learns its size; asks for the password when the session has ended.
  * @param lengthBytes of the part: from the beginning of the file, or if negative at its end
  * @param signal ends all reading of the file
  * @throws Refusal
@@ -18,7 +18,7 @@ export async function openFile(name: string, path: string, lengthBytes: number, 
   const range = lengthBytes > 0 ? `bytes=0-${lengthBytes - 1}` : `bytes=${lengthBytes}`;
   const opened = await answered(send('GET', `${path}?inline`, { headers: { range }, signal }));
   const part = opened.headers.get('content-range') ?? '';
-  // Of a file without content there is no part.
+  // An empty file has no part.
   const isEmpty = opened.status === 416 && part === 'bytes */0';
   if (!opened.ok && !isEmpty) throw new Refusal(opened.status === 404 ? text('gone') : reasonFor(opened.status, undefined));
   if (!isEmpty && opened.status !== 206) throw new Refusal(previewText('changedMeanwhile'));

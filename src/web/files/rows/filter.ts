@@ -49,21 +49,21 @@ export function focusFilter(): void {
 
 const accents = /\p{M}/gu;
 
-/** A name as names are compared: without accents and capitals. */
+/** A name normalised for comparison: without accents, in lower case. */
 export function normalised(name: string): string {
   return name.normalize('NFKD').replace(accents, '').toLocaleLowerCase();
 }
 
 const comparable = new WeakMap<Row, string>();
 
-/** The name of a row's member as names are compared. */
+/** The normalised name of a row's member. */
 export function comparableName(row: Row): string {
   const name = comparable.get(row) ?? normalised(rowName(row));
   comparable.set(row, name);
   return name;
 }
 
-/** Names of the page's rows as they are compared, as far as they were read: in frames, before the first key is pressed. */
+/** Normalised names of the rows, read ahead in frames before the first key is pressed; the rest is read when needed. */
 let names: string[] = [];
 let stopReading = () => {};
 
@@ -73,7 +73,7 @@ function readNames(): void {
   stopReading = inFrames(allRows(), (row) => names.push(comparableName(row)));
 }
 
-/** The rows whose names have the text; undefined without a text. */
+/** The rows whose names contain the text; undefined without a text. */
 function rowsLeft(): Row[] | undefined {
   const wanted = normalised(field.value.trim());
   if (wanted === '') return undefined;
@@ -88,7 +88,7 @@ function apply(): void {
   show(rowsLeft());
 }
 
-/** Shows only these rows. What is not shown is not selected any more: nothing unseen is deleted. */
+/** Shows only these rows and deselects the others, so that nothing unseen is deleted. */
 function show(left: readonly Row[] | undefined): void {
   // Rows still to come may match.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();

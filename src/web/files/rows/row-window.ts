@@ -12,7 +12,10 @@ const rowsAtOnce = 3;
 /** Rows that come at once when all are to come, out of sight, where they are not laid out. */
 const hiddenRowsAtOnce = 60;
 
-/** Time after which more come, in milliseconds: in a frame of their own; those that are kept ready not while the page is scrolled. */
+/**
+ * Time after which more rows are added, in milliseconds: each in a frame of its own, and rows out of sight only while the page is not
+ * scrolled.
+ */
 const frameMs = 20;
 const scrolledMs = 100;
 
@@ -32,10 +35,10 @@ let areAllWanted = false;
 let from = 0;
 let to = 0;
 
-/** Gives a row what it needs before it comes into the document. */
+/** Prepares a row before it is added to the document. */
 let prepare: (row: Row) => void = () => {};
 
-/** Tiles beside each other, and the distance of two lines and the gap that is a part of it, in CSS pixels. */
+/** Tiles per line, and the distance of two lines with the gap in it, in CSS pixels. */
 let columns = 1;
 let lineHeight = 46;
 let gapHeight = 0;
@@ -75,7 +78,7 @@ export function placedRows(): readonly Row[] {
   return [...body.rows];
 }
 
-/** Has a row in the document; those beside it come with the page's next move. */
+/** Adds a row to the document; its neighbours follow when the page scrolls. */
 export function bringIntoDocument(row: Row): void {
   const at = rows.indexOf(row);
   if (row.isConnected || at < 0) return;
@@ -83,7 +86,7 @@ export function bringIntoDocument(row: Row): void {
   place(first, Math.min(rows.length, first + columns));
 }
 
-/** Tiles that stand beside each other; 1 in the list. */
+/** Tiles per line; 1 in the list. */
 export function tilesOfLine(): number {
   if (!isMeasured) measure();
   return columns;
@@ -101,7 +104,7 @@ function onNewSizes(): void {
   follow();
 }
 
-/** The browser's own search finds what is in the document. */
+/** The browser's own search only finds text in the document. */
 function onKey({ key, ctrlKey, metaKey }: KeyboardEvent): void {
   if (key !== 'F3' && !((ctrlKey || metaKey) && ['f', 'g'].includes(key.toLowerCase()))) return;
   areAllWanted = true;
@@ -116,7 +119,7 @@ function followIn(pauseMs: number): void {
   soon = window.setTimeout(follow, pauseMs, frameMs);
 }
 
-/** Has the rows in sight in the document, and after each pause some more of those that may be next. */
+/** Adds the rows in sight to the document, and after each pause some of those that may be next. */
 function follow(pauseMs = frameMs): void {
   if (!isPart || !body.isConnected) return;
   const endMs = performance.now() + budgetMs;
@@ -150,7 +153,7 @@ function inSight(): [first: number, end: number] {
   return [first * columns, Math.min(rows.length, end * columns)];
 }
 
-/** The line at a height of the window. Rows in the document are as high as their names are long, the room for others is that of usual ones. */
+/** The line at a height of the window. Rows in the document have their real height; others count with a typical one. */
 function lineAt(y: number): number {
   const [first, last] = [rows[from], rows[to - 1]];
   const top = (row: Row) => row.getBoundingClientRect().top;
@@ -223,7 +226,7 @@ function room(height: number): HTMLElement {
   return element;
 }
 
-/** Leaves kept rows in place: a removed one would be laid out anew, and lose the focus. */
+/** Leaves kept rows in place: moving one would lay it out again and lose the focus. */
 function putIn(wanted: readonly HTMLElement[]): void {
   const kept = new Set<Element>(wanted);
   for (const element of [...body.children]) if (!kept.has(element)) element.remove();

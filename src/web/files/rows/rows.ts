@@ -29,8 +29,7 @@ export function canPreview(row: Row): boolean {
 type Line = [name: string, look: string, sizeBytes: number, modified: number];
 
 /**
- * All rows of a page that was sent with the first ones only; of these, unchanged ones are reused.
- * @returns undefined after a failure, which the reader was told
+ * All rows of a page that was sent with the first ones only; unchanged ones are reused. @returns undefined after a failure, which was shown
  */
 async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undefined> {
   const lines = await fetchLines(page);
@@ -107,7 +106,7 @@ export function isWritten(row: Row): boolean {
   return row.firstElementChild !== null;
 }
 
-/** Cells as the service writes them; a copy for each row costs less than making them anew. */
+/** Cells as the service writes them; copying them for each row is faster than creating them. */
 const template = new DocumentFragment();
 template.append(make('td', make('input', { type: 'checkbox', name: 'selected-members' })), make('td', make('a')), make('td'), make('td'));
 
@@ -216,7 +215,7 @@ let changes = 0;
 /** Whether all have said what depends on the rows. */
 let isStarted = false;
 
-/** Begins with the rows of a folder that was not shown before; of one that may not be looked into there are none. */
+/** Begins with the rows of a new folder; a folder that the account may not list has none. */
 export function startRows(): void {
   changes++;
   isStarted = false;
@@ -281,7 +280,7 @@ function writtenRow(row: Row): Row {
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
   if (!table) return;
-  // Only a session that has ended can be mended here: without a connection, and without the folder, the rows stay as they are.
+  // Only an ended session can be repaired here; without a connection or the folder the rows stay unchanged.
   const url = shownPage();
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
@@ -314,7 +313,7 @@ function takeRows(taken: readonly Row[], wanted?: string): void {
   finishAll();
 }
 
-/** How many rows the page is to have besides those that were sent. @param count the element that says so */
+/** Number of rows of the page beyond those that were sent. @param count the element with the number */
 function comingAfter(sent: readonly Row[], count: HTMLElement): number {
   return Math.max(0, Number(count.dataset.rows ?? 0) - sent.length);
 }

@@ -18,7 +18,10 @@ import {
   whenRowsChange,
 } from './rows.ts';
 
-/** A press anywhere in a row is one on its link, beside the box one on the box, with the keys that were held; with Shift it selects up to the row. */
+/**
+ * A click anywhere in a row counts as one on its link, near the box as one on the box, with the same modifier keys; with Shift it selects
+ * up to the row.
+ */
 export function startRowClicks(): void {
   byId('list').addEventListener('click', (event) => {
     const { target } = event;
@@ -44,7 +47,7 @@ export function startRowClicks(): void {
 /** Selected rows, also those outside of the document. */
 let selected = new Set<Row>();
 
-/** Whether those that are still to come are meant, too. */
+/** Whether rows that are still to load are selected, too. */
 let areAllMeant = false;
 
 /** The rows as they were when the selection was made. */
@@ -79,13 +82,13 @@ export function rowsMeant(): Row[] {
 
 const counter = make('span.chosen', { role: 'status' });
 
-/** Time in milliseconds after which screen readers know of an element: what it says from its beginning they do not read out. */
+/** Time in milliseconds after which screen readers know an element; they do not announce its initial text. */
 const knownAfterMs = 100;
 const all = make('input', { type: 'checkbox', ariaLabel: text('selectAll') });
 all.addEventListener('change', () => (all.checked ? selectAll() : clearSelection()));
 let saying = 0;
 
-/** Where a range begins, and where it ends at present: the row that was selected last. */
+/** Start of a range, and its present end: the row that was selected last. */
 let anchor: Row | undefined;
 let end: Row | undefined;
 
@@ -131,7 +134,7 @@ export function toggleRow(row: Row): void {
   updateSelection();
 }
 
-/** Selects rows besides those that are, or takes them out of the selection. */
+/** Adds rows to the selection, or removes them from it. */
 function select(rows: readonly Row[], areSelected: boolean): void {
   const wanted = new Set(selected);
   for (const row of rows) {
@@ -217,13 +220,13 @@ export function startSelection(): void {
     formData.delete('selected-members');
     for (const row of selectedRows()) formData.append('selected-members', rowName(row));
   });
-  // A browser that loads a page anew may keep its boxes as they were.
+  // On a reload the browser may restore the boxes.
   selected = new Set(allRows().filter((row) => rowCheckbox(row).checked));
   whenRowIsPlaced(tick);
   whenRowsChange(keepNames);
 }
 
-/** Selects what has the names of what was selected; and what has come now, if all were meant. */
+/** Selects rows with the names of the earlier selection, and new ones if all were selected. */
 function keepNames(): void {
   const names = new Set([...selected].map(rowName));
   const before = areAllMeant ? new Set(known.map(rowName)) : undefined;

@@ -18,12 +18,12 @@ type FoundLine = (ListedMember & { path: string; truncated?: never }) | { trunca
 
 const foundText = partTexts({ en, de, es, fr });
 
-/** Searches as the URL says, and shows each thing as soon as it is found. @param signal ends it */
+/** Runs the search of the URL, and shows each result as soon as it is found. @param signal ends it */
 export async function showFound(list: HTMLElement, signal: AbortSignal): Promise<void> {
   let count = 0;
   let isTruncated = false;
   let problem: string | undefined;
-  // Read out at the end, once all is known.
+  // Announced at the end, once all is known.
   const end = make('div', { id: 'count', role: 'status' });
   list.after(end);
   list.ariaBusy = 'true';

@@ -1,17 +1,17 @@
-/** Bytes in which the boxes of an AVIF are looked for: they stand before the picture. */
+/** Bytes in which the boxes of an AVIF are searched; they precede the picture. */
 const maxAvifHead = 16 * 1024;
 
 export interface PictureHead {
   /** As stored, in pixels. */
   width: number;
   height: number;
-  /** How it is to be turned (Exif 2.32, tag 0x0112): 1 as it is. */
+  /** Its orientation (Exif 2.32, tag 0x0112): 1 as it is. */
   orientation: number;
   /** The JPEG thumbnail that cameras put there. */
   thumbnail: Uint8Array | undefined;
 }
 
-/** Bytes in which a picture's size stands, and mostly the thumbnail of its camera. */
+/** Bytes that contain the size of a picture, and usually the thumbnail of its camera. */
 export const headBytes = 128 * 1024;
 
 /**
@@ -26,7 +26,7 @@ export function pictureHead(bytes: Uint8Array): PictureHead | undefined {
     if (size) return { ...size, orientation: 1, thumbnail: undefined };
     return view.getUint16(0) === 0xffd8 ? jpegHead(view) : undefined;
   } catch (error) {
-    // It ends before what it announces.
+    // It is shorter than it announces.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -63,11 +63,11 @@ function webpSize(view: DataView): Size | undefined {
 
 function bmpSize(view: DataView): Size | undefined {
   if (!isText(view, 0, 'BM')) return undefined;
-  // Lines from above are told by a height below zero.
+  // A negative height means that lines go from top to bottom.
   return { width: view.getInt32(18, true), height: Math.abs(view.getInt32(22, true)) };
 }
 
-// Boxes `ispe` have the size of the picture and of what it is put together from (ISO/IEC 23008-12 §6.5.3): the largest counts.
+// Boxes `ispe` have the size of the picture and of its tiles (ISO/IEC 23008-12 §6.5.3): the largest counts.
 function avifSize(view: DataView): Size | undefined {
   if (!isText(view, 4, 'ftyp')) return undefined;
   let largest: Size | undefined;

@@ -7,7 +7,7 @@ import { keepThumbnail, keptThumbnail } from './thumbnail-cache.ts';
 /** Longer side of a thumbnail, in pixels: a tile on a screen of double density. */
 const longest = 320;
 
-/** The size of a thumbnail of something larger; what is small stays as it is. */
+/** The size of a thumbnail; small pictures keep theirs. */
 function smallSize(width: number, height: number): { width: number; height: number } {
   const scale = Math.min(1, longest / Math.max(width, height));
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
@@ -16,7 +16,7 @@ function smallSize(width: number, height: number): { width: number; height: numb
 /** Draws a picture small, turned as its camera says. @throws when it is no picture that the browser reads */
 async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {
   const { width, height } = smallSize(head.width, head.height);
-  // The browser turns whole pictures itself; the thumbnail inside has nothing that says how.
+  // The browser rotates whole pictures itself; the embedded thumbnail has no orientation of its own.
   const options: ImageBitmapOptions = { resizeQuality: 'medium', imageOrientation: 'from-image' };
   const picture = await createImageBitmap(content, options);
   const turns = isTurned ? 1 : head.orientation;
@@ -31,7 +31,7 @@ async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): P
   return canvas;
 }
 
-// Some cameras put bars around their thumbnails: the middle with the picture's own proportions is shown.
+// Some cameras put bars around their thumbnails; only the middle with the proportions of the picture is shown.
 function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, width: number, height: number): void {
   const scale = Math.min(picture.width / width, picture.height / height);
   const [cutWidth, cutHeight] = [width * scale, height * scale];
@@ -39,7 +39,7 @@ function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, wi
   context.drawImage(picture, x, y, cutWidth, cutHeight, 0, 0, width, height);
 }
 
-/** Turns what will be drawn (Exif 2.32, tag 0x0112). `width`, `height`: as stored. */
+/** Rotates what will be drawn (Exif 2.32, tag 0x0112). `width`, `height`: as stored. */
 function turn(context: CanvasRenderingContext2D, orientation: number, width: number, height: number): void {
   const matrices: Readonly<Record<number, [number, number, number, number, number, number]>> = {
     2: [-1, 0, 0, 1, width, 0],
@@ -57,12 +57,12 @@ function turn(context: CanvasRenderingContext2D, orientation: number, width: num
 /** How long a film may take to show a frame, in milliseconds. */
 const patienceMs = 15_000;
 
-/** Where the frame is, in seconds: films often begin in the dark. */
+/** Position of the frame, in seconds: films often begin with black. */
 const frameAt = 3;
 
-/** Draws a frame of a film, of which the browser fetches only what it needs. @returns undefined when the film cannot be read or shown */
+/** Draws a frame of a film; the browser fetches only what it needs. @returns undefined when the film cannot be read or shown */
 async function drawPoster(url: string): Promise<HTMLCanvasElement | undefined> {
-  // A film is asked for by the browser itself, whose own password box would lock the page.
+  // The browser itself requests the film, and its own password dialog would block the page.
   const reply = await fetch(url, { method: 'HEAD', headers: scriptHeaders });
   if (!reply.ok) return undefined;
   const film = make('video', { muted: true, preload: 'metadata', src: `${url}?inline` });
@@ -104,7 +104,7 @@ function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Pr
 const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
-/** A row's picture made small, or a frame of its film; undefined when it has none. @throws when it is none that the browser reads */
+/** A thumbnail of a row's picture, or of a frame of its film; undefined without either. @throws if the browser cannot read it */
 export async function makeThumbnail(row: Row): Promise<HTMLCanvasElement | undefined> {
   const name = `${rowLink(row).pathname}?thumbnail=${row.dataset.size}-${row.querySelector<HTMLElement>('[data-time]')?.dataset.time}`;
   const kept = await keptThumbnail(name);
@@ -126,7 +126,7 @@ async function drawPicture(row: Row): Promise<HTMLCanvasElement | undefined> {
   return content && drawSmall(content, head, !inside);
 }
 
-/** Not by `send`: nobody is asked for a password because of a thumbnail. */
+/** Not by `send`: a thumbnail is no reason to ask for a password. */
 async function fetchPart(row: Row, range?: string): Promise<Blob | undefined> {
   const reply = await fetch(`${rowLink(row).pathname}?inline`, { headers: { ...scriptHeaders, ...(range !== undefined && { range }) } });
   return reply.ok ? reply.blob() : undefined;

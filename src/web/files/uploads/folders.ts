@@ -3,7 +3,7 @@ import { replyReason, send } from '../server.ts';
 
 const known = new Map<string, Promise<string | undefined>>();
 
-/** Forgets which folders there are: until the next upload somebody may delete one. */
+/** Forgets the known folders: before the next upload one may be deleted. */
 export function forgetFolders(): void {
   known.clear();
 }

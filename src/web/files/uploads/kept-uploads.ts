@@ -3,7 +3,7 @@ import { currentUserName } from '../sign-in.ts';
 import { ask, pauseAfter } from './requests.ts';
 import type { Upload } from './upload.ts';
 
-/** Uploads that this tab goes on with: each request for one cuts the request of another tab. */
+/** Uploads that this tab continues: each request for one cuts the request of another tab. */
 const claims = new Map<string, () => void>();
 
 const lockPrefix = 'svc-upload:';
@@ -28,25 +28,25 @@ function release(location: string): void {
   claims.delete(location);
 }
 
-/** Waits until no tab goes on with an upload, this one neither. */
+/** Waits until no tab, this one included, continues an upload. */
 export async function whenFree(location: string): Promise<void> {
   await navigator.locks?.request(lockPrefix + location, { mode: 'shared' }, () => {});
 }
 
 /** A remembered unfinished upload: enough to recognise its file, and to continue. */
 export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
-  /** Name, size in bytes and time of the file: what a browser tells of it. */
+  /** Name, size in bytes and time of the file, by which it is recognised. */
   fileName: string;
   size: number;
   lastModified: number;
-  /** Where the service keeps what has come of it. */
+  /** URL of the upload at the service. */
   location: string;
 }
 
 /** Age at which an upload is forgotten: the service has done so before. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
-/** Before the key of each upload in localStorage; behind it stand the account and the page's folder. */
+/** Prefix of the key of each upload in localStorage; the account and the folder of the page follow. */
 const prefix = 'svc-upload:';
 
 function keyOf({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
@@ -76,7 +76,7 @@ export function keptUpload(upload: Upload): KeptUpload | undefined {
   return read(keyOf(fileIdentity(upload)));
 }
 
-/** Unfinished uploads of this account from the folder that is shown. Those of old are forgotten. */
+/** Unfinished uploads of this account from the shown folder. Old ones are forgotten. */
 export function keptUploads(): KeptUpload[] {
   try {
     const keys = Object.keys(localStorage).filter((key) => key.startsWith(prefix));
@@ -105,7 +105,7 @@ export function forgetUpload(kept: KeptUpload): void {
   if (isKept(kept)) localStorage.removeItem(keyOf(kept));
 }
 
-/** Forgets where an upload would go on: it is over, or begins anew. */
+/** Forgets the URL of an upload, which is over or starts again. */
 export function letGo(upload: Upload): void {
   if (upload.location === undefined) return;
   forgetUpload({ ...fileIdentity(upload), name: upload.name, location: upload.location });
@@ -113,12 +113,12 @@ export function letGo(upload: Upload): void {
   upload.location = undefined;
 }
 
-/** Has the service drop what has come of an upload. What it does not hear of, it drops after some time. */
+/** Makes the service drop an upload. Uploads that it is not told about expire. */
 export async function discardUpload(upload: Upload): Promise<void> {
   const { location } = upload;
   letGo(upload);
   if (location === undefined) return;
-  // The connection may be lost just now: what nobody drops counts for the quota.
+  // Repeated, because the connection may be lost just now, and an upload that is not dropped counts towards the quota.
   for (let failures = 0; failures < 3 && !(await ask('DELETE', location)); failures++)
     await pauseAfter(failures, new AbortController().signal);
 }

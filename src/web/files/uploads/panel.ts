@@ -5,7 +5,7 @@ import { type ScriptTextName, text } from '../language.ts';
 import type { UploadQueue } from './queue.ts';
 import { isOver, isResumable, Speed, type Upload, uploadPath } from './upload.ts';
 
-/** Uploads that are shown; of a folder with thousands of files nobody reads more. */
+/** Maximum of shown uploads; nobody reads the list of thousands of files. */
 const maxShown = 100;
 
 /** The order of states in the panel. */
@@ -56,7 +56,7 @@ export function uploadPanel(queue: () => UploadQueue) {
   const root = document.documentElement;
   new ResizeObserver(() => {
     root.toggleAttribute('data-queue', !element.hidden);
-    // All of the page is styled anew then.
+    // The browser then computes the styles of the whole page again.
     if (!element.hidden) root.style.setProperty('--queue-height', `${element.offsetHeight}px`);
   }).observe(element);
 

@@ -38,7 +38,7 @@ async function question(name: string): Promise<ConflictChoice> {
   return decision;
 }
 
-/** Files sent at the same time: more than one hides the time between small ones, many would starve each other. */
+/** Concurrent uploads: several hide the pause between small files, many would slow each other down. */
 const atOnce = 3;
 
 export type UploadQueue = ReturnType<typeof makeQueue>;
@@ -104,7 +104,7 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
     }
   };
 
-  // The session ended under way: everything waits, and goes on when the reader has signed in.
+  // The session has ended: everything waits until the reader has signed in.
   const signIn = async (upload: Upload) => {
     isSignedOut = true;
     onChange();
@@ -119,7 +119,7 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
     for (const upload of chosen) batch.add(upload);
   };
 
-  // An upload of the same file that was left unfinished goes on, with the name that was chosen for it.
+  // Continues an unfinished upload of the same file, with the name that was chosen for it.
   const find = (upload: Upload) => {
     const kept = isResumable(upload) ? keptUpload(upload) : undefined;
     if (!kept) return;
@@ -154,7 +154,7 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
       if (!running.has(upload)) void discardUpload(upload);
     },
 
-    /** Halts an upload that can go on where it is, or has not begun. */
+    /** Pauses an upload that is resumable, or has not begun. */
     pause(upload: Upload): void {
       if (upload.state === 'waiting' || (upload.state === 'running' && isResumable(upload))) halt(upload, 'paused');
     },

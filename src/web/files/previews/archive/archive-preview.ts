@@ -17,7 +17,7 @@ function showMember(archive: Archive, member: ZipMember, signal: AbortSignal): P
   return showText({ name, sizeBytes, place: undefined, start }, signal);
 }
 
-/** The first bytes of a content. What is wanted whole is read to its end, where it is checked; else no more of it is unpacked. */
+/** The first bytes of a content. With the whole wanted it is read to its end and checked; otherwise unpacking stops early. */
 async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: number, sizeBytes: number): Promise<Uint8Array> {
   const first = new Uint8Array(lengthBytes);
   let at = 0;
@@ -71,7 +71,7 @@ function faultText(error: unknown): string {
 /** Members that each step of the list shows. */
 const batch = 500;
 
-/** The end of an archive tells where its directory is; a short one is there with that. */
+/** The end of an archive has the position of its directory, and a short directory itself. */
 export const firstBytes = -tailBytes;
 
 const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });

@@ -61,7 +61,7 @@ function push(inflate: Inflate, step: Uint8Array, isLast: boolean): void {
   }
 }
 
-/** Where the content starts, which only the local header tells (APPNOTE 4.3.7). */
+/** Start of the content, which only the local header has (APPNOTE 4.3.7). */
 async function contentStart(member: ZipMember, file: ArchiveFile, directory: ZipDirectory): Promise<number> {
   const at = directory.before + member.offset;
   if (at + localHeadBytes > directory.start) throw new ZipFault('damaged');
@@ -71,7 +71,7 @@ async function contentStart(member: ZipMember, file: ArchiveFile, directory: Zip
   return at + localHeadBytes + view.getUint16(26, true) + view.getUint16(28, true);
 }
 
-/** Where the next member starts, or the directory. Two members at one place have none. */
+/** Start of the next member, or of the directory. Two members at one offset have none. */
 function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly ZipMember[]): number {
   let end = directory.start;
   for (const other of known) {
@@ -83,7 +83,7 @@ function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly 
 /** Bytes of the central directory that are fetched at once: two thousand members and more, mostly. */
 const pieceBytes = 256 * 1024;
 
-/** A ZIP archive, read as far as somebody looks. */
+/** A ZIP archive, read on demand. */
 export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
 /** @throws ZipFault when it is no archive */

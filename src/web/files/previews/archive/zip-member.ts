@@ -18,11 +18,11 @@ export interface ArchiveFile {
   stream(start: number, length: number): AsyncIterable<Uint8Array>;
 }
 
-/** Where the members of an archive stand. */
+/** Positions of the members of an archive. */
 export interface ZipDirectory {
   /** Members, as the archive announces them: it may lie. */
   count: number;
-  /** Where the central directory starts and ends in the file. */
+  /** Start and end of the central directory in the file. */
   start: number;
   end: number;
   /** Bytes of something else before the archive, such as a program that unpacks it. */
@@ -32,7 +32,7 @@ export interface ZipDirectory {
 const endBytes = 22;
 const locatorBytes = 20;
 
-/** Bytes at the end of a file in which the end record stands, and the locator of ZIP64 before it. */
+/** Bytes at the end of a file that contain the end record, and the locator of ZIP64 before it. */
 export const tailBytes = endBytes + 0xffff + locatorBytes;
 
 const end64Bytes = 56;
@@ -49,7 +49,7 @@ export async function findDirectory(file: ArchiveFile): Promise<ZipDirectory> {
   return directoryBefore(tailStart + at, tail.getUint16(at + 10, true), tail.getUint32(at + 12, true), tail.getUint32(at + 16, true));
 }
 
-/** Where the end record starts: the last one whose comment fits. */
+/** Start of the end record: the last one whose comment fits. */
 function endIn(tail: DataView): number | undefined {
   for (let at = tail.byteLength - endBytes; at >= 0; at--) {
     if (tail.getUint32(at, true) === 0x06054b50 && at + endBytes + tail.getUint16(at + 20, true) <= tail.byteLength) return at;
@@ -81,7 +81,7 @@ function dataView(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** A number of 64 bits; no file is as large as those that JavaScript does not hold. */
+/** A number of 64 bits; no file is so large that JavaScript cannot represent its size. */
 function safe(value: bigint): number {
   if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new ZipFault('damaged');
   return Number(value);
@@ -138,7 +138,7 @@ export interface ZipMember {
   isEncrypted: boolean;
   /** CRC-32 of the content. */
   crc: number;
-  /** Where its local header stands, from the archive's beginning. */
+  /** Offset of its local header in the archive. */
   offset: number;
 }
 
@@ -203,7 +203,7 @@ function extrasIn(view: DataView): Map<number, DataView> {
   return extras;
 }
 
-/** Values that 32 bits do not hold stand in an extra field, one after the other (APPNOTE 4.5.3). */
+/** Values beyond 32 bits are in an extra field, one after the other (APPNOTE 4.5.3). */
 function largeValues(extras: Map<number, DataView>, values: [number, number, number]): [number, number, number] {
   const large = extras.get(0x0001);
   let at = 0;
@@ -221,7 +221,7 @@ function timestamp(extras: Map<number, DataView>): number | undefined {
   return field && field.byteLength >= 5 && (field.getUint8(0) & 1) !== 0 ? field.getInt32(1, true) * 1000 : undefined;
 }
 
-/** A time of MS-DOS (APPNOTE 4.4.6), which is local, though nobody knows where. */
+/** A time of MS-DOS (APPNOTE 4.4.6): a local time of an unknown time zone. */
 function dosTime(date: number, time: number): number | undefined {
   const [month, day] = [(date >> 5) & 15, date & 31];
   if (month < 1 || month > 12 || day < 1) return undefined;

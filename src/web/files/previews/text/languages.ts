@@ -56,7 +56,7 @@ function tokenClass(style: string | null): string | undefined {
 }
 
 /**
- * Colours the lines of a program, one after the other: what a line begins may go on in the next.
+ * Colours the lines of a program one after the other, because a comment or text may continue in the next line.
  * @returns gives the parts of the next line, which comes without its line end
  */
 export function colourLines(language: Language): (line: string) => Part[] {
@@ -120,7 +120,7 @@ const php = clike({
   multiLineStrings: true,
 });
 
-// CodeMirror's own knows the words of twelve dialects, which take as much room as ten other languages.
+// CodeMirror's own mode has the words of twelve dialects, which take as much space as ten other languages.
 const sqlWords =
   'add all alter and any as asc begin between by cascade case check column commit constraint create cross database default delete desc ' +
   'distinct drop else end except exists foreign from full function grant group having if in index inner insert intersect into is join key ' +

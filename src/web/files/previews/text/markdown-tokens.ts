@@ -52,7 +52,7 @@ export function decodeEntities(text: string): string {
   );
 }
 
-/** Elements whose content nobody is to read. */
+/** Elements whose content is not shown. */
 const silent = /^<(script|style|template|!--)/i;
 const endings: Readonly<Record<string, RegExp>> = {
   script: /<\/script/gi,
@@ -75,7 +75,7 @@ export function withoutTags(html: string): string {
   }
 }
 
-/** Where the end of a silent element stands; the text's end when it has none. */
+/** End of a silent element; the end of the text if it has none. */
 function findEnd(html: string, name: string, start: number): number {
   const ending = endings[name] as RegExp;
   ending.lastIndex = start + name.length + 1;

@@ -5,7 +5,7 @@ import { pictureProblem } from '../../viewer/picture-file.ts';
 import { previewText } from '../preview-text.ts';
 import { type DocumentPlace, decodeEntities, linkUrl, pictureUrl, readMarkdown, withoutTags } from './markdown-tokens.ts';
 
-/** Something wide in a box that scrolls, with the arrow keys too: these would otherwise step to the next file. @param label says what it is */
+/** Wide content in a box that scrolls, also by arrow keys, which would otherwise step to the next file. @param label its accessible name */
 export function scrollable(content: HTMLElement, label: string): HTMLElement {
   const box = make('div.wide-content', { tabIndex: 0, role: 'region', ariaLabel: label }, content);
   box.addEventListener('keydown', (event) => {

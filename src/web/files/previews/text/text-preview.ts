@@ -15,7 +15,7 @@ const batch = 100;
 /** Characters of a text that are shown. */
 const maxValueCharacters = 2000;
 
-/** Shows JSON as a tree that unfolds; what is folded has no elements yet. */
+/** Shows JSON as a tree that unfolds; folded parts have no elements yet. */
 function showJson(value: Json): HTMLElement {
   const root = make('ul.tree', make('li', ...shown(undefined, value)));
   const first = root.querySelector('details');
@@ -131,7 +131,7 @@ const groupLines = 50;
 /** Longer lines, in characters, have no colours. */
 const longestColoured = 2000;
 
-/** Longer lines are laid out in pieces: the browser takes the square of the length to break one. */
+/** Longer lines are laid out in pieces: breaking a line takes the browser quadratic time. */
 const longestPiece = 10_000;
 
 /** Fills an element with a text, yielding to the page. @throws the reason of `signal` once that aborts */
