@@ -85,6 +85,8 @@ const programs = {
   rclone: 'rclone',
   cadaver: 'cadaver',
   nginx: 'nginx',
+  clamd: 'clamav-daemon',
+  clamdscan: 'clamdscan',
   'mount.davfs': 'davfs2',
   chromium: 'chromium',
   'firefox-esr': 'firefox-esr',

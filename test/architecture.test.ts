@@ -44,6 +44,7 @@ const homes: Record<string, string[]> = {
     'src/events/options.ts',
     'src/expectations/options.ts',
     'src/server/control.ts',
+    'src/files/inspections/options.ts',
     'src/events/journal/checkpoints.ts',
     'src/events/journal/export.ts',
     'src/events/journal/verify.ts',

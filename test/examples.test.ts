@@ -83,6 +83,24 @@ async function program(t: TestContext, cwd: string, command: string, file: strin
   return { url: /http:\S+/.exec(text)?.[0] ?? '', printed: () => text };
 }
 
+test('the inspections example: orders, what is none, and what waits for a person', async (t) => {
+  if (!hasProgram(t, 'python3')) return;
+  const cwd = copyOf(t, 'inspections');
+  const endpoint = await program(t, cwd, 'python3', 'endpoint.py');
+  const server = start(t, ['serve'], { cwd, env: { INSPECT_URL: endpoint.url } });
+  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
+  const user = 'acme:correct horse';
+  assert.equal((await client.put('/home/in/a.json', '{"id": 1, "customer": "x", "lines": []}', { user })).status, 201);
+  const refused = await client.put('/home/in/b.json', '{"id": "1"}', { user });
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /Not an order: \\"id\\" is missing or of another type/);
+  assert.equal((await client.put('/home/in/c.pdf', '%PDF', { user })).status, 202);
+  const listed = await run(t, ['held', 'list'], { cwd });
+  const id = /^(\S+) +held +verdict .* \/in\/c\.pdf$/m.exec(listed.stdout)?.[1] ?? '';
+  assert.equal((await run(t, ['held', 'release', id], { cwd })).code, 0);
+  assert.deepEqual(await client.names('/home/in/', { user }), ['a.json', 'c.pdf']);
+});
+
 test('the webhook examples: signed JSON, SOAP, a chat message, a body of its own', async (t) => {
   if (!hasProgram(t, 'python3')) return;
   const cwd = copyOf(t, 'webhooks');

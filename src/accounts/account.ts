@@ -1,6 +1,7 @@
 import { ServiceError } from '../lib/errors.ts';
 import { parseVirtualPath, type VirtualPath } from '../lib/virtual-path.ts';
 import type { RequiredCredentials } from './credential-kinds.ts';
+import { type InspectionOptions, InspectionRules, noInspections } from './inspection-rules.ts';
 import { defaultPermissions, type PermissionOptions, Permissions } from './permissions.ts';
 import { expandUserInPath } from './user-names.ts';
 
@@ -98,6 +99,7 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   on_name_taken?: 'refuse' | 'number' | null | undefined;
   retain?: { days: number } | null | undefined;
   trash?: { days: number } | null | undefined;
+  inspections?: InspectionOptions | null | undefined;
 }
 
 /** A group; its members are the defaults of its accounts. */
@@ -135,6 +137,8 @@ export interface Account {
   readonly onNameTaken: 'refuse' | 'number';
   /** For how long nobody may change, move or delete a file that the account made; 0 for not at all. */
   readonly retainDays: number;
+  /** The inspections that files pass before they get their names. */
+  readonly inspections: InspectionRules;
   readonly allowOwnPasswordChange: boolean;
   /** Largest file that the account may write, 0 = no limit. */
   readonly fileWriteSizeBytes: number;
@@ -224,6 +228,7 @@ export function effectiveAccount(
       permissions: new Permissions(configuration.permissions ?? group.permissions ?? defaultPermissions, name),
       onNameTaken: configuration.on_name_taken ?? group.on_name_taken ?? 'refuse',
       retainDays: (configuration.retain ?? group.retain)?.days ?? 0,
+      inspections: new InspectionRules(configuration.inspections ?? group.inspections ?? noInspections, name),
       allowOwnPasswordChange: group.allow_own_password_change ?? false,
       fileWriteSizeBytes: group.file_write_size ?? 0,
       quotaSizeBytes: group.quota_size ?? 0,

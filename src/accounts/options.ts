@@ -4,6 +4,7 @@ import { parseVirtualPath } from '../lib/virtual-path.ts';
 import { defaultGroupUuid, type GroupConfiguration } from './account.ts';
 import { requiredCredentials } from './credential-kinds.ts';
 import { structureSegments } from './home-folder.ts';
+import type { InspectionOptions } from './inspection-rules.ts';
 import { parsePasswordHash } from './passwords.ts';
 import { defaultPermissions, type PermissionOptions, permissionKeywords, permissionsOfEmptyList } from './permissions.ts';
 
@@ -87,6 +88,32 @@ export const onNameTakenOption = z.enum(['refuse', 'number'], { error: 'must be 
 /** Days for which what an account makes stays as it is. */
 export const retainOption = z.strictObject({ days: integer(0, 36_500) }, { error: 'must be {days: NUMBER}' });
 
+const inspectionUuids = z.union([textList(), z.array(z.string())]).pipe(z.array(uuidText));
+
+const inspectionRule = z
+  .array(z.string(), { error: 'must be a path expression followed by UUIDs of inspections' })
+  .min(1, 'must be a path expression followed by UUIDs of inspections')
+  .transform(([expression = '', ...inspections]) => ({ expression, inspections }))
+  .pipe(z.object({ expression: expressionText(), inspections: z.array(uuidText) }));
+
+/**
+ * Inspections that files of an account pass: the first entry is the general list, each further one a path expression and its inspections
+ * (none: files there are not inspected). One flat list is the general list.
+ */
+const inspectionsOption = z
+  .union([z.array(z.unknown()), textList()], { error: 'must be a list of lists of inspections' })
+  .transform((entries, context): InspectionOptions => {
+    const isFlat = entries.every((entry) => typeof entry === 'string');
+    const read = <T>(schema: z.ZodType<T>, entry: unknown, path: number[]): T[] => {
+      const { data, error } = schema.safeParse(entry);
+      for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message, path });
+      return data === undefined ? [] : [data];
+    };
+    const general = read(inspectionUuids, isFlat ? entries : (entries[0] ?? []), isFlat ? [] : [0]).flat();
+    const rules = isFlat ? [] : entries.slice(1).flatMap((rule, index) => read(inspectionRule, rule, [index + 1]));
+    return { general, rules };
+  });
+
 const shared = {
   home_folder_path: optionalText()
     .describe('Real folder that the account sees as `/`; `${USER}` stands for the account name.')
@@ -112,6 +139,9 @@ const shared = {
       days: integer(0, 3650).default(0).describe('Days after which it is gone for good; 0 = nothing is kept.').meta({ example: 30 }),
     })
     .describe('Keeps what is deleted or replaced in a trash, from which its account can restore it.'),
+  inspections: inspectionsOption.describe(
+    'Inspections that files pass before anybody sees them: the general list, then lists of a path expression and its inspections; the first that matches replaces the general list.',
+  ),
 };
 
 /** One entry of `groups`. */
@@ -129,6 +159,7 @@ export const groupOptions = z
     permissions: shared.permissions.transform((value) => value ?? permissionsOfEmptyList).default(defaultPermissions),
     on_name_taken: shared.on_name_taken.optional(),
     retain: shared.retain.optional(),
+    inspections: shared.inspections.optional(),
     allow_own_password_change: yesNo().default(false).describe('Accounts of the group may change their own password.'),
     file_write_size: integer(0, largestSizeBytes).default(0).describe('Largest file that may be written, in bytes; 0 = no limit.'),
     quota_size: integer(0, largestSizeBytes)
@@ -175,6 +206,7 @@ export const accountOptions = z
     on_name_taken: shared.on_name_taken.optional(),
     retain: shared.retain.optional(),
     trash: shared.trash.optional(),
+    inspections: shared.inspections.optional(),
   })
   .describe('An account of the `application` method; the key is its name.');
 

@@ -5,8 +5,9 @@ import { permissionsOption, structureList, virtualFoldersOption } from '../accou
 import { expressionCost, permissionKeywords } from '../accounts/permissions.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
-import { isObject, JsonLimitError, parseJson } from '../lib/json.ts';
+import { JsonLimitError, parseJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest-name.ts';
+import { readRefusal } from '../lib/remote/refusal-body.ts';
 import type { AuthResult } from './auth-method.ts';
 
 /** A reply of the authentication endpoint. */
@@ -14,9 +15,6 @@ export interface CalloutReply {
   status: number;
   body: Buffer;
 }
-
-/** Characters of a failure text that events keep. */
-const longestTextCharacters = 1000;
 
 /** Values of an account: more would take noticeable time to check. */
 const maxAccountValues = 20_000;
@@ -173,16 +171,13 @@ function unknownKeyText(path: readonly PropertyKey[], key: string): string {
 }
 
 function forbiddenVerdict(body: Buffer): AuthResult {
-  const forbidden: Rejection = { outcome: 'rejected', kind: 'forbidden', reason: 'The endpoint forbids the account (403).' };
-  const text = body.toString('utf8').trim();
-  let response: unknown;
-  try {
-    response = parseJson(text);
-  } catch (error) {
-    if (error instanceof JsonLimitError) return { ...forbidden, reason: `${forbidden.reason} Its body is left out: ${error.message}.` };
-  }
-  if (!isObject(response)) return text === '' ? forbidden : { ...forbidden, response: text.slice(0, longestTextCharacters) };
-  const { message, public_response } = response;
-  const shown = { ...(typeof message === 'string' && { message }), ...(public_response !== undefined && { public_response }) };
-  return { ...forbidden, response, public: shown };
+  const reason = 'The endpoint forbids the account (403).';
+  const { response, shown, leftOut } = readRefusal(body);
+  return {
+    outcome: 'rejected',
+    kind: 'forbidden',
+    reason: leftOut === undefined ? reason : `${reason} Its body is left out: ${leftOut}.`,
+    ...(response !== undefined && { response }),
+    ...(shown && { public: shown }),
+  };
 }

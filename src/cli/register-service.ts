@@ -96,6 +96,7 @@ export const registerControl: Register = (program, run) => {
     removal.action((ids, options) => run(async () => (await import('./control/control.ts')).remove(name, ids, options)));
   }
   registerTrash(program, run);
+  registerHeld(program, run);
   program
     .command('health')
     .description('ask a running service whether it is ready')
@@ -105,6 +106,45 @@ export const registerControl: Register = (program, run) => {
     .option('--json', 'print one JSON document')
     .addHelpText('after', healthHelp)
     .action((options) => run(async () => (await import('./control/health.ts')).health(options)));
+};
+
+const heldHelp = `An upload is held when an inspection says so, fails, is late, or did not get the file for its size. Nobody sees it until it is released. A release checks rights, locks and quota again and replaces a file of its name.
+
+${commonHelp}`;
+
+const heldVerbs = [
+  ['release', 'give held uploads their names'],
+  ['discard', 'end held uploads without a file'],
+  ['inspect-again', 'have held uploads inspected again, in the background'],
+] as const;
+
+/** `svc held`: uploads that wait for a decision. */
+const registerHeld: Register = (program, run) => {
+  const group = program
+    .command('held')
+    .description('uploads of a running service that inspections hold')
+    .addHelpText('after', '\nExamples:\n  svc held list\n  svc held release ID');
+  const withService = (command: Command) =>
+    command
+      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
+      .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
+  withService(group.command('list').description('print the held uploads'))
+    .option('--account <name>', 'only those of this account')
+    .option('--json', 'print one JSON object a line')
+    .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held list\n  svc held list --account alice --json`)
+    .action((options) => run(async () => (await import('./control/control.ts')).list('held', options)));
+  withService(group.command('show').description('print all that is known of a held upload').argument('<id>', 'ID, as listed'))
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held show ID`)
+    .action((id, options) => run(async () => (await import('./control/held.ts')).showHeld(id, options)));
+  for (const [verb, description] of heldVerbs) {
+    const command = withService(group.command(verb).description(description).argument('<id...>', 'IDs, as listed'));
+    if (verb === 'discard') command.option('--reason <text>', 'why, for the events');
+    command
+      .option('--json', 'print one JSON object for each ID, with "error" where it was not done')
+      .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held ${verb} ID`)
+      .action((ids, options) => run(async () => (await import('./control/held.ts')).actOnHeld(verb, ids, options)));
+  }
 };
 
 function withFilters(command: Command, accounts: boolean): Command {

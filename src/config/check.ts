@@ -10,6 +10,7 @@ import { lintAccounts, lintAdding, lintPermissions } from './lint/lint-accounts.
 import { lintExpectations } from './lint/lint-expectations.ts';
 import { lintHandlers } from './lint/lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint/lint-homes.ts';
+import { lintInspections } from './lint/lint-inspections.ts';
 import { lintRemotes } from './lint/lint-remotes.ts';
 import { lintSecrets } from './lint/lint-secrets.ts';
 import { lintAddresses, lintConsoles, lintServices, lintSsh } from './lint/lint-services.ts';
@@ -57,6 +58,7 @@ export function lintConfig(
   lintTls(config, report, nowMs);
   lintSsh(config, report, { isRunning, isFolderShared });
   lintState(config, report, isFolderShared);
+  lintInspections(config, report);
   checkReferences(config, report);
   checkFolders(config, report);
   lintServices(config, report);

@@ -1,8 +1,11 @@
 import { createCalloutEndpoint, testCredentials, testFailure } from '../auth/callout.ts';
 import { credentialsContentType, credentialsRequestBody } from '../auth/credentials.ts';
+import { createInspector } from '../files/inspections/inspections.ts';
 import { systemClock } from '../lib/clock.ts';
 import { readCaCertificates } from '../lib/disk/named-file.ts';
+import { createLog } from '../lib/log.ts';
 import { RemoteEndpoint } from '../lib/remote/remote-endpoint.ts';
+import { MemoryUrlHealth } from '../lib/remote/url-health.ts';
 import { pathText } from './findings.ts';
 import type { LoadedConfig } from './reading/load.ts';
 import type { Finding } from './report-shapes.ts';
@@ -12,7 +15,7 @@ const maxWaitMs = 10_000;
 
 /** Checks the network: each authentication endpoint passes its test request, each handler URL answers. */
 export async function onlineFindings(loaded: LoadedConfig): Promise<Finding[]> {
-  const findings = await Promise.all([...calloutChecks(loaded), ...handlerChecks(loaded)]);
+  const findings = await Promise.all([...calloutChecks(loaded), ...inspectionChecks(loaded), ...handlerChecks(loaded)]);
   return findings.flat();
 }
 
@@ -32,6 +35,22 @@ function calloutChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
       endpoint.close();
       const reason = testFailure(result);
       return reason === undefined ? [] : [finding(loaded, ['authentications', uuid, 'url'], `${url}: ${reason}`)];
+    });
+  });
+}
+
+function inspectionChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
+  const log = createLog({ level: 'error', format: 'json', clock: systemClock, write() {} });
+  return Object.entries(loaded.config.inspections).flatMap(([uuid, options]) => {
+    if (!options.enabled) return [];
+    const urls = options.type === 'http' ? options.url : [options.url];
+    return urls.map(async (url) => {
+      const timeout = Math.min(options.timeout, maxWaitMs / 1000);
+      const one = options.type === 'http' ? { ...options, timeout, url: [url] } : { ...options, timeout };
+      const inspector = createInspector(uuid, one, new MemoryUrlHealth(systemClock), { clock: systemClock, log });
+      const reason = await inspector.test();
+      inspector.close();
+      return reason === undefined ? [] : [finding(loaded, ['inspections', uuid, 'url'], `${url}: ${reason}`)];
     });
   });
 }

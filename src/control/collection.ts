@@ -88,13 +88,32 @@ export const shownItems = {
     deleted: z.string(),
     by: z.string().describe('Name of the account that deleted it.'),
   }),
+  held: z.strictObject({
+    id: z.string().describe('Names the held upload, also in its URL.'),
+    account: z.string().describe('Name of the account.'),
+    path: z.string().describe('Virtual path that the file will have.'),
+    size: z.number().describe('Bytes.'),
+    time: z.string().describe('Since when it is held.'),
+    digest: z.strictObject({ 'sha-256': z.string().describe('Base64.') }),
+    state: z.enum(['inspecting', 'held']),
+    reason: z.enum(['verdict', 'failure', 'larger', 'late']),
+    verdicts: z.array(
+      z.strictObject({
+        inspection: z.string().describe('UUID; empty for a release that failed.'),
+        verdict: z.enum(['accept', 'refuse', 'hold', 'failure', 'larger']),
+        message: z.string(),
+        time: z.string(),
+      }),
+    ),
+    real_path: z.string().describe('The hidden file.'),
+  }),
 } as const satisfies Record<string, z.ZodObject>;
 
 /** Kinds of items that a running service lists and removes on demand. */
 export type CollectionName = keyof typeof shownItems;
 
 /** Kinds that commands ask for by the control socket. */
-export const controlledNames = ['sessions', 'locks', 'bans', 'trash'] as const satisfies CollectionName[];
+export const controlledNames = ['sessions', 'locks', 'bans', 'trash', 'held'] as const satisfies CollectionName[];
 export type ControlledName = (typeof controlledNames)[number];
 
 export type Shown<Name extends CollectionName> = z.infer<(typeof shownItems)[Name]>;
@@ -104,7 +123,7 @@ export interface ShownItem {
   readonly id: string;
   readonly account?: string;
   readonly address?: string;
-  readonly [name: string]: string | number | boolean | null | undefined;
+  readonly [name: string]: unknown;
 }
 
 /** An item with the key of its store, which is not shown. */
@@ -122,6 +141,41 @@ export interface Collection {
   remove(items: readonly Item[]): Promise<void>;
   /** Undoes the deletion of items; those that cannot come back get a `problem`. */
   restore?(items: readonly Item[]): Promise<Item[]>;
+  /** Actions on single items beside their removal; `held` has all of `heldActions`. */
+  readonly actions?: Readonly<Record<HeldAction, (id: string, by: string, reason?: string) => Promise<void>>>;
+}
+
+/** Actions of operators on held uploads. */
+export const heldActions = ['release', 'discard', 'inspect-again'] as const;
+export type HeldAction = (typeof heldActions)[number];
+
+/** The outcome of an action on one item. */
+export interface ActionResult extends ShownItem {
+  /** Why it was not done; undefined when it was. */
+  readonly error?: string | undefined;
+}
+
+/** Does something with each named item. @throws ServiceError `bad-request` without items, and where there are no such actions */
+export async function actOn(
+  collection: Collection,
+  action: HeldAction,
+  ids: readonly string[],
+  by: string,
+  reason?: string,
+): Promise<ActionResult[]> {
+  const act = collection.actions?.[action];
+  if (!act || ids.length === 0) throw new ServiceError('bad-request', 'Name the items by their ids.');
+  const results: ActionResult[] = [];
+  for (const id of new Set(ids)) {
+    try {
+      await act(id, by, reason);
+      results.push({ id });
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      results.push({ id, error: error.message });
+    }
+  }
+  return results;
 }
 
 export type Collections = Readonly<Record<CollectionName, Collection>>;

@@ -8,9 +8,13 @@ import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { isJson } from '../lib/json.ts';
 import type { Log } from '../lib/log.ts';
 import {
+  type ActionResult,
+  actOn,
   type Collection,
   type ControlledName,
   controlledNames,
+  type HeldAction,
+  heldActions,
   type Item,
   parseSelection,
   removeSelected,
@@ -110,10 +114,12 @@ async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly
 }
 
 /** @throws ServiceError `not-found`, `bad-request`, `method-not-allowed` */
-async function findItems({ method, url = '' }: IncomingMessage, collections: Controlled, log: Log): Promise<Item[]> {
+async function findItems({ method, url = '' }: IncomingMessage, collections: Controlled, log: Log): Promise<Pick<Item, 'shown'>[]> {
   if (!URL.canParse(url, 'http://control')) throw new ServiceError('bad-request', 'The request target is not a path.');
   const { pathname, searchParams } = new URL(url, 'http://control');
   const name = controlledNames.find((candidate) => pathname === `/${candidate}`);
+  const action = heldActions.find((candidate) => pathname === `/held/${candidate}`);
+  if (action) return actOnHeld(method, action, searchParams, collections, log);
   if (!name) throw new ServiceError('not-found', `There are ${controlledNames.map((candidate) => `/${candidate}`).join(', ')}.`);
   const collection: Collection = collections[name];
   const { restore } = collection;
@@ -129,6 +135,21 @@ async function findItems({ method, url = '' }: IncomingMessage, collections: Con
   const ids = items.slice(0, 100).map(({ shown }) => shown.id);
   if (items.length > 0) log.info(`${name} were removed by the control socket`, { ids, number: items.length });
   return items;
+}
+
+async function actOnHeld(
+  method: string | undefined,
+  action: HeldAction,
+  query: URLSearchParams,
+  { held }: Controlled,
+  log: Log,
+): Promise<{ shown: ActionResult }[]> {
+  if (method !== 'POST') throw new ServiceError('method-not-allowed', 'Only POST is supported here.');
+  const by = query.get('by') ?? '';
+  const results = await actOn(held, action, query.getAll('id'), by, query.get('reason') ?? undefined);
+  const ids = results.filter(({ error }) => error === undefined).map(({ id }) => id);
+  if (ids.length > 0) log.info(`held uploads: ${action} by the control socket`, { ids: ids.slice(0, 100), number: ids.length, by });
+  return results.map((shown) => ({ shown }));
 }
 
 /** Listens at the control socket of a data folder. @returns closes its path, once the server is closed @throws as `openControlSocket` */

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { ServiceError } from '../lib/errors.ts';
-import { type ControlledName, type Selection, type ShownItem, selectionQuery } from './collection.ts';
+import { type ActionResult, type ControlledName, type HeldAction, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
 /** Longest wait for the service in milliseconds; to end sessions it may have to wait for a worker that hangs. */
 const answerWithinMs = 60_000;
@@ -40,6 +40,29 @@ export async function askService(
  */
 export async function orderOfService(dataFolderPath: string, name: string, order: object): Promise<ShownItem[]> {
   return ask(dataFolderPath, 'POST', `/orders/${name}`, JSON.stringify(order));
+}
+
+/**
+ * Asks the service that owns a data folder to do something with held uploads.
+ *
+ * @param by who decides, for the events
+ * @throws as `askService`
+ */
+export async function askHeld(
+  dataFolderPath: string,
+  action: HeldAction,
+  ids: readonly string[],
+  by: string,
+  reason: string | undefined,
+): Promise<ActionResult[]> {
+  const results: ActionResult[] = [];
+  for (let index = 0; index < ids.length; index += maxIdsOfRequest) {
+    const query = selectionQuery({ ids: ids.slice(index, index + maxIdsOfRequest) });
+    query.set('by', by);
+    if (reason !== undefined) query.set('reason', reason);
+    results.push(...(await ask(dataFolderPath, 'POST', `/held/${action}?${query}`)));
+  }
+  return results;
 }
 
 async function ask(dataFolderPath: string, method: string, target: string, body?: string): Promise<ShownItem[]> {

@@ -233,6 +233,7 @@ export const definitions = {
     'replaced',
     'trashed',
     'durable',
+    'held_id',
   ]),
   clientWentAway: fileEvent(40018, 'The client went away in the middle of "{path}".', 'failure', 'operation-read', [
     ...transferRead,
@@ -240,7 +241,7 @@ export const definitions = {
   ]),
   badRequest: event(40019, 'Bad request: {details}', ['http', 'failure'], request),
   uploadStarted: fileEvent(40021, 'The upload of "{path}" started.', 'informational', 'operation-write', ['metadata', 'api_backend']),
-  uploadFailed: fileEvent(40022, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', uploadWrite),
+  uploadFailed: fileEvent(40022, 'The upload of "{path}" failed: {details}', 'failure', 'operation-write', [...uploadWrite, 'inspection']),
   zipDone: fileEvent(40025, 'The ZIP download of "{path}" is done.', 'success', 'operation-read', [...transferRead, 'files']),
   folderRemoved: fileEvent(40026, 'The folder "{path}" was removed.', 'success', 'operation-delete', ['trashed', 'durable']),
   folderRemovalFailed: fileEvent(40027, 'The folder "{path}" could not be removed: {details}', 'failure', 'operation-delete'),
@@ -288,6 +289,25 @@ export const definitions = {
     'is_directory',
     'size',
   ]),
+  uploadRefused: fileEvent(40071, 'The inspection "{inspection}" refused "{path}".', 'failure', 'operation-write', ['message', 'response']),
+  uploadHeld: fileEvent(40072, 'The upload of "{path}" is held: {reason}', 'informational', 'operation-write', [
+    'held_id',
+    'verdicts',
+    'total_write',
+    'moved_from',
+  ]),
+  heldUploadReleased: fileEvent(40073, 'The held upload of "{path}" was released.', 'success', 'operation-write', [
+    'held_id',
+    'administrator',
+  ]),
+  heldUploadEnded: fileEvent(40074, 'The held upload of "{path}" was {reason}.', 'informational', 'operation-write', [
+    ...uploadWrite,
+    'held_id',
+    'administrator',
+    'inspection',
+    'details',
+  ]),
+  inspectionFailed: fileEvent(40075, 'The inspection "{inspection}" of "{path}" failed: {details}', 'failure', 'operation-write'),
 };
 
 /** All events, by ID. */

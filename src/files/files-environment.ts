@@ -5,6 +5,7 @@ import type { FileCache } from './disk/file-cache.ts';
 import type { PathMutex } from './disk/path-mutex.ts';
 import type { Retention } from './disk/retention.ts';
 import type { Temporaries } from './disk/temporaries.ts';
+import type { Holding } from './inspections/holding.ts';
 import type { LockStore } from './locks/lock-store.ts';
 import type { MissingFolders } from './mounts.ts';
 import type { Quotas } from './quota.ts';
@@ -26,6 +27,8 @@ export interface FilesEnvironment {
   readonly locks: LockStore;
   readonly fileCache: FileCache;
   readonly uploads: UploadStore;
+  /** Uploads that wait for a decision, and the inspections that all have to pass. */
+  readonly held: Holding;
   readonly transfers: Transfers;
   readonly trashes: KnownTrashes;
   readonly missingFolders: MissingFolders;

@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import type { Account } from '../accounts/account.ts';
 import type { Log } from '../lib/log.ts';
 import { isWithin, pathSegments, type VirtualPath } from '../lib/virtual-path.ts';
@@ -68,6 +69,16 @@ export class Mounts {
     return this.#virtualFolders.some((folder) => isWithin(folder.path, firstFolder));
   }
 
+  /** The virtual paths that lead to a real one. @param realPath links resolved */
+  virtualPathsOf(realPath: string): VirtualPath[] {
+    const folders = [{ path: '/' as VirtualPath, realPath: this.#homeFolderPath }, ...this.#virtualFolders];
+    return folders.flatMap(({ path, realPath: folder }) => {
+      const root = resolvedFolder(folder);
+      if (root === undefined || !isWithin(realPath, root)) return [];
+      return [`${path === '/' ? '' : path}${realPath.slice(root === '/' ? 0 : root.length)}` as VirtualPath];
+    });
+  }
+
   /** The virtual folders at a path or below it. */
   virtualFoldersBelow(path: VirtualPath): Account['virtualFolders'] {
     return this.#virtualFolders.filter((folder) => isWithin(folder.path, path));
@@ -80,6 +91,14 @@ export class Mounts {
       .filter((folder) => folder.path !== path)
       .map((folder) => pathSegments(folder.path)[depth] as string);
     return [...new Set(names)];
+  }
+}
+
+function resolvedFolder(path: string): string | undefined {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return undefined;
   }
 }
 

@@ -17,6 +17,7 @@ import { cookie, type Exchange, header } from './request/exchange.ts';
 import { FolderRedirect, folderRedirectReply } from './request/member-url.ts';
 import { replyFormat } from './request/reply-format.ts';
 import { pageUrlOf } from './request/request-target.ts';
+import { heldReply, heldResult } from './rest/held.ts';
 
 /** Realm of the Basic challenge (docs/spec/http.md#not-signed-in). */
 const basicChallenge = 'basic realm="Web files access"';
@@ -41,6 +42,8 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
  */
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
+  const held = heldResult(thrown);
+  if (held && replyFormat(exchange) === 'json') return heldReply(held, faultHeaders(thrown as ServiceError));
   const fault = toFault(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);

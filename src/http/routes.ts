@@ -16,6 +16,7 @@ import { respond } from './reply/respond.ts';
 import type { Exchange, HttpEnvironment, HttpHandler } from './request/exchange.ts';
 import { canonicalPath } from './request/request-target.ts';
 import { getFile } from './rest/get-file.ts';
+import { listHeld, showHeld, withdrawHeld } from './rest/held.ts';
 import { logout, postLogin } from './rest/login.ts';
 import { getFolder, postFolder, redirectPostOfFolder } from './rest/members.ts';
 import { showOpenapi } from './rest/openapi.ts';
@@ -162,6 +163,12 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('POST', '/account-service/trash/:id/restore', restoreTrashed);
   for (const pattern of ['/account-service/trash', '/account-service/trash/:id', '/account-service/trash/:id/restore'])
     app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
+  const [held, heldUpload] = ['/account-service/held', '/account-service/held/:id'] as const;
+  on('GET', held, listHeld);
+  on('ALL', held, refuse);
+  on('GET', heldUpload, showHeld);
+  on('DELETE', heldUpload, withdrawHeld);
+  on('ALL', heldUpload, refuse);
 
   for (const [pattern, handlers] of Object.entries(plainRoutes)) {
     for (const [method, handler] of Object.entries(handlers))

@@ -41,6 +41,7 @@ export const errorCodes = [
   'unavailable',
   'storage-full',
   'not-durable',
+  'held',
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];

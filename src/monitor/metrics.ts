@@ -91,6 +91,10 @@ function createMetrics(registry: Registry, version: string) {
       ['method', 'outcome'],
       remoteBuckets,
     ),
+    inspections: counter('svc_inspections_total', 'Files that an inspection answered for.', ['inspection', 'verdict']),
+    inspectionDurations: histogram('svc_inspection_duration_seconds', 'Time of single inspections.', ['inspection'], remoteBuckets),
+    held: gauge('svc_held_uploads', 'Uploads that are held; with Redis those of all nodes.', ['state']),
+    oldestHeld: gauge('svc_held_oldest_seconds', 'Age of the oldest held upload; 0 without any.'),
     events: counter('svc_events_total', 'Events emitted, by ID.', ['id']),
     internalErrors: counter('svc_internal_errors_total', 'Faults of the program that ended a request or connection.'),
     deliveries: counter('svc_deliveries_total', 'Deliveries (one request with its retries) by outcome.', ['handler', 'outcome']),
@@ -187,6 +191,11 @@ export class Metrics {
     this.#metrics.callouts.observe({ method, outcome }, durationMs / 1000);
   }
 
+  inspection(inspection: string, verdict: string, durationMs: number): void {
+    this.#metrics.inspections.inc({ inspection, verdict });
+    this.#metrics.inspectionDurations.observe({ inspection }, durationMs / 1000);
+  }
+
   delivery(record: { handler: string; outcome: string; events: readonly unknown[]; attempts: readonly { duration_ms: number }[] }): void {
     const { handler, outcome, events, attempts } = record;
     this.#metrics.deliveries.inc({ handler, outcome });
@@ -210,7 +219,21 @@ export class Metrics {
 
   async #collect(): Promise<void> {
     this.#collectExpectations();
-    await Promise.all([this.#collectServices(), this.#collectHandlers(), this.#collectSuspended(), this.#collectJournal()]);
+    await Promise.all([
+      this.#collectServices(),
+      this.#collectHandlers(),
+      this.#collectSuspended(),
+      this.#collectJournal(),
+      this.#collectHeld(),
+    ]);
+  }
+
+  async #collectHeld(): Promise<void> {
+    const held = await this.#sources.held().catch(() => undefined);
+    if (!held) return;
+    this.#metrics.held.set({ state: 'held' }, held.held);
+    this.#metrics.held.set({ state: 'inspecting' }, held.inspecting);
+    this.#metrics.oldestHeld.set(held.oldestS);
   }
 
   async #collectServices(): Promise<void> {

@@ -11,6 +11,8 @@ export interface MonitorSources {
   /** URLs left alone at present, by the method or handler that they belong to. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
   journalBytes(): Promise<number>;
+  /** Held uploads by state, and the age of the oldest in seconds. */
+  held(): Promise<{ held: number; inspecting: number; oldestS: number }>;
   /** Hash of the configuration in force. */
   configHash(): string;
   /** Undefined for a single node. */

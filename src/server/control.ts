@@ -9,6 +9,7 @@ import type { EventContext } from '../events/event.ts';
 import type { ExpectationWatch } from '../expectations/watch.ts';
 import { AccountFiles } from '../files/account-files.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
+import type { HeldUpload, Holding } from '../files/inspections/holding.ts';
 import { LockGuard } from '../files/locks/lock-guard.ts';
 import type { FileLock, LockStore } from '../files/locks/lock-store.ts';
 import { type AccountTrashed, endForAdministrator, listAllTrash } from '../files/trash/trash-upkeep.ts';
@@ -37,6 +38,7 @@ export function controlledCollections({ sessions, locks, bans, files, context }:
     bans: banCollection(bans, clock),
     uploads: uploadCollection(files),
     trash: trashCollection(files, context),
+    held: heldCollection(files.held),
   };
 }
 
@@ -142,6 +144,18 @@ function trashCollection(files: FilesEnvironment, context: EventContext): Collec
   };
 }
 
+function heldCollection(held: Holding): Collection {
+  return {
+    list: async () => (await held.list()).map((record) => ({ handle: record.id, shown: shownHeld(record) })),
+    remove: (items) => forEachConcurrently(items, endsAtOnce, ({ handle }) => held.discard(handle, undefined)),
+    actions: {
+      release: (id, administrator) => held.release(id, { administrator }),
+      discard: (id, administrator, reason) => held.discard(id, { administrator }, reason),
+      'inspect-again': (id) => held.inspectAgain(id),
+    },
+  };
+}
+
 function shownTrashed({ known, trashed }: AccountTrashed): Shown<'trash'> {
   const { id, path, sizeBytes, isFolder, deletedMs, origin } = trashed;
   const { name } = origin.account;
@@ -165,6 +179,22 @@ async function restoreForAdministrator(
     if (isServiceError(error)) return error.message;
     throw error;
   }
+}
+
+function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload): Shown<'held'> {
+  const { account, sinceMs, digest, state, reason, verdicts } = held;
+  return {
+    id,
+    account: account.name,
+    path,
+    size: offsetBytes,
+    time: isoTime(sinceMs),
+    digest: { 'sha-256': digest },
+    state,
+    reason,
+    verdicts: verdicts.map(({ inspection, verdict, message = '', timeMs }) => ({ inspection, verdict, message, time: isoTime(timeMs) })),
+    real_path: contentPath,
+  };
 }
 
 /** Names an item without showing its secret: the hash of a session's ID, the token of a lock, or the ID of an upload. */

@@ -14,6 +14,8 @@ import { PathMutex } from '../files/disk/path-mutex.ts';
 import { Retention } from '../files/disk/retention.ts';
 import { Temporaries } from '../files/disk/temporaries.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
+import { HeldUploads } from '../files/inspections/held-uploads.ts';
+import { Inspections } from '../files/inspections/inspections.ts';
 import { MissingFolders } from '../files/mounts.ts';
 import { Quotas } from '../files/quota.ts';
 import { Transfers } from '../files/transfers.ts';
@@ -44,6 +46,7 @@ interface CoreDependencies {
   monitoring: Monitoring;
   state: State;
   uploadLimits: () => UploadLimits;
+  heldLimits: () => UploadLimits;
   /** The service's own folder, where no account comes. */
   excludedPath: string;
 }
@@ -57,14 +60,13 @@ export class Core {
   readonly expectations: ExpectationWatch;
   readonly journal: EventLog;
   readonly #temporaries: Temporaries;
-  readonly #upkeep: UploadUpkeep;
-  readonly #trashUpkeep: TrashUpkeep;
+  readonly #upkeeps: readonly { stop(): Promise<void> }[];
   readonly #shared: SharedJournal;
 
   private constructor(
     parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries' | 'expectations'>,
     shared: SharedJournal,
-    { temporaries, upkeep, trashUpkeep }: { temporaries: Temporaries; upkeep: UploadUpkeep; trashUpkeep: TrashUpkeep },
+    { temporaries, upkeeps }: { temporaries: Temporaries; upkeeps: readonly { stop(): Promise<void> }[] },
   ) {
     this.server = parts.server;
     this.events = parts.events;
@@ -74,14 +76,13 @@ export class Core {
     this.journal = shared.journal;
     this.#shared = shared;
     this.#temporaries = temporaries;
-    this.#upkeep = upkeep;
-    this.#trashUpkeep = trashUpkeep;
+    this.#upkeeps = upkeeps;
   }
 
   static async open(
     config: Config,
     dataFolder: DataFolder,
-    { clock, log, monitoring, state, uploadLimits, excludedPath }: CoreDependencies,
+    { clock, log, monitoring, state, uploadLimits, heldLimits, excludedPath }: CoreDependencies,
   ): Promise<Core> {
     const { uuid, name, events: journal } = config.server;
     const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
@@ -130,8 +131,26 @@ export class Core {
     const expectations = new ExpectationWatch({ journal: opened.journal, events, server, store: opened.expectationStore, clock, log });
     const temporaries = new Temporaries(dataFolder.path, log);
     const retention = new Retention(dataFolder.path, clock);
-    const files = {
+    const inspections = new Inspections({
       events,
+      clock,
+      log,
+      urlHealth: (inspection) => state.urlHealth(inspection),
+      onVerdict: (inspection, verdict, durationMs) => monitoring.inspection(inspection, verdict, durationMs),
+    });
+    const heldStore = state.held
+      ? new BackedUpUploads(state.held, dataFolder.path, { clock, log }, 'held-notes')
+      : new FileUploadStore({ dataFolderPath: dataFolder.path, folder: 'held', limits: heldLimits, clock, log });
+    const held = new HeldUploads({
+      store: heldStore,
+      inspections,
+      environment: () => files,
+      server,
+      isAlone: state.held === undefined,
+    });
+    const files: FilesEnvironment = {
+      events,
+      held,
       clock,
       log,
       temporaries,
@@ -155,10 +174,15 @@ export class Core {
       return false;
     };
     const upkeep = new UploadUpkeep({ files, isJournalled, clock, log });
+    const heldUpkeep = new UploadUpkeep({ files: { events, clock, uploads: heldStore }, isJournalled, clock, log });
     await upkeep.start();
+    await heldUpkeep.start();
     const trashUpkeep = new TrashUpkeep(files, isJournalled);
     trashUpkeep.start();
-    return new Core({ server, events, files, deliveries, expectations }, opened, { temporaries, upkeep, trashUpkeep });
+    return new Core({ server, events, files, deliveries, expectations }, opened, {
+      temporaries,
+      upkeeps: [upkeep, heldUpkeep, trashUpkeep],
+    });
   }
 
   /** Delivers and expects by a configuration from now on. @param handlers those of it, prepared */
@@ -211,8 +235,8 @@ export class Core {
 
   /** @returns whether all deliveries under way ended in time */
   async close(timeoutMs: number): Promise<boolean> {
-    await this.#upkeep.stop();
-    await this.#trashUpkeep.stop();
+    await this.files.held.stop();
+    for (const upkeep of this.#upkeeps) await upkeep.stop();
     this.#temporaries.close();
     await this.expectations.stop();
     const inTime = await this.deliveries.stop(timeoutMs);

@@ -52,6 +52,12 @@ export function monitorSources(view: () => ServerView, clock: Clock, nodes?: Mon
         })),
       ];
     },
+    async held() {
+      const held = await core().files.held.list();
+      const inspecting = held.filter((record) => record.held.state === 'inspecting').length;
+      const since = held.reduce((oldest, record) => Math.min(oldest, record.held.sinceMs), clock.nowMs());
+      return { held: held.length - inspecting, inspecting, oldestS: (clock.nowMs() - since) / 1000 };
+    },
     journalBytes: () => core().journal.sizeBytes(),
     configHash: () => configHash(view().loaded.config),
     shared: () => core().sharedFigures(),

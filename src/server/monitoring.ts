@@ -159,6 +159,10 @@ export class Monitoring {
     this.#metrics?.callout(method, outcome, result.durationMs);
   }
 
+  inspection(inspection: string, verdict: string, durationMs: number): void {
+    this.#metrics?.inspection(inspection, verdict, durationMs);
+  }
+
   delivery(record: DeliveryRecord): void {
     this.tally.delivery(record);
     this.#metrics?.delivery(record);

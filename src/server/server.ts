@@ -10,6 +10,7 @@ import type { EventComponent } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { recentChanges } from '../events/recent-changes.ts';
+import { heldLimits } from '../files/inspections/options.ts';
 import { uploadLimits } from '../files/uploads/options.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
 import { TicketKeys } from '../http/connection/ticket-keys.ts';
@@ -36,6 +37,8 @@ import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
 /** The parts of one configuration, without listeners. */
 interface Parts extends RequestParts {
   handlers: Map<string, WebhookHandler>;
+  /** Puts its inspections in force. */
+  applyInspections: () => void;
 }
 
 /** Open for the life of a server. */
@@ -80,6 +83,7 @@ export class Server {
   readonly #common: { clock: Clock; log: Log; monitoring: Monitoring; announce: Announce };
   readonly #file: ServerFile;
   readonly #uploadLimits = (): UploadLimits => uploadLimits(this.#config.server.uploads);
+  readonly #heldLimits = (): UploadLimits => heldLimits(this.#config.server.held);
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
   readonly #hurry = new AbortController();
   #started: Promise<void> | undefined;
@@ -147,6 +151,8 @@ export class Server {
       core.files.trashes.configure((trash) => trashDays(parts, trash));
       await core.apply(parts.handlers, this.#config);
       await startMethods(parts);
+      parts.applyInspections();
+      core.files.held.start();
       this.#assertGoesOn();
       await listeners.start(parts);
       await (await consoles.prepare(this.#config)).commit();
@@ -175,6 +181,7 @@ export class Server {
         ...this.#common,
         state,
         uploadLimits: this.#uploadLimits,
+        heldLimits: this.#heldLimits,
         excludedPath: commonFolderPath,
       });
       closeAll.unshift(() => core.close(0));
@@ -240,6 +247,7 @@ export class Server {
     }
     this.#loaded = next;
     this.#config = parts.config;
+    parts.applyInspections();
     core.files.retention.configure(longestRetention(parts));
     core.files.trashes.configure((trash) => trashDays(parts, trash));
     core.files.fileCache.resize(parts.config.server.file_cache_size);
@@ -323,7 +331,7 @@ export class Server {
     // Loaded only where it is wanted: other commands and servers start without it.
     const { openRedisState } = await import('./state-redis.ts');
     const { clock, log } = this.#common;
-    return openRedisState(state, { clock, log, policy, areLocksTaken, uploadLimits: this.#uploadLimits });
+    return openRedisState(state, { clock, log, policy, areLocksTaken, uploadLimits: this.#uploadLimits, heldLimits: this.#heldLimits });
   }
 
   // Files are served without it, too: not every file system has sockets. Of several nodes the first has the socket of all.
@@ -377,7 +385,8 @@ export class Server {
       onCallout: (method: string, result: RemoteResult) => this.#monitoring.callout(method, result),
       onAccountsChanged: () => void listeners.accountsChanged(),
     });
-    return { ...parts, handlers: core.deliveries.prepare(config.event_handlers) };
+    const applyInspections = core.files.held.inspections.prepare({ inspections: config.inspections, held: config.server.held });
+    return { ...parts, applyInspections, handlers: core.deliveries.prepare(config.event_handlers) };
   }
 
   #emit(id: number, data: Record<string, unknown> = {}, component?: EventComponent): void {

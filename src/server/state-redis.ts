@@ -42,7 +42,14 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
 /** The state of all nodes that share a Redis; waits for a Redis that is away. @throws as `redisLinkOf` */
 export async function openRedisState(
   options: StateOptions,
-  dependencies: { clock: Clock; log: Log; policy: () => SecurityPolicy; areLocksTaken: () => boolean; uploadLimits: () => UploadLimits },
+  dependencies: {
+    clock: Clock;
+    log: Log;
+    policy: () => SecurityPolicy;
+    areLocksTaken: () => boolean;
+    uploadLimits: () => UploadLimits;
+    heldLimits: () => UploadLimits;
+  },
 ): Promise<State> {
   const { clock, log, policy } = dependencies;
   const link = redisLinkOf(options, clock, log);
@@ -52,6 +59,7 @@ export async function openRedisState(
     locks: new RedisLocks(link, clock, dependencies.areLocksTaken),
     places: new Slots(),
     uploads: new RedisUploadStore(link, clock, dependencies.uploadLimits),
+    held: new RedisUploadStore(link, clock, dependencies.heldLimits, 'held'),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),
     accepted: (method, lifetimeMs) =>

@@ -39,6 +39,8 @@ export interface State {
   readonly places: Slots;
   /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
   readonly uploads?: SharedUploadStore;
+  /** The same for uploads that wait for a decision. */
+  readonly held?: SharedUploadStore;
   /** @param onTimeout called for each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (identity: Identity) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */

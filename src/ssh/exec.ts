@@ -33,7 +33,7 @@ async function answer(client: SshClient, command: string | undefined): Promise<{
   try {
     return { status: 0, text: await checksumLine(client, algorithm, paths[0]) };
   } catch (error) {
-    return { status: 1, text: `${name}: ${toStatus(error, client.log).message}\n` };
+    return { status: 1, text: `${name}: ${toStatus(error, client).message}\n` };
   }
 }
 

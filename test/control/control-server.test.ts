@@ -36,7 +36,7 @@ const three = () =>
   );
 
 async function open(t: TestContext, sessions: Collection, folder = temporaryFolder(t)): Promise<string> {
-  const close = await openControlSocket(folder, { sessions, locks: things(), bans: things(), trash: things() }, silentLog);
+  const close = await openControlSocket(folder, { sessions, locks: things(), bans: things(), trash: things(), held: things() }, silentLog);
   t.after(close);
   return folder;
 }
@@ -112,15 +112,22 @@ test('the socket of a dead process is replaced, and goes away at the end; what i
   renameSync(left, path);
   assert.ok(lstatSync(path).isSocket());
   await assert.rejects(askService(folder, 'GET', 'sessions', {}), { code: 'unavailable', message: /ECONNREFUSED/ });
-  const close = await openControlSocket(folder, { sessions: three(), locks: things(), bans: things(), trash: things() }, silentLog);
+  const close = await openControlSocket(
+    folder,
+    { sessions: three(), locks: things(), bans: things(), trash: things(), held: things() },
+    silentLog,
+  );
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3);
   await close();
   assert.deepEqual(names(), []);
   await assert.rejects(askService(folder, 'GET', 'sessions', {}), { code: 'unavailable' });
   writeFileSync(path, 'mine');
-  await assert.rejects(openControlSocket(folder, { sessions: three(), locks: things(), bans: things(), trash: things() }, silentLog), {
-    code: 'unavailable',
-  });
+  await assert.rejects(
+    openControlSocket(folder, { sessions: three(), locks: things(), bans: things(), trash: things(), held: things() }, silentLog),
+    {
+      code: 'unavailable',
+    },
+  );
   assert.deepEqual(names(), ['control.sock']);
 });
 
@@ -128,7 +135,11 @@ test('a folder whose path is longer than the path of a socket may be works', asy
   const folder = join(temporaryFolder(t), 'x'.repeat(100), 'y'.repeat(200));
   mkdirSync(folder, { recursive: true });
   const before = readdirSync('/proc/self/fd').length;
-  const close = await openControlSocket(folder, { sessions: three(), locks: things(), bans: things(), trash: things() }, silentLog);
+  const close = await openControlSocket(
+    folder,
+    { sessions: three(), locks: things(), bans: things(), trash: things(), held: things() },
+    silentLog,
+  );
   assert.ok(lstatSync(join(folder, 'control.sock')).isSocket());
   assert.equal((await askService(folder, 'GET', 'sessions', {})).length, 3);
   await close();
@@ -213,7 +224,11 @@ test('methods and paths that are none are refused', async (t) => {
 
 test('the end does not wait for clients', async (t) => {
   const folder = temporaryFolder(t);
-  const close = await openControlSocket(folder, { sessions: three(), locks: things(), bans: things(), trash: things() }, silentLog);
+  const close = await openControlSocket(
+    folder,
+    { sessions: three(), locks: things(), bans: things(), trash: things(), held: things() },
+    silentLog,
+  );
   const slow = say(t, folder, 'GET /sess');
   await until('it is connected', () => !slow.socket.connecting);
   const startedMs = performance.now();

@@ -6,6 +6,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import type { TestReply, TestRequest } from '../support/client.ts';
+import { heldOperations } from '../support/held-operations.ts';
 import { Contract } from '../support/openapi-contract.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -75,6 +76,7 @@ test('every operation and status: live replies are as described', async (t) => {
   await fileOperations(exerciseOf(main, contract));
   await uploadOperations(main, exerciseOf(main, contract), { denied, small, banned }, contract);
   await folderOperations(main, exerciseOf(main, contract));
+  await heldOperations(t, (server) => exerciseOf(server, contract), exerciseOf(banned, contract));
   await loginRedirects(t, main, contract);
   for (const server of [banned, denied, small]) await refusals(server, exerciseOf(server, contract), { banned, denied, small });
   assert.deepEqual(

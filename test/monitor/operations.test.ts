@@ -22,6 +22,7 @@ async function knownNames(): Promise<Set<string>> {
       handlers: async () => [],
       suspendedUrls: async () => [],
       journalBytes: async () => 0,
+      held: async () => ({ held: 0, inspecting: 0, oldestS: 0 }),
       configHash: () => '',
       shared: async () => undefined,
     },

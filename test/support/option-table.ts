@@ -217,6 +217,18 @@ export const options: [string, string, string[], string[]][] = [
   ['account', 'virtual_folders', ['[]', '[[/a, /srv/a]]'], ['[[a, /srv]]', '[[/a]]', 'x']],
   ['account', 'on_name_taken', ['refuse', 'number'], ['replace', '5']],
   ['account', 'retain', ['{days: 30}', '{days: 0}'], ['30', '{}', '{days: -1}']],
+  [
+    'group',
+    'inspections',
+    ['[]', '[[]]', '[a, b]', '"a, b"', '[[a], ["/in/*", a, b], ["/tmp/*"]]'],
+    ['{a: b}', '[[a], []]', '[["a/b"]]', '[[a], ["e/(/", a]]'],
+  ],
+  [
+    'account',
+    'inspections',
+    ['[]', '[[]]', '[a, b]', '"a, b"', '[[a], ["/in/*", a, b], ["/tmp/*"]]'],
+    ['{a: b}', '[[a], []]', '[["a/b"]]', '[[a], ["e/(/", a]]'],
+  ],
   ['account', 'permissions', ['[[allow-read]]', '"allow-read, allow-list"'], ['[[allow-everything]]', '5']],
   ['ssh', 'authentications', ['a', '"a, b"', '[a, b]', 'null'], ['{}']],
   ['ssh', 'public_error', ...yesNo],

@@ -45,6 +45,7 @@ export interface TestConfig {
   service?: Section;
   services?: Section;
   event_handlers?: Section;
+  inspections?: Section;
 }
 
 /** The configuration that `startServer` starts. */
@@ -68,6 +69,7 @@ export async function testSections(folder: string, config: TestConfig) {
     authentications: config.authentications ?? {},
     services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
     event_handlers: config.event_handlers ?? {},
+    inspections: config.inspections ?? {},
   };
 }
 

@@ -13,6 +13,8 @@ import { Retention } from '../../src/files/disk/retention.ts';
 import { Temporaries } from '../../src/files/disk/temporaries.ts';
 import type { FilesEnvironment } from '../../src/files/files-environment.ts';
 import { HandleShares } from '../../src/files/handle-shares.ts';
+import { HeldUploads } from '../../src/files/inspections/held-uploads.ts';
+import { Inspections } from '../../src/files/inspections/inspections.ts';
 import { LockGuard } from '../../src/files/locks/lock-guard.ts';
 import { MissingFolders } from '../../src/files/mounts.ts';
 import { Quotas } from '../../src/files/quota.ts';
@@ -21,6 +23,7 @@ import { KnownTrashes } from '../../src/files/trash/known-trashes.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { ThrottledCount } from '../../src/lib/rate-meter.ts';
+import { MemoryUrlHealth } from '../../src/lib/remote/url-health.ts';
 import { type SshServiceOptions, sshOptions } from '../../src/ssh/options.ts';
 import { type Attributes, packetTypes } from '../../src/ssh/sftp/packets/packets.ts';
 import type { FieldWriter } from '../../src/ssh/sftp/packets/replies.ts';
@@ -73,7 +76,11 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
   const temporaries = new Temporaries(data, log);
   t.after(() => temporaries.close());
   const uploadLimits = { expireAfterMs: 60_000, maxPerAccount: 1000 };
+  const inspections = new Inspections({ events: dispatcher, clock: systemClock, log, urlHealth: () => new MemoryUrlHealth(systemClock) });
+  const store = (folder: string) =>
+    new FileUploadStore({ dataFolderPath: data, folder, limits: () => uploadLimits, clock: systemClock, log });
   const environment: FilesEnvironment = {
+    held: new HeldUploads({ store: store('held'), inspections, environment: () => environment, server, isAlone: true }),
     events: dispatcher,
     clock: systemClock,
     log,
@@ -82,12 +89,7 @@ export function testFiles(t: TestContext, group: Partial<GroupConfiguration> = {
     pathMutex: new PathMutex(),
     locks: new MemoryLocks(systemClock, () => true),
     fileCache: new FileCache(systemClock, 0),
-    uploads: new FileUploadStore({
-      dataFolderPath: data,
-      limits: () => uploadLimits,
-      clock: systemClock,
-      log,
-    }),
+    uploads: store('uploads'),
     transfers: new Transfers(systemClock),
     retention: new Retention(data, systemClock),
     trashes: new KnownTrashes(data),

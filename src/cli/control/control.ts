@@ -20,6 +20,7 @@ const columns: Readonly<Record<ControlledName, readonly string[]>> = {
   sessions: ['id', 'service', 'account', 'address', 'created', 'expires'],
   locks: ['id', 'path', 'depth', 'account', 'address', 'owner', 'expires'],
   bans: ['id', 'expires'],
+  held: ['id', 'state', 'reason', 'time', 'account', 'size', 'path'],
 };
 
 /** Lists the entries of a kind that a running service has. */
@@ -27,7 +28,7 @@ export async function list(name: ControlledName, { account, address, ...options 
   const items = await ask('GET', name, { account, address }, options);
   if (options.json) printLines(items);
   else if (items.length > 0) print(table(columns[name], items));
-  else complain(name === 'trash' ? 'svc: the trash is empty' : `svc: no ${name}`);
+  else complain(name === 'trash' ? 'svc: the trash is empty' : `svc: no ${name === 'held' ? 'held uploads' : name}`);
   return exitCode.done;
 }
 

@@ -16,6 +16,13 @@ export function lintRemotes(config: Config, report: Report): void {
       report.warning('plain-http', [...path, 'url'], `the passwords of accounts go to ${host} over plain http`, 'use https://');
     lintBasic(method, path, report);
   }
+  for (const [uuid, inspection] of Object.entries(config.inspections)) {
+    if (!inspection.enabled || inspection.type !== 'http') continue;
+    const path = ['inspections', uuid];
+    for (const host of clearHosts(inspection.url))
+      report.warning('plain-http', [...path, 'url'], `files and their names go to ${host} over plain http`, 'use https://');
+    lintBasic(inspection, path, report);
+  }
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
     if (!handler.enabled) continue;
     const path = ['event_handlers', uuid];
@@ -56,7 +63,8 @@ function clearHosts(urls: readonly string[]): string[] {
   return [...new Set(hosts.map((url) => url.host))];
 }
 
-function isThisMachine(hostname: string): boolean {
+/** Whether a host of a URL is this machine. */
+export function isThisMachine(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return /(^|\.)localhost$/i.test(host) || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

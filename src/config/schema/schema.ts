@@ -4,6 +4,7 @@ import { isUserName } from '../../accounts/user-names.ts';
 import { authenticationOptions } from '../../auth/options.ts';
 import { journalOptions } from '../../events/options.ts';
 import { expectationOptions } from '../../expectations/options.ts';
+import { heldOptions, inspectionOptions } from '../../files/inspections/options.ts';
 import { uploadOptions } from '../../files/uploads/options.ts';
 import { type HttpServiceOptions, httpOptions, httpsOptions } from '../../http/options.ts';
 import { logLevels } from '../../lib/log.ts';
@@ -139,6 +140,7 @@ const serverOptions = z
       .default(32 * 1024 * 1024)
       .describe('Bytes of memory that cache the content of small files (up to 128 KiB) on local disks; 0 = no cache.'),
     uploads: uploadOptions.prefault({}),
+    held: heldOptions.prefault({}),
     password_policy: passwordPolicyOptions.prefault({}),
     security_policy: securityPolicyOptions.prefault({}),
   })
@@ -157,6 +159,7 @@ export const configSchema = z.strictObject({
   $schema: z.string().optional().describe('JSON Schema for editors; ignored.'),
   server: serverOptions.prefault({}),
   authentications: z.record(uuidText, authenticationOptions).default({}).describe('Authentication methods by UUID.'),
+  inspections: z.record(uuidText, inspectionOptions).default({}).describe('Inspections of files, by UUID.'),
   groups: z.record(uuidText, groupOptions).default({}).describe('Groups by UUID.'),
   accounts: z.record(accountName, accountOptions).default({}).describe('Accounts of the `application` method by name.'),
   services: z.record(uuidText, serviceOptions).default({}).describe('Services by UUID.'),

@@ -15,6 +15,7 @@ const removals: Readonly<Record<ConsoleCollection, string>> = {
   bans: 'ban-lift',
   locks: 'lock-break',
   uploads: 'upload-cancel',
+  held: 'held-discard',
 };
 
 export const collectionNames = Object.keys(removals) as ConsoleCollection[];

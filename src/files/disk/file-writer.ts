@@ -1,16 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  renameSync,
-  type Stats,
-  unlinkSync,
-  writevSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, renameSync, unlinkSync, writevSync } from 'node:fs';
 import {
   dropWritten,
   fdatasyncAsync,
@@ -24,13 +12,14 @@ import {
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { type Entry, toEntry } from '../entry.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
-import { unlimited } from '../quota.ts';
+import type { HiddenContent, Leave } from '../inspections/holding.ts';
+import { type QuotaReservation, unlimited } from '../quota.ts';
 import { type Kept, whileKept } from '../trash/trash.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
 import { freeName, type NameRules, nameTaken, renameToFree } from './new-names.ts';
 import { lstatOrUndefined, type WriteTarget } from './opened.ts';
-import type { Finished, FinishOptions, RandomWriter } from './random-writer.ts';
+import { type Finished, type FinishOptions, type KeptContent, keepOwnerAndMode, type RandomWriter, unrecorded } from './random-writer.ts';
 import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
 
@@ -226,6 +215,7 @@ export class FileWriter implements RandomWriter {
    *
    * @param durability gets the fault of a disk that failed after the file had its name
    * @returns the new file's entry, and whether it replaced a file
+   * @throws ServiceError also what `options.gate` throws; with `held` the content stays under another hidden name, and the writer has ended
    */
   async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
     const { parent, name: wanted } = this.#target;
@@ -241,13 +231,14 @@ export class FileWriter implements RandomWriter {
         this.#syncFailure = error;
         throw error;
       });
+      const leave = await options.gate?.(this.#hidden(options.reservation));
       await options.requireUnlocked();
       const { retainDays } = options.rules;
       if (retainDays > 0) release = await this.#retention.retain(parent.member(this.#temporaryName), retainDays);
       let put: Put | undefined;
       for (let name = wanted; !put; ) {
         const entry = toEntry(name, fstatSync(this.fd));
-        put = await this.#pathMutex.runExclusive([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options));
+        put = await this.#pathMutex.runExclusive([`${parent.realPath}/${name}`], () => this.#putInPlace(entry, options, leave));
         if (put) continue;
         name = this.#otherName(options.rules);
         await options.onNumbered?.(name);
@@ -255,6 +246,7 @@ export class FileWriter implements RandomWriter {
       this.#isOpen = false;
       await put.kept?.settle(durability);
       await durability.syncFolder(parent.fd);
+      await leave?.given();
       await put.freed;
       const { entry, isReplacement, kept } = put;
       return { entry, isReplacement, trashed: kept && true, numberedName: entry.name === wanted ? undefined : entry.name };
@@ -268,8 +260,33 @@ export class FileWriter implements RandomWriter {
     }
   }
 
+  /** The content as a gate sees it. */
+  #hidden(reservation: QuotaReservation | undefined): HiddenContent {
+    const { parent, name } = this.#target;
+    const { size: sizeBytes, mtimeMs: modifiedMs } = fstatSync(this.fd);
+    return {
+      folder: () => parent.currentPath(),
+      hiddenName: this.#temporaryName,
+      name,
+      sizeBytes,
+      modifiedMs,
+      current: () => this.#currentEntry(),
+      keep: async (kept) => {
+        renameSync(parent.member(this.#temporaryName), parent.member(kept));
+        this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
+        this.#isOpen = false;
+        await syncOpenedFolder(parent.fd);
+        await reservation?.keep(sizeBytes);
+      },
+    };
+  }
+
   /** @returns undefined when the name is taken by what may not be replaced */
-  async #putInPlace(entry: Entry, { verify, reservation = unlimited, rules, keep }: FinishOptions): Promise<Put | undefined> {
+  async #putInPlace(
+    entry: Entry,
+    { verify, reservation = unlimited, rules, keep }: FinishOptions,
+    leave: Leave | undefined,
+  ): Promise<Put | undefined> {
     const { parent } = this.#target;
     const [temporary, member] = [parent.member(this.#temporaryName), parent.member(entry.name)];
     const before = lstatOrUndefined(member);
@@ -278,6 +295,7 @@ export class FileWriter implements RandomWriter {
     const put = (kept: Kept | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
       verify?.(this.#currentEntry());
+      leave?.recheck(entry.name);
       const current = lstatOrUndefined(member);
       if (current && !mayReplace()) throw new NameIsTaken();
       const replace = () => {
@@ -372,28 +390,3 @@ interface Put {
 
 /** Ends the commit of a reservation without the file. */
 class NameIsTaken extends Error {}
-
-/** Content that several writers write one after the other. */
-interface KeptContent {
-  /** Name of the hidden file, beside the target. */
-  name: string;
-  /** The confirmed part of it. */
-  sizeBytes: number;
-  /** Called with the bytes that are on disk while more still come. */
-  onSynced: (sizeBytes: number) => void;
-}
-
-/** Content that outlives the process is recorded by the upload store. */
-const unrecorded = { add() {}, delete() {}, giveBack() {} };
-
-function keepOwnerAndMode(fd: number, existing: Stats): void {
-  const created = fstatSync(fd);
-  if ((created.mode & 0o777) !== (existing.mode & 0o777)) fchmodSync(fd, existing.mode & 0o777);
-  if (created.uid === existing.uid && created.gid === existing.gid) return;
-  try {
-    fchownSync(fd, existing.uid, existing.gid);
-  } catch (error) {
-    // Only a privileged service may give files away; without the privilege the file belongs to the service.
-    if (systemErrorCode(error) !== 'EPERM') throw error;
-  }
-}

@@ -75,6 +75,11 @@ export class OpenedFolder {
     return `${descriptorsNameFiles ? descriptorPath(this.fd) : this.realPath}/${name}`;
   }
 
+  /** Its real path at this moment: it may have been moved since it was opened. */
+  currentPath(): string {
+    return descriptorsNameFiles ? readlinkSync(descriptorPath(this.fd)) : this.realPath;
+  }
+
   /**
    * Runs synchronous work with this folder as the working directory: access to a member by its bare name costs less than half of
    * `member`. Nothing else in the service uses relative paths.

@@ -1,4 +1,7 @@
+import { fchmodSync, fchownSync, fstatSync, type Stats } from 'node:fs';
+import { systemErrorCode } from '../../lib/errors.ts';
 import type { Entry } from '../entry.ts';
+import type { Gate } from '../inspections/holding.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Keep } from '../trash/trash.ts';
 import type { Durability } from './folder-sync.ts';
@@ -19,6 +22,8 @@ export interface FinishOptions {
   rules: NameRules;
   /** Keeps the file that is replaced. */
   keep?: Keep | undefined;
+  /** Judges the content before anybody sees it. */
+  gate?: Gate | undefined;
   /** Called with another name before the content gets that. */
   onNumbered?: ((name: string) => Promise<void>) | undefined;
 }
@@ -47,4 +52,30 @@ export interface RandomWriter {
   finish(durability: Durability, options: FinishOptions): Promise<Finished>;
   /** @param reservation counts what stays */
   discard(reservation?: QuotaReservation): Promise<void>;
+}
+
+/** Content that several writers write one after the other. */
+export interface KeptContent {
+  /** Name of the hidden file, beside the target. */
+  name: string;
+  /** The confirmed part of it. */
+  sizeBytes: number;
+  /** Called with the bytes that are on disk while more still come. */
+  onSynced: (sizeBytes: number) => void;
+}
+
+/** Content that outlives the process is recorded by the upload store. */
+export const unrecorded = { add() {}, delete() {}, giveBack() {} };
+
+/** Gives a new file the owner and mode of the one that it replaces. */
+export function keepOwnerAndMode(fd: number, existing: Stats): void {
+  const created = fstatSync(fd);
+  if ((created.mode & 0o777) !== (existing.mode & 0o777)) fchmodSync(fd, existing.mode & 0o777);
+  if (created.uid === existing.uid && created.gid === existing.gid) return;
+  try {
+    fchownSync(fd, existing.uid, existing.gid);
+  } catch (error) {
+    // Only a privileged service may give files away; without the privilege the file belongs to the service.
+    if (systemErrorCode(error) !== 'EPERM') throw error;
+  }
 }

@@ -10,6 +10,7 @@ import { closeFile } from '../disk/freeing.ts';
 import type { NameRules } from '../disk/new-names.ts';
 import { inspect, lstatOrUndefined, type OpenedFile, openFile, openParent, openWriteTarget } from '../disk/opened.ts';
 import { type Entry, toEntry } from '../entry.ts';
+import { isHeld, uploadGate } from '../inspections/gate.ts';
 import { neededRights } from '../needed-rights.ts';
 import type { QuotaReservation } from '../quota.ts';
 import { keepReplaced, reserveRoom } from '../trash/trash.ts';
@@ -64,6 +65,7 @@ export async function copyFile(
     await paths.requireUnlocked(to, paths.entryAt(to)?.isFolder ? 'tree' : 'content');
     replaced = await copyOpened(paths, { from, to, realTo: paths.writable(target), opened, source, durability }, options);
   } catch (error) {
+    if (isHeld(error)) throw error;
     throw paths.reported(eventIds.copyFailed, from, error, { destination: to });
   } finally {
     if (opened) void closeFile(opened.fd, opened.stats.size);
@@ -158,7 +160,8 @@ async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, 
     const mayReplace = paths.account.permissions.allowsAny(copy.to, neededRights.replaceFile);
     const rules: NameRules = { ...paths.nameRules(copy.to), mayReplace, ifTaken: 'refuse' };
     const keep = keepReplaced(paths, copy.to);
-    const finish = { requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation, rules, keep };
+    const gate = uploadGate(paths, () => copy.to, { isConditional: options.mayReplace === 'nothing' });
+    const finish = { requireUnlocked, modifiedMs: options.modifiedMs, verify, reservation, rules, keep, gate };
     const { isReplacement, trashed } = await writer.finish(copy.durability, finish);
     return { kind: isReplacement ? 'file' : undefined, trashed };
   } catch (error) {

@@ -8,6 +8,7 @@ import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import type { Entry } from '../entry.ts';
+import { isHeld, uploadGate } from '../inspections/gate.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
 import { keepReplaced, reserveRoom } from '../trash/trash.ts';
@@ -85,6 +86,12 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   };
   transfers.enter(transfer);
   let isDone = false;
+  const { metadata, backendUuid, verify } = options;
+  const gate = uploadGate(files, () => path, { metadata, backendUuid, isConditional: verify !== undefined });
+  const end = () => {
+    isDone = true;
+    transfers.leave(transfer);
+  };
   const eventData = () => ({ ...transferData((clock.monotonicMs() - startedMs) / 1000, writer.sizeBytes, 'write'), ...shared });
 
   return {
@@ -97,16 +104,21 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
     async commit() {
       events.assertWritable();
       const durability = new Durability();
-      const { entry, isReplacement, trashed, numberedName } = await writer.finish(durability, {
-        requireUnlocked: () => files.requireUnlocked(path, 'content'),
-        modifiedMs: options.modifiedMs,
-        verify: options.verify,
-        reservation,
-        rules: files.nameRules(path),
-        keep: keepReplaced(files, path),
-      });
-      isDone = true;
-      transfers.leave(transfer);
+      const { entry, isReplacement, trashed, numberedName } = await writer
+        .finish(durability, {
+          requireUnlocked: () => files.requireUnlocked(path, 'content'),
+          modifiedMs: options.modifiedMs,
+          verify: options.verify,
+          reservation,
+          rules: files.nameRules(path),
+          keep: keepReplaced(files, path),
+          gate,
+        })
+        .catch((error: unknown) => {
+          if (isHeld(error)) end();
+          throw error;
+        });
+      end();
       const { path: stored, data: asked } = numberedPath(path, numberedName);
       const draft = files.draft(eventIds.fileUploaded, stored, { ...eventData(), ...asked, replaced: isReplacement || undefined, trashed });
       return { entry, path: stored, delivery: await emitUploaded(files, durability, draft, options.backendUuid) };
@@ -117,7 +129,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
       transfers.leave(transfer);
       reservation.release();
       await writer.discard();
-      const data = { ...eventData(), details: meaning.message };
+      const data = { ...eventData(), details: meaning.message, inspection: meaning.details.inspection };
       if (meaning.code === 'client-gone') files.emit(eventIds.clientWentAway, path, data);
       files.emit(eventIds.uploadFailed, path, data);
     },

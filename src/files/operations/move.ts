@@ -9,6 +9,7 @@ import { openParent } from '../disk/opened.ts';
 import type { RealRoots } from '../disk/real-roots.ts';
 import { checkPathLength } from '../disk/system-errors.ts';
 import { walkTree } from '../disk/walk-tree.ts';
+import { isHeld } from '../inspections/gate.ts';
 import { neededRights } from '../needed-rights.ts';
 import { endUploadsBelow } from '../uploads/end-upload.ts';
 import type { RandomUpload } from './random-upload.ts';
@@ -84,6 +85,10 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
     replaced = await relocate(move);
     if (replaced.kind) usage.removed();
   } catch (error) {
+    if (isHeld(error)) {
+      await paths.forgetLocks(from);
+      throw error;
+    }
     throw paths.reported(eventIds.renameFailed, from, error, data);
   } finally {
     source?.folder.close();
@@ -100,7 +105,10 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
   try {
     await paths.emitDone(durability, drafts);
   } finally {
-    if (isFolder) await endUploadsBelow(paths, move.source.realPath, { isGone: false, contentIn: move.target.realPath });
+    if (isFolder) {
+      await endUploadsBelow(paths, move.source.realPath, { isGone: false, contentIn: move.target.realPath });
+      await paths.environment.held.follow(move.source.realPath, { from, path: to, realPath: move.target.realPath });
+    }
   }
   return { created: !kind };
 }
@@ -138,7 +146,7 @@ export async function followChange(change: Promise<unknown>, follow: () => Promi
   try {
     await change;
   } catch (error) {
-    if (isServiceError(error, 'not-durable')) await follow();
+    if (isServiceError(error, 'not-durable') || isHeld(error)) await follow();
     throw error;
   }
   await follow();

@@ -97,6 +97,12 @@ export interface RandomContentOptions {
   mode?: number | undefined;
   /** Larger files are changed in place. */
   copyLimitBytes: number;
+  /** Whether it is opened to write at the end of what is there. */
+  isAppending?: boolean;
+  /** Whether the file of a target is inspected, so that it is only uploaded as a whole. */
+  isInspected?: ((target: WriteTarget) => boolean) | undefined;
+  /** Whether a refusal must not tell that the file is there. */
+  tellsNothing?: boolean;
 }
 
 interface Opened {
@@ -164,6 +170,8 @@ export class RandomContent {
       reservation = await reserveRoom(paths, existing?.size ?? 0, keptBytes);
       const isInPlace = existing !== undefined && keptBytes > options.copyLimitBytes;
       if (existing && !options.truncate && !isInPlace) base = openBase(target, existing);
+      const isAppended = options.isAppending && !options.truncate && (existing || options.tellsNothing);
+      if ((isInPlace || isAppended) && options.isInspected?.(target)) throw inspectedWhole();
       isTaken = true;
       const writer = isInPlace ? new InPlaceWriter({ ...target, existing }) : new FileWriter(target, environment, options.mode);
       return new RandomContent(paths, { writer, base, reservation }, target);
@@ -241,7 +249,7 @@ export class RandomContent {
   /** Gives the content up to the first gap its name. Not for content that is written in place. */
   async keepBeginning(
     durability: Durability,
-    { requireUnlocked, rules, keep }: Pick<FinishOptions, 'requireUnlocked' | 'rules' | 'keep'>,
+    { requireUnlocked, rules, keep, gate }: Pick<FinishOptions, 'requireUnlocked' | 'rules' | 'keep' | 'gate'>,
     openTarget?: () => WriteTarget,
   ): Promise<void> {
     await requireUnlocked();
@@ -249,7 +257,7 @@ export class RandomContent {
     const [gap] = this.#extents.gaps(0, this.sizeBytes);
     if (gap) await this.writer.truncate(gap.start);
     if (openTarget) this.retarget(openTarget);
-    await this.writer.finish(durability, { requireUnlocked, rules, keep, reservation: this.#reservation });
+    await this.writer.finish(durability, { requireUnlocked, rules, keep, gate, reservation: this.#reservation });
   }
 
   /** Drops the content; the old file stays as it was, unless it was written in place. Only closes after `finish` or `keepBeginning`. */
@@ -299,6 +307,11 @@ function checkNumbered(
 ): void {
   const { mayReplace } = paths.nameRules(path);
   if (current && !mayReplace && (!create || !truncate || exclusive)) throw nameTaken();
+}
+
+/** The error for changes of a file that is only inspected as a whole. */
+export function inspectedWhole(): ServiceError {
+  return new ServiceError('never-allowed', 'Files are inspected as a whole here: upload the file anew.');
 }
 
 function openBase(target: WriteTarget, existing: Stats): { fd: number; sizeBytes: number } {

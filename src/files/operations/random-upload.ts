@@ -5,14 +5,16 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { Durability } from '../disk/folder-sync.ts';
+import type { WriteTarget } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { type Entry, toEntry, virtualEntry } from '../entry.ts';
+import { inspectionsOf, isHeld, uploadGate } from '../inspections/gate.ts';
 import type { Transfer } from '../transfers.ts';
 import { keepReplaced } from '../trash/trash.ts';
 import { WriteQueue } from '../write-queue.ts';
 import { transferData } from './file-download.ts';
 import { numberedPath } from './file-upload.ts';
-import { RandomContent, type RandomContentOptions } from './random-content.ts';
+import { inspectedWhole, RandomContent, type RandomContentOptions } from './random-content.ts';
 import { type AttributeChange, applyToOpened, changeData, checkOwner } from './set-attributes.ts';
 
 /** With `exclusive` the name must stay free until the end. */
@@ -68,7 +70,9 @@ export class RandomUpload implements Transfer {
    * @throws ServiceError `not-found`, `parent-missing`, `is-folder`, `exists`, `storage-full`, `too-many-requests`
    */
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomUploadOptions): Promise<RandomUpload> {
-    const content = await RandomContent.open(paths, path, realPath, options);
+    const isInspected = ({ parent, name }: WriteTarget) => inspectionsOf(paths, path, `${parent.realPath}/${name}`).size > 0;
+    const tellsNothing = !paths.isVisible(path);
+    const content = await RandomContent.open(paths, path, realPath, { ...options, isInspected, tellsNothing });
     const upload = new RandomUpload(paths, path, options, content);
     const { uploads, events, transfers } = paths.environment;
     try {
@@ -176,6 +180,11 @@ export class RandomUpload implements Transfer {
       await this.#whileOpen(() => this.#commit());
       this.#leave();
     } catch (error) {
+      if (isHeld(error)) {
+        await this.#content.discard();
+        this.#leave();
+        throw error;
+      }
       if (isServiceError(error, 'not-durable')) {
         this.#leave();
         throw error;
@@ -191,7 +200,7 @@ export class RandomUpload implements Transfer {
    * @param keepAs path for the content up to the first gap; undefined drops it all
    */
   async abort(reason: unknown, keepAs?: { path: VirtualPath; realPath: string }): Promise<void> {
-    const details = asServiceError(reason).message;
+    const { message: details, details: facts } = asServiceError(reason);
     await this.#queue.run(async () => {
       this.#isEnding = true;
       const durability = new Durability();
@@ -200,7 +209,13 @@ export class RandomUpload implements Transfer {
       try {
         await this.#content.discard();
         const durable = durability.fault === undefined ? undefined : false;
-        this.files.emit(eventIds.uploadFailed, this.path, { ...this.#eventData(), details, kept_as: kept, durable });
+        this.files.emit(eventIds.uploadFailed, this.path, {
+          ...this.#eventData(),
+          details,
+          inspection: facts.inspection,
+          kept_as: kept,
+          durable,
+        });
         if (durable === false) this.files.notDurable(durability.fault, kept);
       } finally {
         this.#leave();
@@ -227,6 +242,7 @@ export class RandomUpload implements Transfer {
       // The time begins when the file gets the name that it is uploaded for.
       rules: isTemporary ? { ...rules, retainDays: 0 } : rules,
       keep: keepReplaced(this.files, this.path),
+      gate: uploadGate(this.files, () => this.path, { isConditional: this.#options.exclusive }),
     });
     const { path, data: asked } = numberedPath(this.path, numberedName);
     const id = isTemporary ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;
@@ -262,6 +278,7 @@ export class RandomUpload implements Transfer {
           requireUnlocked: () => this.files.requireUnlocked(path, 'content'),
           rules: { ...this.files.nameRules(path), retainDays: 0 },
           keep: keepReplaced(this.files, path),
+          gate: uploadGate(this.files, () => path, { isPartial: true }),
         },
         path === this.path ? undefined : () => this.files.openUploadTarget(path, realPath),
       );
@@ -294,7 +311,9 @@ export class RandomUpload implements Transfer {
 
   // A write in place changes the file at once, and not only at the end.
   async #requireChangeable(): Promise<void> {
-    if (this.#content.writer.isInPlace) await this.#requireUnlocked();
+    if (!this.#content.writer.isInPlace) return;
+    await this.#requireUnlocked();
+    if (inspectionsOf(this.files, this.path, `${this.#content.folder}/${baseName(this.path)}`).size > 0) throw inspectedWhole();
   }
 
   #noteOwn(sizeBytes: number): void {

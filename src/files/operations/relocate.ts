@@ -9,6 +9,8 @@ import type { OpenedFolder } from '../disk/opened.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { inodeAt, temporaryName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
+import { isHeld } from '../inspections/gate.ts';
+import { judgeMoved, mayNeedJudgement, needsJudgement, refuseHeldMembers, renameJudged } from '../inspections/moves.ts';
 import { neededRights } from '../needed-rights.ts';
 import { type Kept, keepReplaced } from '../trash/trash.ts';
 import { removeAll, type SetAside, setAside } from './folder-remover.ts';
@@ -45,6 +47,16 @@ export interface Move {
   intoTrash?: true;
   /** Gets the fault of a disk that failed after the move was made. */
   durability: Durability;
+  /** Where the source was when inspections judged it, if it lies elsewhere: what comes out of the trash. */
+  formerly?: VirtualPath | undefined;
+  /** Refuses if other inspections apply by now; runs right before the rename. */
+  recheck?: (() => void) | undefined;
+}
+
+/** @throws ServiceError `unavailable` if an end lies elsewhere by now, where other inspections may apply */
+function requireSamePlaces({ source, target }: Move): void {
+  for (const { folder } of [source, target])
+    if (folder.currentPath() !== folder.realPath) throw new ServiceError('unavailable', 'A folder was moved meanwhile; try again.');
 }
 
 /** The outcome of a rename. */
@@ -63,13 +75,14 @@ export interface Replaced {
 }
 
 /** Moves, and syncs both folders. */
-export async function relocate(move: Move): Promise<Replaced> {
-  const { source, target, durability } = move;
+export async function relocate(asked: Move): Promise<Replaced> {
+  const { source, target, durability } = asked;
+  const move = { ...asked, recheck: mayNeedJudgement(asked) ? () => requireSamePlaces(asked) : undefined };
   let put: Put;
   try {
-    put = await putInPlace(move, source.folder.member(source.name));
+    put = await renameJudged(move, (member) => putInPlace(move, member));
   } catch (error) {
-    if (systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
+    if (error !== needsJudgement && systemErrorCode(error) !== 'EXDEV') throw asServiceError(error);
     put = await relocateAcross(move);
   }
   await put.kept?.settle(durability);
@@ -99,12 +112,13 @@ async function putInPlace(move: Move, member: string): Promise<Put> {
 }
 
 /** Gives what is at `member` the destination's name, all under one mutex: conditions, removal of the destination, rename. */
-function renameOver({ paths, from, to, entry, source, target, options, intoTrash }: Move, member: string): Promise<Put> {
+function renameOver({ paths, from, to, entry, source, target, options, intoTrash, recheck }: Move, member: string): Promise<Put> {
   const { roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
     await checkReplaceable(paths, to, target.realPath, entry, options);
     const current = paths.entryAt(from);
     if (current) options.verify?.(current);
+    recheck?.();
     const { ino, dev } = lstatSync(member);
     const targetMember = target.folder.member(target.name);
     const existing = lstatSync(targetMember, { throwIfNoEntry: false });
@@ -154,6 +168,7 @@ function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
     throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
+// Moves by a copy. One that inspections judge has an inode of its own, which nobody can have open to write.
 async function relocateAcross(move: Move): Promise<Put> {
   const { paths, from, source, target, options, durability } = move;
   const { temporaries } = paths.environment;
@@ -165,17 +180,26 @@ async function relocateAcross(move: Move): Promise<Put> {
   let put: Put;
   try {
     const hiddenMember = target.folder.member(hidden);
+    await refuseHeldMembers(move);
     const copied = await copyTree(roots, source.folder, source.name, hiddenMember);
+    const judgement = mayNeedJudgement(move) ? await judgeMoved(move, hidden) : undefined;
     const current = paths.entryAt(from);
     if (!current) throw new ServiceError('not-found', 'Path not found.');
     options.verify?.(current);
     // From here on nothing can be added to the source, so the removal below removes only what was copied.
-    const successor = { path: target.realPath, inode: inodeAt(hiddenMember) ?? '' };
+    const successor = { path: judgement?.heldPath ?? target.realPath, inode: inodeAt(hiddenMember) ?? '' };
     aside = setAside(source.folder, source.name, roots, temporaries, successor);
     if (!isSameState(copied, await treeState(aside.realPath)))
       throw new ServiceError('unavailable', 'The source changed while it was moved; try again.');
+    if (judgement?.hold) throw await judgement.hold();
     put = await putInPlace({ ...move, options: { ...options, verify: undefined } }, hiddenMember);
+    await judgement?.given();
   } catch (error) {
+    if (isHeld(error)) {
+      temporaries.delete(hiddenPath);
+      await aside?.remove();
+      throw error;
+    }
     aside?.putBack();
     if (await removeAll(roots, hiddenPath).catch(() => false)) temporaries.delete(hiddenPath);
     throw asServiceError(error);

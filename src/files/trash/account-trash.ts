@@ -9,6 +9,7 @@ import { openParent } from '../disk/opened.ts';
 import { checkPathLength } from '../disk/system-errors.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 import { toEntry } from '../entry.ts';
+import { isHeld } from '../inspections/gate.ts';
 import type { Operation } from '../needed-rights.ts';
 import { relocate } from '../operations/relocate.ts';
 import { endTrashed, withTrash, withTrashed } from './trash.ts';
@@ -147,9 +148,11 @@ async function putBack(paths: AccountPaths, folder: TrashFolder, { id, path, isF
       source: { folder: folder.opened, name: id, realPath: contentPath },
       target: { folder: parent, name, realPath: `${parent.realPath}/${name}` },
       options: { mayReplace: 'nothing', acrossKinds: false },
+      formerly: path,
       durability,
     });
   } catch (error) {
+    if (isHeld(error)) folder.forget(id);
     if (isServiceError(error, 'destination-exists')) throw taken();
     throw error;
   } finally {

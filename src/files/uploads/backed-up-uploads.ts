@@ -35,9 +35,10 @@ export class BackedUpUploads implements UploadStore {
   /** The state (`stateKey`) of each backup, by upload. */
   readonly #backups = new Map<string, string>();
 
-  constructor(store: SharedUploadStore, dataFolderPath: string, { clock, log }: { clock: Clock; log: Log }) {
+  /** @param name of its folder in the data folder */
+  constructor(store: SharedUploadStore, dataFolderPath: string, { clock, log }: { clock: Clock; log: Log }, name = 'upload-notes') {
     this.#store = store;
-    this.#folder = join(dataFolderPath, 'upload-notes');
+    this.#folder = join(dataFolderPath, name);
     this.#clock = clock;
     this.#log = log;
     makeFolders(this.#folder, { mode: 0o700 });
@@ -87,7 +88,8 @@ export class BackedUpUploads implements UploadStore {
     if (content?.isFile()) {
       // A finished upload may leave content that somebody continued in a clone.
       if (await isStored()) removeContent(record.contentPath);
-      else await this.#store.restore(this.#ended(record, content.size));
+      // A held upload is whole, and goes on.
+      else await this.#store.restore(record.held && !record.ending ? record : this.#ended(record, content.size));
     } else if (hasItsName(record) && !(await isStored())) await this.#store.restore(record);
   }
 
@@ -142,8 +144,8 @@ export class BackedUpUploads implements UploadStore {
 }
 
 /** A backup is renewed when this changes: the path of the content, and the path that a recorded completion would put it aside to. */
-function stateKey({ contentPath, completion }: UploadRecord): string {
-  return `${contentPath}\0${completion?.asidePath ?? ''}`;
+function stateKey({ contentPath, completion, held }: UploadRecord): string {
+  return `${contentPath}\0${completion?.asidePath ?? ''}\0${held?.state ?? ''}`;
 }
 
 /** Whether the content of an upload has become its file. The event may be missing. */

@@ -69,14 +69,12 @@ export async function emitEnd({ events }: Pick<Dependencies, 'events'>, hold: Up
   // The removal of the content may have taken long.
   await hold.confirm();
   const members = { ...pathData(path, `${dirname(contentPath)}/${baseName(path)}`), ...data, details: message };
-  const { unfinishedUploadEnded, uploadFailed } = eventIds;
-  if (how)
-    events.emit({
-      id: unfinishedUploadEnded,
-      context,
-      data: { ...members, reason: how },
-      uuid: uploadEventUuid(id, unfinishedUploadEnded),
-    });
+  const { uploadFailed } = eventIds;
+  const endedId = record.held ? eventIds.heldUploadEnded : eventIds.unfinishedUploadEnded;
+  if (how) {
+    const held_id = record.held ? id : undefined;
+    events.emit({ id: endedId, context, data: { ...members, held_id, reason: how }, uuid: uploadEventUuid(id, endedId) });
+  }
   await events.emitDurable({ id: uploadFailed, context, data: members, uuid: uploadEventUuid(id, uploadFailed) });
   return concludeEnd(hold, record, ending);
 }
@@ -128,6 +126,7 @@ export async function endUploadsBelow(
     await endUpload(environment, hold, reason, { context: { ...record.origin, request: context.request }, contentPath });
   };
   await forEachConcurrently(await uploads.within(realPath), endsAtOnce, ({ id }) => whileHeld(uploads, id, end));
+  if (isGone) await environment.held.loseFolder(realPath, contentIn);
 }
 
 /** Runs an action on an upload, if it exists, without concurrent changes; a request that sends content to it is cut. */

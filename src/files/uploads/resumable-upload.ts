@@ -9,6 +9,7 @@ import { Durability } from '../disk/folder-sync.ts';
 import { asServiceError } from '../disk/system-errors.ts';
 import { keptName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
+import { isHeld, uploadGate } from '../inspections/gate.ts';
 import { transferData } from '../operations/file-download.ts';
 import { emitUploaded, numberedPath, type UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
@@ -56,6 +57,8 @@ export class ResumableUpload {
   onProgress: ((offsetBytes: number) => void) | undefined;
   /** Whether the client knows the upload's URL. Without it nobody can continue, so that the first fault ends the upload. */
   isKnownToClient = true;
+  /** Of a held upload that gets its name: who decided that. A fault leaves it held. */
+  releasedBy: { administrator: string | undefined } | undefined;
 
   /** @param realPath repeats all checks that may refuse the upload, and resolves with the path to be written */
   constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
@@ -93,7 +96,7 @@ export class ResumableUpload {
 
   /** Ends a request that met a fault: ends the upload, or keeps it for another request if the fault may pass. */
   async fail(error: unknown): Promise<void> {
-    if (!this.isKnownToClient || isFinal(error)) await this.end(error);
+    if (!this.releasedBy && (!this.isKnownToClient || isFinal(error))) await this.end(error);
     else if (this.#receiving) await this.#goBack();
     else this.release();
   }
@@ -102,7 +105,7 @@ export class ResumableUpload {
     try {
       if (this.record.completion) await this.#change({ completion: undefined });
     } finally {
-      await this.keep(false);
+      await this.keep(this.releasedBy !== undefined);
     }
   }
 
@@ -245,23 +248,30 @@ export class ResumableUpload {
       // The file has its name; if its event is missing, `UploadUpkeep` emits it later.
       if (isServiceError(error, 'not-durable') && error.details.recorded)
         await this.conclude({ kind: 'stored', headers: [] }).catch(() => {});
+      else if (isHeld(error)) await this.#concludeHeld(error);
       else if (!this.#receiving) this.release();
       else await this.fail(error);
       throw asServiceError(error);
     }
   }
 
+  // Clients whose reply was lost hear it again.
+  async #concludeHeld({ details }: ServiceError): Promise<void> {
+    this.#stopReceiving();
+    await this.conclude({ kind: 'stored', headers: [['held', String(details.held_id)]] });
+  }
+
   async #commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {
     const { events, clock } = this.#paths.environment;
     const { writer, reservation, target } = this.#opened;
-    const { id, lengthBytes, path, contentPath, backendUuid, modifiedMs } = this.record;
+    const { id, lengthBytes, path, contentPath, backendUuid, modifiedMs, metadata } = this.record;
     events.assertWritable();
     await this.#recorded;
     if (this.#failure !== undefined) throw this.#failure;
     if (lengthBytes !== undefined && writer.sizeBytes !== lengthBytes)
       throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, ${writer.sizeBytes} came.`);
     const { dev, ino } = fstatSync(writer.fd, { bigint: true });
-    const data = this.#eventData();
+    const data = { ...this.#eventData(), held_id: this.releasedBy && id };
     const eventUuid = uploadEventUuid(id, eventIds.fileUploaded);
     const asidePath = `${dirname(contentPath)}/${keptName()}`;
     const completion = { inode: `${dev}-${ino}`, target, eventUuid, atMs: clock.nowMs(), data, asidePath };
@@ -273,12 +283,17 @@ export class ResumableUpload {
       verify,
       reservation,
       rules: this.#paths.nameRules(path),
+      gate: this.releasedBy
+        ? undefined
+        : uploadGate(this.#paths, () => path, { metadata, backendUuid, isConditional: this.#isConditional }),
       onNumbered: (name) => this.#change({ completion: { ...completion, target: `${dirname(target)}/${name}`, numberedName: name } }),
       keep: keepReplaced(this.#paths, path),
     });
     this.#stopReceiving();
     // If this process was suspended, another one may have emitted the event.
     await this.#hold.confirm();
+    if (this.releasedBy)
+      await this.#paths.emitDurable(eventIds.heldUploadReleased, path, { held_id: id, administrator: this.releasedBy.administrator });
     const { path: stored, data: asked } = numberedPath(path, numberedName);
     const draft = this.#paths.draft(eventIds.fileUploaded, stored, { ...data, ...asked, replaced: isReplacement || undefined, trashed });
     return { entry, path: stored, delivery: await emitUploaded(this.#paths, durability, { ...draft, uuid: eventUuid }, backendUuid) };
@@ -308,7 +323,8 @@ export class ResumableUpload {
     try {
       await this.#recorded;
       receiving?.reservation.release();
-      const data = receiving && this.#eventData(receiving);
+      const { inspection } = asServiceError(reason).details;
+      const data = receiving && { ...this.#eventData(receiving), inspection };
       await decideEnd(environment, this.#hold, asServiceError(reason), { how, isTold: this.isKnownToClient, data });
       await receiving?.writer.discard();
       removeContent(this.record.contentPath);
@@ -334,6 +350,11 @@ export class ResumableUpload {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#hold.release();
+  }
+
+  /** Whether the request that began the upload set conditions (`notes` has the headers). */
+  get #isConditional(): boolean {
+    return Object.keys(this.record.notes).some((name) => name.startsWith('if'));
   }
 
   async #change(change: UploadChange): Promise<void> {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { EventContext } from '../../events/event.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { HeldEnd, HeldFacts } from '../inspections/held-facts.ts';
 import type { PassingUpload } from './upload-holds.ts';
 
 /** The data of an upload at its beginning; only `contentPath` changes later. */
@@ -24,6 +25,8 @@ export interface UploadOrder {
   readonly modifiedMs?: number | undefined;
   /** Strings that the protocol needs in later requests, such as headers of the first one. */
   readonly notes: Readonly<Record<string, string>>;
+  /** Of an upload that has all its content and is held by an inspection. */
+  readonly held?: HeldFacts | undefined;
 }
 
 export interface FailedUpload {
@@ -57,8 +60,8 @@ export interface UploadCompletion {
 export interface UploadEnding {
   readonly code: string;
   readonly message: string;
-  /** `expired` and `cancelled` also emit `unfinishedUploadEnded`; a cancelled upload is forgotten at once. */
-  readonly how: 'expired' | 'cancelled' | undefined;
+  /** Told by `unfinishedUploadEnded`, or `heldUploadEnded`; a cancelled upload is forgotten at once. */
+  readonly how: 'expired' | 'cancelled' | HeldEnd | undefined;
   /** Whether its client knows its URL. Otherwise no outcome is kept. */
   readonly isTold: boolean;
   /** Data of the events. */
@@ -83,7 +86,7 @@ export interface UploadProgress {
   readonly outcome: UploadOutcome | undefined;
 }
 
-export type UploadChange = Partial<UploadProgress & Pick<UploadOrder, 'contentPath'>>;
+export type UploadChange = Partial<UploadProgress & Pick<UploadOrder, 'contentPath' | 'path' | 'held'>>;
 
 /** An upload that may take several requests. */
 export interface UploadRecord extends UploadOrder, UploadProgress {
@@ -196,7 +199,7 @@ export function isEnding({ completion, ending, outcome }: UploadProgress): boole
 
 /** @throws ServiceError `too-many-requests` for an account with its maximum of uploads */
 export function refuseMoreThan(maxPerAccount: number): never {
-  throw new ServiceError('too-many-requests', `An account may have ${maxPerAccount} unfinished uploads.`);
+  throw new ServiceError('too-many-requests', `An account may have ${maxPerAccount} unfinished or held uploads.`);
 }
 
 /** The record of an upload that is over is kept this long, for a client whose reply was lost. */
@@ -209,14 +212,26 @@ export function isUploadId(text: string): boolean {
   return idPattern.test(text);
 }
 
+// A command would take an ID that begins with a hyphen for an option.
+function newId(): string {
+  return randomBytes(32).toString('base64url').replace(/^-/, '_');
+}
+
 /** The record of an upload that begins now. */
 export function newUploadRecord(order: UploadOrder, lengthBytes: number | undefined, nowMs: number, limits: UploadLimits): UploadRecord {
   const over = { completion: undefined, ending: undefined, outcome: undefined };
-  const progress = { offsetBytes: 0, lengthBytes, requests: 0, activeMs: 0, ...over };
-  return { ...order, ...progress, id: randomBytes(32).toString('base64url'), expiresMs: computeExpiry(over, nowMs, limits) };
+  const offsetBytes = order.held ? (lengthBytes ?? 0) : 0;
+  const progress = { offsetBytes, lengthBytes, requests: 0, activeMs: 0, ...over };
+  return {
+    ...order,
+    ...progress,
+    id: newId(),
+    expiresMs: computeExpiry({ ...over, held: order.held }, nowMs, limits),
+  };
 }
 
 /** When an upload expires after a change now; Unix time in milliseconds. */
-function computeExpiry({ outcome }: Pick<UploadProgress, 'outcome'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
-  return nowMs + (outcome ? keptWhenOverMs : expireAfterMs);
+function computeExpiry({ outcome, held }: Pick<UploadRecord, 'outcome' | 'held'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
+  if (outcome) return nowMs + keptWhenOverMs;
+  return (held?.sinceMs ?? nowMs) + expireAfterMs;
 }

@@ -11,6 +11,7 @@ import { bareFileName, type FormFields, type FormFile, readForm } from '../reque
 import { asksForJson, replyFormat } from '../request/reply-format.ts';
 import { memberUrlPath, serverPathValue, targetPath } from '../request/request-target.ts';
 import { uploadMetadata } from '../request/upload-metadata.ts';
+import { heldUrl } from '../rest/held.ts';
 import {
   allResults,
   deleteMember,
@@ -168,8 +169,15 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
     if (replyFormat(exchange) === 'json') return memberErrorsReply(exchange, status, results);
     return messagePageReply(exchange, status, { results: failed });
   }
-  if (asksForJson(exchange)) return jsonReply(done === 'uploaded' ? 201 : 200, { results: results.map(({ target }) => ({ target })) });
-  return { status: 303, headers: { location: memberUrlPath(folder, true), 'set-cookie': flashCookieLine(done, results.length) } };
+  const held = results.flatMap((result) => result.held ?? []);
+  if (asksForJson(exchange)) {
+    const items = results.map(({ target, held }) => (held ? { target: held.path, held: held.id } : { target }));
+    const [first, ...others] = held;
+    const headers = first && others.length === 0 ? { location: heldUrl(first.id) } : {};
+    return jsonReply(first ? 202 : done === 'uploaded' ? 201 : 200, { results: items }, headers);
+  }
+  const flash = held.length > 0 ? flashCookieLine('heldForReview', held.length) : flashCookieLine(done, results.length);
+  return { status: 303, headers: { location: memberUrlPath(folder, true), 'set-cookie': flash } };
 }
 
 /** The metadata of a form: the field `metadata`, as the header has it, and names and values in fields of their own; what is left empty is left out. */

@@ -60,7 +60,18 @@ async function keepChoice(exchange: Exchange, field: 'theme' | 'language', value
 const flashCookie = 'SVC_FLASH';
 
 /** Outcomes of a form, shown once on the next page. The cookie carries a code and a count, never text from a user. */
-const flashCodes = ['uploaded', 'created', 'deleted', 'moved', 'copied', 'triggered', 'passwordChanged', 'restored', 'ended'] as const;
+const flashCodes = [
+  'uploaded',
+  'created',
+  'deleted',
+  'moved',
+  'copied',
+  'triggered',
+  'passwordChanged',
+  'restored',
+  'ended',
+  'heldForReview',
+] as const;
 export type FlashCode = (typeof flashCodes)[number];
 
 /** A message on a page. */

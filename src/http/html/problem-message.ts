@@ -1,9 +1,10 @@
-import type { ErrorCode, Problem } from '../../lib/errors.ts';
+import { type ErrorCode, type Problem, ServiceError } from '../../lib/errors.ts';
 import de from '../../web/texts/problems/de.json' with { type: 'json' };
 import es from '../../web/texts/problems/es.json' with { type: 'json' };
 import fr from '../../web/texts/problems/fr.json' with { type: 'json' };
 import type { ErrorItem } from '../reply/error-reply.ts';
 import { type Exchange, header } from '../request/exchange.ts';
+import { shownRefusal } from '../rest/held.ts';
 import { languageOf } from './page-cookies.ts';
 
 /** English messages come from the service itself. */
@@ -42,7 +43,8 @@ export function problemText(language: string, problem: Problem): string {
 /** An item of an errors body for a problem; null for a success. */
 export function problemItem(exchange: Exchange, problem: Problem | undefined, target?: string): ErrorItem {
   const message = problem ? messageFor(exchange, problem) : null;
-  return { target, message, durable: problem?.code === 'not-durable' ? false : undefined };
+  const { inspection, response } = problem instanceof ServiceError ? shownRefusal(exchange, problem) : {};
+  return { target, message, inspection, response, durable: problem?.code === 'not-durable' ? false : undefined };
 }
 
 /** Whether `Prefer` has a preference (RFC 7240), as the page's script sends it. */
@@ -53,5 +55,7 @@ export function prefers(exchange: Exchange, preference: 'translated-messages' | 
 
 /** The message of an item of an errors body: in English, or in the reader's language for a client that prefers so. */
 export function messageFor(exchange: Exchange, problem: Problem): string {
+  const shown = problem instanceof ServiceError ? shownRefusal(exchange, problem).message : undefined;
+  if (shown !== undefined) return shown;
   return problemText(prefers(exchange, 'translated-messages') ? languageOf(exchange).tag : 'en', problem);
 }

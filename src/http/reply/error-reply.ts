@@ -42,6 +42,7 @@ export const statusOf: Record<ErrorCode, number> = {
   'version-not-supported': 505,
   'storage-full': 507,
   'not-durable': 500,
+  held: 202,
 };
 
 /** One item of an errors body (docs/spec/http.md#errors). `message` is null for a command that succeeded. */
@@ -50,6 +51,10 @@ export interface ErrorItem {
   title?: string;
   target?: string | undefined;
   response?: unknown;
+  /** UUID of the inspection that refused the file. */
+  inspection?: string | undefined;
+  /** ID of the held upload that it became. */
+  held?: string | undefined;
   /** False if it was done, but may not survive a power cut. */
   durable?: false | undefined;
 }

@@ -63,7 +63,8 @@ export async function postFolderCommands(exchange: Exchange): Promise<Response> 
   }
   const results = await allResults(runAll(exchange, folder, commands));
   if (results.some(({ problem }) => problem)) return respond(exchange, memberErrorsReply(exchange, 422, results));
-  return respond(exchange, jsonReply(200, { results: results.map(({ target }) => ({ target })) }));
+  const status = results.some(({ held }) => held) ? 202 : 200;
+  return respond(exchange, jsonReply(status, { results: results.map(({ target, held }) => ({ target, held: held?.id })) }));
 }
 
 /** Aborts once the client is gone, if it prefers its commands to end then (RFC 7240): its user can press "Stop". */
@@ -81,9 +82,9 @@ function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, sto
   const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
   return stream(exchange, 200, headers, async () => {
     const writer = new BodyWriter(exchange);
-    for await (const { target, problem } of results) {
+    for await (const { target, problem, held } of results) {
       await exchange.service.events.grouped();
-      const line = JSON.stringify(problemItem(exchange, problem, target));
+      const line = JSON.stringify({ ...problemItem(exchange, problem, target), held: held?.id });
       if (!writer.isGone) await writer.write(Buffer.from(`${line}\n`)).catch(() => {});
       if (stop.aborted) return;
     }

@@ -8,6 +8,7 @@ import { errorsReply, statusOf } from '../reply/error-reply.ts';
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { reservedName, targetPath } from '../request/request-target.ts';
+import { type HeldResult, heldResult } from './held.ts';
 
 /** Folder commands and actions of a form that take members to another folder (docs/spec/files.md#folder-commands). */
 const transferKinds = ['move', 'copy'] as const;
@@ -71,13 +72,15 @@ export interface MemberResult {
   /** Undefined for a success. */
   problem: Problem | undefined;
   status: number;
+  /** The held upload that it became, which is no problem. */
+  held?: HeldResult | undefined;
 }
 
 /** The errors body with all members, those without a problem included. */
 export function memberErrorsReply(exchange: Exchange, status: number, results: readonly MemberResult[]): Reply {
   return errorsReply(
     status,
-    results.map(({ target, problem }) => problemItem(exchange, problem, target)),
+    results.map(({ target, problem, held }) => ({ ...problemItem(exchange, problem, target), held: held?.id })),
   );
 }
 
@@ -114,6 +117,8 @@ export async function allResults(results: AsyncIterable<MemberResult>): Promise<
 
 /** A refusal as the result of a member. @throws other faults again */
 export function memberFailure(target: string, error: unknown): MemberResult {
+  const held = heldResult(error);
+  if (held) return { target, problem: undefined, status: 202, held };
   if (!isServiceError(error) || error.code === 'internal') throw error;
   return { target, problem: error, status: statusOf[error.code] };
 }

@@ -9,6 +9,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, type HttpHandler, type HttpMiddleware, header } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { announcedLength, hasBody } from '../request/request-body.ts';
+import { heldResult } from '../rest/held.ts';
 import { cancel, requestedRecord, requestedUpload } from './draft.ts';
 import { withHeaders } from './draft-replies.ts';
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent } from './upload-content.ts';
@@ -32,6 +33,10 @@ export const overridden: HttpMiddleware = async ({ env: exchange }, next) => {
   return handler ? handler(exchange) : next();
 };
 
+function isOverridden(exchange: Exchange): boolean {
+  return header(exchange, 'x-http-method-override') !== undefined;
+}
+
 /** POST of tus to the collection of uploads: an upload is created, perhaps with its first content (docs/spec/uploads.md#tus). */
 export const createTusUpload = tus(async (exchange: Exchange) => {
   const lengthBytes = bytesField(exchange, 'upload-length');
@@ -44,10 +49,12 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
   const { path, metadataValue } = postTarget(exchange);
   const metadata = header(exchange, 'upload-metadata');
   const notes: Record<string, string> = metadata === undefined ? {} : { 'upload-metadata': metadata };
+  let created: Record<string, string> = {};
   try {
     const order = await uploadOrder(exchange, path, lengthBytes, notes, metadataValue);
     const upload = await exchange.files.beginResumable(path, order, () => exchange.outgoing.destroy());
     const location = uploadUrl(upload.record.id);
+    created = { location, ...tusState(upload.record) };
     await receiveContent(exchange, upload, { digests, overrunEnds: false });
     if (upload.receivedBytes === lengthBytes) {
       const headers = await completeUpload(exchange, upload);
@@ -56,7 +63,7 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
     await upload.keep(true);
     return await respond(exchange, { status: 201, headers: { location, ...tusState(upload.record) } });
   } catch (error) {
-    throw tusRefusal(error);
+    throw heldResult(error) ? withHeaders(error, { ...created, 'upload-offset': String(lengthBytes) }) : tusRefusal(error);
   }
 });
 
@@ -96,6 +103,11 @@ export function tus(handler: HttpHandler): HttpHandler {
       checkTusVersion(exchange);
       return await handler(exchange);
     } catch (error) {
+      const held = heldResult(error);
+      if (held) {
+        const headers = mergeHeaders(faultHeaders(error as ServiceError), { held: held.id, ...uncached });
+        return respond(exchange, { status: exchange.method === 'POST' && !isOverridden(exchange) ? 201 : 204, headers });
+      }
       if (error instanceof UploadOver)
         return respond(exchange, errorsReply(statusOfEnd(error.fault.code), [{ message: error.message }], uncached));
       if (isServiceError(error, 'digest-mismatch'))

@@ -3,7 +3,14 @@ import type { $Fetch, FetchOptions } from 'ofetch';
 import type { Clock } from '../clock.ts';
 import { systemErrorCode } from '../errors.ts';
 import { GatheredBytes } from '../gathered-bytes.ts';
-import { CutShortError, createTransport, type Transport, type TransportInit, type TransportResponse } from './remote-transport.ts';
+import {
+  CutShortError,
+  createTransport,
+  type StreamedBody,
+  type Transport,
+  type TransportInit,
+  type TransportResponse,
+} from './remote-transport.ts';
 
 /** Why no usable reply came. */
 export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
@@ -18,6 +25,8 @@ export type RemoteResult =
       body: Buffer;
       /** Whether the body is only the beginning of the received one. */
       isTruncated: boolean;
+      /** Whether the reply began before all of a streamed body was sent; the rest was not sent then. */
+      isEarly: boolean;
       durationMs: number;
     }
   /** No reply began. */
@@ -50,7 +59,9 @@ export interface RemoteRequest {
   headers: Record<string, string>;
   /** Win over all others. */
   finalHeaders?: Record<string, string>;
-  body?: string | Buffer | undefined;
+  body?: string | Buffer | StreamedBody | undefined;
+  /** In place of that of the endpoint's options. */
+  timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -84,7 +95,9 @@ export class RemoteEndpoint {
    * @throws the reason of the request's signal when that aborts
    */
   async request(request: RemoteRequest): Promise<RemoteResult> {
-    const { clock, timeoutMs } = this.#options;
+    const { clock } = this.#options;
+    const { body: content, timeoutMs = this.#options.timeoutMs } = request;
+    const isStreamed = content !== undefined && typeof content === 'object' && 'chunks' in content;
     const startedMs = clock.monotonicMs();
     const durationMs = () => clock.monotonicMs() - startedMs;
     let outgoing: ClientRequest | undefined;
@@ -102,7 +115,8 @@ export class RemoteEndpoint {
       const options: FetchOptions<'stream'> & TransportInit = {
         method: request.method,
         headerLines: this.#mergeHeaders(request),
-        body: request.body ?? null,
+        body: isStreamed ? null : (content ?? null),
+        streamed: isStreamed ? content : undefined,
         onOutgoing: (started) => {
           outgoing = started;
           if (end) started.destroy(end);
@@ -115,9 +129,12 @@ export class RemoteEndpoint {
       const client = await this.#client;
       const response: TransportResponse = await client.raw(request.url, options);
       hasReply = true;
+      const isEarly = isStreamed && !outgoing?.writableFinished;
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
+      // The rest of the body would be taken for the next request.
+      if (isEarly) outgoing?.destroy();
       return {
         kind: 'reply',
         status: response.status,
@@ -125,6 +142,7 @@ export class RemoteEndpoint {
         headers: response.headerLines ?? [],
         body,
         isTruncated,
+        isEarly,
         durationMs: durationMs(),
       };
     } catch (thrown) {
@@ -154,7 +172,11 @@ export class RemoteEndpoint {
     for (const name in request.headers) lines.set(name.toLowerCase(), [name, request.headers[name] as string]);
     for (const line of this.#configuredLines) lines.set(line[0].toLowerCase(), line);
     for (const name in request.finalHeaders) lines.set(name.toLowerCase(), [name, request.finalHeaders[name] as string]);
-    if (request.body !== undefined) lines.set('content-length', ['content-length', String(Buffer.byteLength(request.body))]);
+    const { body } = request;
+    if (body !== undefined) {
+      const sizeBytes = typeof body === 'object' && 'chunks' in body ? body.sizeBytes : Buffer.byteLength(body);
+      lines.set('content-length', ['content-length', String(sizeBytes)]);
+    }
     return Object.fromEntries(lines.values());
   }
 

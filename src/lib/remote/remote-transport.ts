@@ -25,12 +25,21 @@ export class CutShortError extends Error {
   }
 }
 
+/** A body that is read while it is sent. */
+export interface StreamedBody {
+  sizeBytes: number;
+  /** Begins to read it, for each request anew; a chunk is valid until the next is asked for. */
+  chunks(): AsyncIterable<Buffer>;
+}
+
 /** The options of a request beside those of `fetch`. */
 export interface TransportInit extends RequestInit {
   /** Header lines, sent unchanged. */
   headerLines?: Record<string, string>;
   /** Gets the request, to abort it. */
   onOutgoing?: (outgoing: ClientRequest) => void;
+  /** The body, in place of `body`. */
+  streamed?: StreamedBody | undefined;
 }
 
 /** The part of a `Response` that ofetch reads, and the reply itself. */
@@ -98,7 +107,8 @@ export function createTransport(caPem?: string): Transport {
         if (!hasReply) reject(new CutShortError());
       });
       init.onOutgoing?.(outgoing);
-      outgoing.end(init.body as string | Buffer | undefined);
+      if (init.streamed) sendChunks(outgoing, init.streamed).catch((error: Error) => outgoing.destroy(error));
+      else outgoing.end(init.body as string | Buffer | undefined);
     });
   }
 
@@ -109,6 +119,20 @@ export function createTransport(caPem?: string): Transport {
       httpsAgent.destroy();
     },
   };
+}
+
+/** Sends a body chunk by chunk, until it ends or a reply begins. */
+async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody): Promise<void> {
+  const over = new Promise<false>((resolve) => {
+    outgoing.once('response', () => resolve(false));
+    outgoing.once('close', () => resolve(false));
+  });
+  for await (const chunk of chunks()) {
+    // The callback comes once the chunk may be overwritten.
+    const written = new Promise<true>((resolve) => outgoing.write(chunk, () => resolve(true)));
+    if (!(await Promise.race([written, over]))) return;
+  }
+  outgoing.end();
 }
 
 /** Finds a fault in the head of a reply. */

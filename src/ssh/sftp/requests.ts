@@ -2,7 +2,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
 import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { SshClient } from '../ssh-client.ts';
 import { hasChange, toAttributes, toChange } from './attributes.ts';
@@ -291,7 +291,10 @@ export class SftpRequests {
 
 /** The reply to a request that has no result but success. */
 async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
-  await action;
+  await action.catch((error: unknown) => {
+    // SFTP has no word for what is held for review.
+    if (!isServiceError(error, 'held')) throw error;
+  });
   return statusReply(id, statusCodes.ok, 'Done.');
 }
 

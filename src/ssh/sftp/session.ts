@@ -51,7 +51,7 @@ function malformedReply(client: SshClient, id: number, reason: string): Buffer {
 /** The reply to a request that failed. */
 function faultReply(client: SshClient, id: number, error: unknown): Buffer {
   if (error instanceof MalformedFields) return malformedReply(client, id, error.message);
-  const { code, message } = toStatus(error, client.log);
+  const { code, message } = toStatus(error, client);
   return statusReply(id, code, message);
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
-import type { Log } from '../../lib/log.ts';
+import type { SshClient } from '../ssh-client.ts';
 import { type StatusCode, statusCodes } from './packets/packets.ts';
 
 const { noSuchFile, permissionDenied, failure, badMessage, unsupported } = statusCodes;
@@ -45,10 +45,16 @@ export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   unavailable: failure,
   'storage-full': failure,
   'not-durable': failure,
+  held: failure,
 };
 
 /** The reply to a fault. An unexpected fault gets a reference, which is also in the log. */
-export function toStatus(error: unknown, log: Log): { code: StatusCode; message: string } {
+export function toStatus(error: unknown, { log, options }: Pick<SshClient, 'log' | 'options'>): { code: StatusCode; message: string } {
+  if (error instanceof ServiceError && options.public_error) {
+    // The words of an inspection that refuses a file.
+    const { message } = (error.details.public_refusal ?? {}) as { message?: string };
+    if (message !== undefined) return { code: statusByError[error.code], message };
+  }
   if (error instanceof ServiceError && error.code !== 'internal') return { code: statusByError[error.code], message: error.message };
   const reference = randomUUID();
   log.error('an SFTP request failed', { reference, reason: error });

@@ -31,6 +31,8 @@ const inHead: ReadonlySet<string> = new Set(['offsetBytes', 'requests', 'activeM
 
 interface FileUploadStoreOptions {
   dataFolderPath: string;
+  /** Name of its folder in the data folder. */
+  folder?: string;
   limits: () => UploadLimits;
   clock: Clock;
   log: Log;
@@ -48,7 +50,7 @@ export class FileUploadStore implements UploadStore {
   /** Reads the records of an earlier run; one that cannot be read is left out. */
   constructor(options: FileUploadStoreOptions) {
     this.#options = options;
-    this.#folder = join(options.dataFolderPath, 'uploads');
+    this.#folder = join(options.dataFolderPath, options.folder ?? 'uploads');
     makeFolders(this.#folder, { mode: 0o700 });
     for (const name of readdirSync(this.#folder)) {
       if (!isUploadId(name)) continue;

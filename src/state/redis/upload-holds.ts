@@ -94,11 +94,14 @@ interface RedisUploadTurn extends UploadTurn {
 /** Gives each upload to one request of one node at a time, for a lease that its owner renews. */
 export class RedisUploadHolds {
   readonly #link: RedisLink;
+  readonly #kind: string;
   readonly #clock: Clock;
   readonly #own = new UploadHolds();
 
-  constructor(link: RedisLink, clock: Clock) {
+  /** @param kind begin of the keys of records and holds */
+  constructor(link: RedisLink, clock: Clock, kind: string) {
     this.#link = link;
+    this.#kind = kind;
     this.#clock = clock;
   }
 
@@ -120,7 +123,7 @@ export class RedisUploadHolds {
     let confirmedMs = this.#clock.monotonicMs();
     const [, , isAbandoned, record] = await this.#askUntilDone((ticket) => {
       confirmedMs = this.#clock.monotonicMs();
-      return this.#link.run(holdScript, [...keys, this.#link.key(`upload:${id}`)], [...lease, ticket]);
+      return this.#link.run(holdScript, [...keys, this.#link.key(`${this.#kind}:${id}`)], [...lease, ticket]);
     });
     let isWanted = false;
     const want = () => {
@@ -180,6 +183,6 @@ export class RedisUploadHolds {
   }
 
   #holdKeys(id: string): string[] {
-    return [this.#link.key(`upload-hold:${id}`)];
+    return [this.#link.key(`${this.#kind}-hold:${id}`)];
   }
 }

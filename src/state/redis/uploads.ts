@@ -21,7 +21,7 @@ import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
 import { RedisUploadHolds } from './upload-holds.ts';
 
 /*
- * `upload:ID` is the record's JSON. `uploads` has all IDs by expiry, `upload-paths` those that are not over by the path of their content,
+ * Keys begin with `upload`, or with `held` for uploads that wait for a decision. `upload:ID` is the record's JSON. `uploads` has all IDs by expiry, `upload-paths` those that are not over by the path of their content,
  * `uploads-completing` those whose end began, `uploads-of:ACCOUNT` those that count for an account.
  */
 
@@ -94,24 +94,27 @@ const marginMs = 86_400_000;
 
 /** Lists of IDs. */
 const idLists = [
-  ['ZREM', 'uploads'],
-  ['SREM', 'uploads-completing'],
+  ['ZREM', 's'],
+  ['SREM', 's-completing'],
 ] as const;
 
 /** Unfinished uploads of all nodes; their content is on the file system that the nodes share. */
 export class RedisUploadStore implements SharedUploadStore {
   readonly #link: RedisLink;
+  readonly #kind: string;
   readonly #clock: Clock;
   readonly #limits: () => UploadLimits;
   readonly #holds: RedisUploadHolds;
   /** Of this node. */
   readonly #passing = new PassingUploads();
 
-  constructor(link: RedisLink, clock: Clock, limits: () => UploadLimits) {
+  /** @param kind begin of its keys */
+  constructor(link: RedisLink, clock: Clock, limits: () => UploadLimits, kind: 'upload' | 'held' = 'upload') {
     this.#link = link;
+    this.#kind = kind;
     this.#clock = clock;
     this.#limits = limits;
-    this.#holds = new RedisUploadHolds(link, clock);
+    this.#holds = new RedisUploadHolds(link, clock, kind);
   }
 
   async add(order: UploadOrder, lengthBytes: number | undefined): Promise<UploadRecord> {
@@ -126,15 +129,14 @@ export class RedisUploadStore implements SharedUploadStore {
 
   async find(id: string): Promise<UploadRecord | undefined> {
     if (!isUploadId(id)) return undefined;
-    const key = this.#key(`upload:${id}`);
+    const key = this.#key(`:${id}`);
     const text = await this.#link.call(['GET', key]);
     return text === null ? undefined : this.#link.values.read(key, text, parseRecord);
   }
 
   async hold(id: string, onWanted: () => void): Promise<UploadHold> {
     const turn = await this.#holds.take(id, onWanted);
-    let record =
-      turn.recordText === undefined ? undefined : this.#link.values.read(this.#key(`upload:${id}`), turn.recordText, parseRecord);
+    let record = turn.recordText === undefined ? undefined : this.#link.values.read(this.#key(`:${id}`), turn.recordText, parseRecord);
     const change = async (asked: UploadChange, isRenewed: boolean) => {
       if (!record) throw new ServiceError('not-found', 'The upload is gone.');
       record = await this.#change(turn.token, record, asked, isRenewed);
@@ -185,7 +187,7 @@ export class RedisUploadStore implements SharedUploadStore {
 
   async within(realPath: string): Promise<UploadRecord[]> {
     const folder = realPath === '/' ? '' : realPath;
-    const paths = this.#key('upload-paths');
+    const paths = this.#key('-paths');
     // A member is a path, NUL and the ID; paths below the folder go on with a slash.
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(parseMemberId(String(member)))));
@@ -196,7 +198,7 @@ export class RedisUploadStore implements SharedUploadStore {
     const { maxPerAccount } = this.#limits();
     const leave = this.#passing.enter(upload);
     try {
-      const others = Number(await this.#link.call(['SCARD', this.#key(`uploads-of:${upload.accountUuid}`)]));
+      const others = Number(await this.#link.call(['SCARD', this.#key(`s-of:${upload.accountUuid}`)]));
       if (others + this.#passing.count(upload.accountUuid) > maxPerAccount) refuseMoreThan(maxPerAccount);
     } catch (error) {
       leave();
@@ -211,14 +213,14 @@ export class RedisUploadStore implements SharedUploadStore {
 
   async expired(): Promise<UploadRecord[]> {
     const ids = (await this.#link.call([
-      ...['ZRANGEBYSCORE', this.#key('uploads'), '-inf', String(Math.floor(this.#clock.nowMs()))],
+      ...['ZRANGEBYSCORE', this.#key('s'), '-inf', String(Math.floor(this.#clock.nowMs()))],
       ...['LIMIT', '0', '1000'],
     ])) as unknown[];
     return this.#unheld(ids.map(String));
   }
 
   async completing(): Promise<UploadRecord[]> {
-    const ids = (await this.#link.call(['SMEMBERS', this.#key('uploads-completing')])) as unknown[];
+    const ids = (await this.#link.call(['SMEMBERS', this.#key('s-completing')])) as unknown[];
     return (await this.#unheld(ids.map(String))).filter(isEnding);
   }
 
@@ -237,7 +239,7 @@ export class RedisUploadStore implements SharedUploadStore {
     const missing: string[] = [];
     for (let index = 0; index < ids.length; index += existPage) {
       const asked = ids.slice(index, index + existPage);
-      const keys = asked.map((id) => this.#key(`upload:${id}`));
+      const keys = asked.map((id) => this.#key(`:${id}`));
       const found = (await this.#link.run(existScript, keys, [])) as number[];
       missing.push(...asked.filter((_, at) => found[at] === 0));
     }
@@ -245,6 +247,11 @@ export class RedisUploadStore implements SharedUploadStore {
   }
 
   async restore(record: UploadRecord): Promise<void> {
+    if (record.held && !isEnding(record)) {
+      const args = [record.id, JSON.stringify(record), record.expiresMs, pathMember(record), Number.MAX_SAFE_INTEGER, this.#lifeMs(record)];
+      await this.#link.run(addScript, this.#uploadKeys(record).slice(0, 4), args);
+      return;
+    }
     const keys = this.#uploadKeys(record);
     const used = [0, 1, 4].map((index) => keys[index] as string);
     await this.#link.run(restoreScript, used, [record.id, JSON.stringify(record), record.expiresMs, this.#lifeMs(record)]);
@@ -255,12 +262,12 @@ export class RedisUploadStore implements SharedUploadStore {
   }
 
   #uploadKeys({ id, accountUuid }: Pick<UploadRecord, 'id' | 'accountUuid'>): string[] {
-    const names = [`upload:${id}`, 'uploads', 'upload-paths', `uploads-of:${accountUuid}`, 'uploads-completing', `upload-hold:${id}`];
+    const names = [`:${id}`, 's', '-paths', `s-of:${accountUuid}`, 's-completing', `-hold:${id}`];
     return names.map((name) => this.#key(name));
   }
 
   #key(name: string): string {
-    return this.#link.key(name);
+    return this.#link.key(this.#kind + name);
   }
 }
 

@@ -98,15 +98,18 @@ function compile(value: unknown, variables: string[]): Render {
 /** A 403 of the authentication endpoint, with its body in `data.response`. */
 const forbiddenEvent = String(eventIds.authenticationForbidden);
 
+/** A refusal of an inspection, with its body in `data.response`, which stands in the journal alone. */
+const refusedEvent = String(eventIds.uploadRefused);
+
 /**
  * An event as receivers may see it: only the journal has `code` and `extra` of a 403
  * (docs/spec/authentication.md#refusal-by-the-endpoint).
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
   const { event } = outgoing;
-  if (event.id !== forbiddenEvent) return outgoing;
+  if (event.id !== forbiddenEvent && event.id !== refusedEvent) return outgoing;
   const { response, ...data } = event.data;
-  const shown = publicResponse(response);
+  const shown = event.id === forbiddenEvent ? publicResponse(response) : undefined;
   const shownEvent: ServiceEvent = { ...event, data: shown === undefined ? data : { ...data, response: shown } };
   return { ...outgoing, event: shownEvent, raw: Buffer.from(JSON.stringify(shownEvent)) };
 }

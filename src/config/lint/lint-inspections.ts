@@ -1,0 +1,74 @@
+import { resolve } from 'node:path';
+import type { InspectionOptions } from '../../accounts/inspection-rules.ts';
+import { didYouMean } from '../../lib/nearest-name.ts';
+import { isWithin } from '../../lib/virtual-path.ts';
+import type { Report } from '../findings.ts';
+import type { Config } from '../schema/schema.ts';
+import { isThisMachine } from './lint-remotes.ts';
+
+/** Finds inspections that do not exist, and ways around those that do. */
+export function lintInspections(config: Config, report: Report): void {
+  for (const section of ['groups', 'accounts'] as const)
+    for (const [name, { inspections }] of Object.entries(config[section]))
+      if (inspections) checkReferences(config, inspections, [section, name, 'inspections'], report);
+  for (const [uuid, inspection] of Object.entries(config.inspections)) {
+    const path = ['inspections', uuid];
+    if (inspection.maximum_size !== undefined && inspection.on_larger === undefined)
+      report.warning(
+        'inspection-larger',
+        [...path, 'maximum_size'],
+        'larger files are held, as on_larger does not say what becomes of them',
+      );
+    if (inspection.type !== 'http' || inspection.content !== 'path') continue;
+    const remote = inspection.url.find((url) => !isThisMachine(new URL(url).hostname));
+    if (remote !== undefined)
+      report.warning(
+        'inspection-path',
+        [...path, 'content'],
+        `${new URL(remote).host} gets a path of this machine, and cannot read the file`,
+      );
+  }
+  findOpenDoors(config, report);
+}
+
+function checkReferences({ inspections }: Config, { general, rules }: InspectionOptions, path: PropertyKey[], report: Report): void {
+  const lists = [general, ...rules.map((rule) => rule.inspections)];
+  for (const [index, uuids] of lists.entries())
+    for (const uuid of uuids) {
+      const inspection = inspections[uuid];
+      if (!inspection)
+        report.error('unknown-reference', [...path, index], `there is no inspection "${uuid}"`, () =>
+          didYouMean(uuid, new Set(Object.keys(inspections))),
+        );
+      else if (!inspection.enabled) report.error('inspection-disabled', [...path, index], `the inspection "${uuid}" is disabled`);
+    }
+}
+
+const isInspected = (options: InspectionOptions | undefined) =>
+  options !== undefined && [options.general, ...options.rules.map(({ inspections }) => inspections)].some((uuids) => uuids.length > 0);
+
+/** Groups that may write, without inspections, where files of another group are inspected. */
+function findOpenDoors({ groups }: Config, report: Report): void {
+  const folders = Object.entries(groups).flatMap(([uuid, group]) =>
+    [group.home_folder_path, ...group.virtual_folders.map(([, real]) => real)].flatMap((path) =>
+      path ? [{ uuid, isInspected: isInspected(group.inspections), mayWrite: mayWrite(group.permissions), path: resolve(path) }] : [],
+    ),
+  );
+  const inspected = folders.filter((folder) => folder.isInspected);
+  for (const open of folders) {
+    if (open.isInspected || !open.mayWrite) continue;
+    const same = inspected.find(({ path }) => isWithin(path, open.path) || isWithin(open.path, path));
+    if (same)
+      report.warning(
+        'inspection-open',
+        ['groups', open.uuid],
+        `its accounts write to ${open.path} without the inspections that group "${same.uuid}" has there`,
+      );
+  }
+}
+
+function mayWrite({ general, rules }: Config['groups'][string]['permissions']): boolean {
+  return [general, ...rules.map(({ permissions }) => permissions)].some((keywords) =>
+    keywords.some((keyword) => ['allow-full-control', 'allow-write', 'allow-create-file', 'allow-rename'].includes(keyword)),
+  );
+}

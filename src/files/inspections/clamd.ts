@@ -1,0 +1,129 @@
+import { connect, type Socket } from 'node:net';
+import type { Clock } from '../../lib/clock.ts';
+import { type ClamdInspectionOptions, clamdAddress } from './options.ts';
+import type { Answer, InspectedContent, Inspector } from './verdict.ts';
+
+/** Longest reply that is read; clamd sends a line. */
+const longestReplyCharacters = 4096;
+
+/**
+ * A clamd that has enough replies and closes at once; a write that meets the closed end loses the reply, which is rare. So what broke while it
+ * was sent is sent again.
+ */
+const maxAttempts = 3;
+
+/** The connection ended while content was sent. */
+class BrokenError extends Error {}
+
+/** Asks a clamd (man clamd(8), INSTREAM). */
+export class ClamdInspector implements Inspector {
+  readonly #options: ClamdInspectionOptions;
+  readonly #clock: Clock;
+
+  constructor(options: ClamdInspectionOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  async inspect(content: InspectedContent, signal: AbortSignal): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const { reply, isEarly } = await this.#ask('INSTREAM', signal, (socket) => sendContent(socket, content));
+        return answerOf(reply, isEarly);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof BrokenError) || attempt === maxAttempts) return { verdict: 'failure', message: (error as Error).message };
+      }
+    }
+  }
+
+  async test(): Promise<string | undefined> {
+    try {
+      const { reply } = await this.#ask('PING', new AbortController().signal, async () => {});
+      return reply === 'PONG' ? undefined : `clamd answered "${reply}"`;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  close(): void {}
+
+  #ask(command: string, signal: AbortSignal, send: (socket: Socket) => Promise<void>): Promise<{ reply: string; isEarly: boolean }> {
+    const { url, timeout } = this.#options;
+    return new Promise((resolve, reject) => {
+      const socket = connect(clamdAddress(url) ?? { path: '' });
+      let reply = '';
+      let isConnected = false;
+      let isSent = false;
+      const end = (error?: Error) => {
+        timer.cancel();
+        signal.removeEventListener('abort', onAbort);
+        socket.destroy();
+        if (error) reject(error);
+      };
+      const onAbort = () => end(new Error('given up'));
+      const timer = this.#clock.after(timeout * 1000, () => end(new Error(`no complete reply within ${timeout} s`)));
+      signal.addEventListener('abort', onAbort);
+      if (signal.aborted) onAbort();
+      socket.setEncoding('latin1');
+      socket.on('data', (text: string) => {
+        reply += text;
+        const length = reply.indexOf('\0');
+        if (length < 0 && reply.length <= longestReplyCharacters) return;
+        if (length < 0) return end(new Error('the reply is too long'));
+        resolve({ reply: reply.slice(0, length).trim(), isEarly: !isSent });
+        end();
+      });
+      let fault: Error | undefined;
+      socket.on('error', (error) => {
+        fault = error;
+      });
+      socket.on('close', () => {
+        const message = fault ? `clamd: ${fault.message}` : 'clamd closed the connection before its reply was complete';
+        end(isConnected && !isSent ? new BrokenError(message) : new Error(message));
+      });
+      socket.on('connect', () => {
+        isConnected = true;
+        socket.write(`z${command}\0`);
+        send(socket).then(
+          () => {
+            isSent = true;
+          },
+          (error: Error) => end(error),
+        );
+      });
+    });
+  }
+}
+
+/** Sends content in chunks, each after its length; the empty one ends it. */
+async function sendContent(socket: Socket, content: InspectedContent): Promise<void> {
+  const over = new Promise<false>((resolve) => socket.once('close', () => resolve(false)));
+  for await (const chunk of content.chunks()) {
+    // The callback comes once the chunk may be overwritten.
+    const written = new Promise<true>((resolve) => {
+      socket.cork();
+      socket.write(lengthOf(chunk.length));
+      socket.write(chunk, () => resolve(true));
+      socket.uncork();
+    });
+    if (!(await Promise.race([written, over]))) return;
+    // A reply that has come is read before the next write.
+    await new Promise(setImmediate);
+  }
+  await Promise.race([new Promise<void>((resolve) => socket.write(lengthOf(0), () => resolve())), over]);
+}
+
+function lengthOf(bytes: number): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes);
+  return length;
+}
+
+function answerOf(reply: string, isEarly: boolean): Answer {
+  const found = /^stream: (.+) FOUND$/.exec(reply)?.[1];
+  if (found !== undefined) return { verdict: 'refuse', message: found, shown: { message: found } };
+  if (/size limit exceeded/i.test(reply)) return { verdict: 'larger', message: reply };
+  if (reply === 'stream: OK' && !isEarly) return { verdict: 'accept' };
+  return { verdict: 'failure', message: isEarly ? `clamd answered before it had the whole file: ${reply}` : `clamd answered "${reply}"` };
+}

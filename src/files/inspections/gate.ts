@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { closeSync, constants, lstatSync, openSync } from 'node:fs';
+import { eventIds } from '../../events/event-ids.ts';
+import { readChunks } from '../../lib/disk/descriptors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { mediaTypeByName } from '../../lib/media-types.ts';
+import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { isTemporaryName } from '../disk/temporaries.ts';
+import type { Gate, GateOptions, HiddenContent, Leave, MovableContent } from './holding.ts';
+import type { InspectedContent, Judgement, Verdict } from './verdict.ts';
+
+/** Whether an error says that an upload is held. */
+export function isHeld(error: unknown): error is ServiceError {
+  return isServiceError(error) && typeof error.details.held_id === 'string';
+}
+
+/** UUIDs of the inspections of a file: of each virtual path of the account that leads to it. @param realPath links of its folder resolved */
+export function inspectionsOf({ account, mounts }: AccountPaths, path: VirtualPath, realPath: string): ReadonlySet<string> {
+  const { inspections } = account;
+  if (inspections.isEmpty) return new Set();
+  return new Set([path, ...mounts.virtualPathsOf(realPath)].flatMap((one) => inspections.at(one)));
+}
+
+/**
+ * The gate through which an upload has to go.
+ *
+ * @param path the path that the file is to get; it may change until then
+ * @returns undefined for an account none of whose files are inspected
+ */
+export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options: GateOptions = {}): Gate | undefined {
+  if (paths.account.inspections.isEmpty) return undefined;
+  return async (content) => {
+    const { held } = paths.environment;
+    const target = () => `${content.folder()}/${content.name}`;
+    const uuids = inspectionsOf(paths, path(), target());
+    const leave: Leave = {
+      recheck(name) {
+        const [givenPath, givenTarget] = [memberPath(parentPath(path()), name), `${content.folder()}/${name}`];
+        // The folder is being moved, or was moved to where more is inspected.
+        const isMoving = content.folder().split('/').some(isTemporaryName);
+        if (isMoving || [...inspectionsOf(paths, givenPath, givenTarget)].some((uuid) => !uuids.has(uuid)))
+          throw new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
+      },
+      given: async () => {
+        if (uuids.size > 0) await held.supersede(target(), undefined);
+      },
+    };
+    if (uuids.size === 0) return leave;
+    if (options.isPartial) throw new ServiceError('unprocessable', 'A part of a file is not inspected.');
+    const inspected = inspectedContent(paths, path(), content, options);
+    const judgement = await judgeContent(paths, path(), inspected, uuids, true);
+    switch (judgement.outcome) {
+      case 'accept':
+        return leave;
+      case 'refuse':
+        throw refusal(judgement.by);
+      case 'hold':
+        throw await held.hold({ paths, path: path(), content, inspected, judgement, uuids, options });
+      default:
+        return judgement satisfies never;
+    }
+  };
+}
+
+/** Content of one chunk; memory stays flat for files of any size. */
+const chunkBytes = 256 * 1024;
+
+/** The file of a hidden path, to be read as often as it is wanted. */
+export function inspectedContent(
+  { account, context, environment }: AccountPaths,
+  path: VirtualPath,
+  content: Pick<HiddenContent, 'folder' | 'hiddenName' | 'sizeBytes' | 'modifiedMs' | 'current'>,
+  { metadata = {} }: GateOptions,
+): MovableContent {
+  let realPath = `${content.folder()}/${content.hiddenName}`;
+  const { sizeBytes, modifiedMs } = content;
+  const { uuid, name } = environment.held.server;
+  let digest: Promise<Buffer> | undefined;
+  async function* chunks(): AsyncGenerator<Buffer> {
+    const fd = openSync(realPath, constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      let left = sizeBytes;
+      for await (const chunk of readChunks(fd, Math.min(sizeBytes, chunkBytes))) {
+        yield chunk.subarray(0, left);
+        left -= Math.min(left, chunk.length);
+        if (left === 0) return;
+      }
+      if (left > 0) throw new Error('the file is shorter than it was');
+    } finally {
+      closeSync(fd);
+    }
+  }
+  const sha256 = async () => {
+    const hash = createHash('sha256');
+    for await (const chunk of chunks()) hash.update(chunk);
+    return hash.digest();
+  };
+  return {
+    sizeBytes,
+    mediaType: mediaTypeByName(baseName(path)),
+    realPath: () => realPath,
+    chunks,
+    sha256: () => {
+      digest ??= sha256();
+      return digest;
+    },
+    facts: {
+      file: { path, name: baseName(path), modified: modifiedMs / 1000, metadata, replaces: content.current() !== undefined },
+      account: { username: account.name, uuid: account.uuid, group: account.groupUuid },
+      client: { address: context.account.peer.address },
+      creator: { uuid: context.component.uuid, type: context.component.type },
+      server: { uuid, name },
+    },
+    moveTo(path) {
+      realPath = path;
+    },
+  };
+}
+
+/** Has content judged, and emits the events of what failed or was refused. @throws ServiceError `unavailable` when the service stops */
+export async function judgeContent(
+  paths: AccountPaths,
+  path: VirtualPath,
+  content: InspectedContent,
+  uuids: ReadonlySet<string>,
+  isWaitedFor: boolean,
+): Promise<Judgement> {
+  const judgement = await paths.environment.held.inspections.judge([...uuids], content, paths.account.uuid, isWaitedFor);
+  if (!judgement) throw new ServiceError('unavailable', 'The service stops; try again.');
+  await tellVerdicts(paths, path, judgement);
+  return judgement;
+}
+
+/** Emits an event for each inspection that failed, and for a refusal. */
+export async function tellVerdicts(paths: AccountPaths, path: VirtualPath, judgement: Judgement): Promise<void> {
+  for (const { verdict, inspection, message } of judgement.verdicts)
+    if (verdict === 'failure') paths.emit(eventIds.inspectionFailed, path, { inspection, details: message });
+  if (judgement.outcome !== 'refuse') return;
+  const { inspection, message, response } = judgement.by;
+  await paths.emitDurable(eventIds.uploadRefused, path, { inspection, message, response });
+}
+
+/** The error for a refused file. What the inspection says is shown only where `public_error` says so. */
+export function refusal({ inspection, shown }: Pick<Verdict, 'inspection' | 'shown'>): ServiceError {
+  return new ServiceError('unprocessable', 'An inspection refused the file.', { details: { inspection, public_refusal: shown ?? {} } });
+}
+
+/** Identifies the state of a name, so that a release replaces only what it may. */
+export function stateAt(realPath: string): string {
+  const stats = lstatSync(realPath, { throwIfNoEntry: false });
+  return stats ? `${stats.dev}-${stats.ino}-${stats.size}-${stats.mtimeMs}` : '';
+}

@@ -1,0 +1,351 @@
+import { randomUUID } from 'node:crypto';
+import { lstatSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import type { EventServer } from '../../events/event.ts';
+import { eventIds } from '../../events/event-ids.ts';
+import type { Timer } from '../../lib/clock.ts';
+import { forEachConcurrently } from '../../lib/concurrency/event-loop.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { AccountPaths } from '../account-paths.ts';
+import { keptName } from '../disk/temporaries.ts';
+import type { FilesEnvironment } from '../files-environment.ts';
+import { LockGuard } from '../locks/lock-guard.ts';
+import { resolveMounts } from '../mounts.ts';
+import { endUpload, resumedData, whileHeld } from '../uploads/end-upload.ts';
+import { isEnding, isUploadId, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
+import { inspectedContent, inspectionsOf, stateAt, tellVerdicts } from './gate.ts';
+import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts } from './held-facts.ts';
+import type { Decider, HeldUpload, Holding, NewHold } from './holding.ts';
+import type { Inspections } from './inspections.ts';
+import { putBack, releaseUpload } from './release.ts';
+import type { Judgement } from './verdict.ts';
+
+/** How often held uploads are looked through for those that nobody inspects any more. */
+const resumeEveryMs = 10_000;
+
+/** Those that are inspected anew at once: each has a file open. */
+const resumedAtOnce = 16;
+
+/** A process that inspects a held upload says so again within this time. */
+const leaseMs = 60_000;
+
+/** A record whose content did not come within this time lost it. */
+const contentWithinMs = 60_000;
+
+/** How a held upload ends. */
+interface HeldEnding {
+  how: HeldEnd;
+  by?: Decider;
+  details: string;
+  inspection?: string;
+  /** Where its content is, if its folder was moved. */
+  contentPath?: string;
+}
+
+interface HeldDependencies {
+  store: UploadStore;
+  inspections: Inspections;
+  environment: () => FilesEnvironment;
+  server: EventServer;
+  /** Whether no other process has the same store. */
+  isAlone: boolean;
+}
+
+/** The uploads that inspections hold. */
+export class HeldUploads implements Holding {
+  readonly store: UploadStore;
+  readonly inspections: Inspections;
+  readonly server: EventServer;
+  readonly #environment: () => FilesEnvironment;
+  readonly #isAlone: boolean;
+  readonly #process = randomUUID();
+  /** Those that this process inspects, by ID. */
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #timers: Timer[] = [];
+  #isStopped = false;
+
+  constructor({ store, inspections, environment, server, isAlone }: HeldDependencies) {
+    this.store = store;
+    this.inspections = inspections;
+    this.server = server;
+    this.#environment = environment;
+    this.#isAlone = isAlone;
+  }
+
+  start(): void {
+    const { clock } = this.#environment();
+    const resume = () => void this.resume().catch((reason) => this.#warn('held uploads could not be looked through', reason));
+    resume();
+    this.#timers.push(clock.every(this.#isAlone ? resumeEveryMs : leaseMs, resume));
+    if (!this.#isAlone) this.#timers.push(clock.every(leaseMs / 3, () => void this.#renew()));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const timer of this.#timers) timer.cancel();
+    this.inspections.stop();
+    await Promise.all(this.#running.values());
+  }
+
+  async hold({ paths, path, content, inspected, judgement, uuids, options, kept = keptName() }: NewHold): Promise<ServiceError> {
+    const { context, account } = paths;
+    const { request: _, ...origin } = context;
+    const folder = content.folder();
+    const contentPath = `${folder}/${kept}`;
+    const sinceMs = this.#environment().clock.nowMs();
+    const { reason, verdicts, rest } = judgement;
+    const held: HeldFacts = {
+      state: rest ? 'inspecting' : 'held',
+      reason,
+      sinceMs,
+      digest: (await inspected.sha256()).toString('base64'),
+      inspections: [...uuids],
+      verdicts,
+      account: accountSnapshot(account),
+      expected: options.isConditional ? stateAt(`${folder}/${content.name}`) : undefined,
+      movedFrom: options.movedFrom,
+      inspector: rest && { process: this.#process, untilMs: sinceMs + leaseMs },
+    };
+    const { metadata, backendUuid, movedFrom } = options;
+    const order = { accountUuid: account.uuid, path, contentPath, origin, metadata, backendUuid, notes: {}, held };
+    const { id } = await this.store.add(order, content.sizeBytes);
+    try {
+      const keeping = content.keep(kept);
+      inspected.moveTo(contentPath);
+      await keeping;
+    } catch (error) {
+      await whileHeld(this.store, id, (hold) => hold.remove());
+      throw error;
+    }
+    if (rest) this.#running.set(id, Promise.resolve());
+    await this.supersede(`${folder}/${content.name}`, id);
+    const told = verdicts.map(({ inspection, verdict, message }) => ({ inspection, verdict, message }));
+    const data = { held_id: id, reason, verdicts: told, total_write: content.sizeBytes, moved_from: movedFrom };
+    await paths.emitDurable(eventIds.uploadHeld, path, data).finally(() => {
+      if (rest) void this.#follow(id, rest);
+    });
+    const details = { held_id: id, held_path: path };
+    const message = 'The file is held for review.';
+    if (this.inspections.held.answer === 'refuse') return new ServiceError('unprocessable', message, { details });
+    return new ServiceError('held', message, { details });
+  }
+
+  async supersede(target: string, exceptId: string | undefined): Promise<void> {
+    const name = basename(target);
+    for (const { id, path, contentPath } of await this.store.within(dirname(target)))
+      if (id !== exceptId && baseName(path) === name && dirname(contentPath) === dirname(target))
+        await this.#end(id, 'superseded', undefined, 'A newer upload of this name came.');
+  }
+
+  async list(accountUuid?: string): Promise<HeldUpload[]> {
+    const records = await this.store.within('/');
+    return records.filter(isHeldUpload).filter((record) => accountUuid === undefined || record.accountUuid === accountUuid);
+  }
+
+  async find(id: string, accountUuid?: string): Promise<HeldUpload> {
+    const record = isUploadId(id) ? await this.store.find(id) : undefined;
+    const isShown = record && isHeldUpload(record) && (accountUuid === undefined || record.accountUuid === accountUuid);
+    if (!isShown) throw new ServiceError('not-found', 'There is no such held upload.');
+    return record;
+  }
+
+  async release(id: string, by: Decider): Promise<void> {
+    await this.find(id);
+    const hold = await this.store.hold(id, () => {});
+    await this.#release(hold, by);
+  }
+
+  async discard(id: string, by: Decider, reason = 'It was discarded after a review.'): Promise<void> {
+    await this.find(id);
+    await this.#end(id, 'discarded', by, reason);
+  }
+
+  async withdraw(id: string, account: { uuid: string }): Promise<void> {
+    const record = await this.find(id, account.uuid);
+    const { movedFrom } = record.held;
+    if (movedFrom === undefined) return this.#end(id, 'withdrawn', undefined, 'Its account withdrew it.');
+    await whileHeld(this.store, id, async (hold, current) => {
+      if (!isHeldUpload(current)) return;
+      const path = await putBack(this.#pathsOf(current), current, this.#freeName(current, movedFrom));
+      await this.#endHeld(hold, current, { how: 'withdrawn', details: `Its account withdrew it; it is ${path} again.` });
+    });
+  }
+
+  async inspectAgain(id: string): Promise<void> {
+    const { held } = await this.find(id);
+    if (held.state === 'inspecting' && this.#running.has(id)) return;
+    await whileHeld(this.store, id, async (hold, record) => {
+      if (isHeldUpload(record)) await hold.change({ held: { ...record.held, state: 'inspecting', inspector: this.#lease() } });
+    });
+    void this.#inspect(await this.find(id));
+  }
+
+  async follow(realPath: string, movedTo: { from: VirtualPath; path: VirtualPath; realPath: string }): Promise<void> {
+    await forEachConcurrently(await this.store.within(realPath), resumedAtOnce, ({ id }) =>
+      whileHeld(this.store, id, async (hold, { contentPath, path }) => {
+        const moved = path.startsWith(`${movedTo.from}/`) ? (`${movedTo.path}${path.slice(movedTo.from.length)}` as VirtualPath) : path;
+        await hold.change({ contentPath: movedTo.realPath + contentPath.slice(realPath.length), path: moved });
+      }),
+    );
+  }
+
+  async loseFolder(realPath: string, contentIn: string | undefined): Promise<void> {
+    await forEachConcurrently(await this.store.within(realPath), resumedAtOnce, ({ id, contentPath }) =>
+      whileHeld(this.store, id, async (hold, record) => {
+        const now = contentIn === undefined ? contentPath : contentIn + contentPath.slice(realPath.length);
+        const details = 'The folder of the file was removed.';
+        if (isHeldUpload(record)) await this.#endHeld(hold, record, { how: 'discarded', details, contentPath: now });
+      }),
+    );
+  }
+
+  /** Inspects again what a process that is gone did not finish, and ends what has lost its content. */
+  async resume(): Promise<void> {
+    const nowMs = this.#environment().clock.nowMs();
+    const lost = (await this.list()).filter(({ id, held }) => {
+      if (held.state !== 'inspecting' || this.#running.has(id)) return false;
+      return this.#isAlone || (held.inspector?.untilMs ?? 0) <= nowMs;
+    });
+    await forEachConcurrently(lost, resumedAtOnce, async ({ id }) => {
+      if (this.#isStopped) return;
+      await whileHeld(this.store, id, async (hold, record) => {
+        if (isHeldUpload(record) && !isEnding(record)) await hold.change({ held: { ...record.held, inspector: this.#lease() } });
+      });
+      await this.#inspect(await this.find(id));
+    });
+  }
+
+  #inspect(record: HeldUpload): Promise<void> {
+    const { id, path, contentPath, held, offsetBytes, metadata } = record;
+    const paths = this.#pathsOf(record);
+    const found = lstatSync(contentPath, { throwIfNoEntry: false });
+    const { clock } = this.#environment();
+    if (!found?.isFile()) {
+      if (clock.nowMs() - held.sinceMs < contentWithinMs) return Promise.resolve();
+      return this.#end(id, 'discarded', undefined, 'The content of the upload is gone.');
+    }
+    const folder = dirname(contentPath);
+    const target = `${folder}/${baseName(path)}`;
+    const uuids = new Set([...held.inspections, ...inspectionsOf(paths, path, target)]);
+    const content = {
+      folder: () => folder,
+      hiddenName: basename(contentPath),
+      sizeBytes: offsetBytes,
+      modifiedMs: found.mtimeMs,
+      current: () => paths.entryAt(path),
+    };
+    const inspected = inspectedContent(paths, path, content, { metadata });
+    const judged = this.inspections.judge([...uuids], inspected, paths.account.uuid, false);
+    return this.#follow(id, judged);
+  }
+
+  /** Applies a judgement once it is there. */
+  #follow(id: string, judged: Promise<Judgement | undefined>): Promise<void> {
+    const applied = judged
+      .then((judgement) => judgement && this.#apply(id, judgement))
+      .catch((reason) => this.#warn('a held upload could not be judged; this is tried again', reason))
+      .finally(() => this.#running.delete(id));
+    this.#running.set(id, applied);
+    return applied;
+  }
+
+  async #apply(id: string, judgement: Judgement): Promise<void> {
+    const hold = await this.store.hold(id, () => {});
+    const { record } = hold;
+    const { outcome, verdicts } = judgement;
+    if (!record || !isHeldUpload(record) || record.held.state !== 'inspecting') return hold.release();
+    const paths = this.#pathsOf(record);
+    await tellVerdicts(paths, record.path, judgement);
+    if (outcome === 'accept') {
+      try {
+        return await this.#release(hold, undefined);
+      } catch (error) {
+        // Such as a full quota: people decide.
+        const details = { inspection: '', verdict: 'failure', effect: 'hold', message: (error as Error).message } as const;
+        return this.#settle(id, 'failure', [...verdicts, { ...details, timeMs: this.#environment().clock.nowMs() }]);
+      }
+    }
+    try {
+      if (outcome === 'refuse')
+        await this.#endHeld(hold, record, {
+          how: 'refused',
+          details: 'An inspection refused the file.',
+          inspection: judgement.by.inspection,
+        });
+      else await hold.change({ held: { ...record.held, state: 'held', reason: judgement.reason, verdicts, inspector: undefined } });
+    } finally {
+      hold.release();
+    }
+  }
+
+  async #settle(id: string, reason: HeldFacts['reason'], verdicts: HeldFacts['verdicts']): Promise<void> {
+    await whileHeld(this.store, id, async (hold, record) => {
+      if (isHeldUpload(record)) await hold.change({ held: { ...record.held, state: 'held', reason, verdicts, inspector: undefined } });
+    });
+  }
+
+  /** Ends the hold as well. */
+  async #release(hold: UploadHold, by: Decider): Promise<void> {
+    const { record } = hold;
+    if (!record || !isHeldUpload(record)) {
+      hold.release();
+      throw new ServiceError('not-found', 'There is no such held upload.');
+    }
+    const paths = this.#pathsOf(record);
+    const target = `${dirname(record.contentPath)}/${baseName(record.path)}`;
+    await releaseUpload(paths, hold, record, by?.administrator);
+    await this.supersede(target, record.id);
+  }
+
+  async #end(id: string, how: HeldEnd, by: Decider, details: string): Promise<void> {
+    await whileHeld(this.store, id, async (hold, record) => {
+      if (isHeldUpload(record)) await this.#endHeld(hold, record, { how, by, details });
+    });
+  }
+
+  async #endHeld(hold: UploadHold, record: HeldUpload, { how, by, details, inspection, contentPath }: HeldEnding): Promise<void> {
+    const environment = this.#environment();
+    const data = { ...resumedData(record), administrator: by?.administrator, inspection };
+    const reason = new ServiceError(how === 'refused' ? 'unprocessable' : 'not-found', details);
+    await endUpload(environment, hold, reason, { how, isTold: false, data, ...(contentPath !== undefined && { contentPath }) });
+    environment.quotas.usage(this.#pathsOf(record).mounts.roots).removed();
+  }
+
+  #pathsOf({ held, origin }: HeldUpload): AccountPaths {
+    const environment = this.#environment();
+    const account = accountOfSnapshot(held.account);
+    const mounts = resolveMounts(account, environment.excludedPaths);
+    return new AccountPaths(account, mounts, environment, origin, new LockGuard(environment.locks, account.uuid));
+  }
+
+  /** A path, or the first numbered one of its name that is free. */
+  #freeName(record: HeldUpload, path: VirtualPath): VirtualPath {
+    const paths = this.#pathsOf(record);
+    const [, stem = '', extension = ''] = /^(.+?)(\.[^.]*)?$/.exec(baseName(path)) ?? [];
+    for (let number = 1; ; number++) {
+      const candidate = number === 1 ? path : memberPath(parentPath(path), `${stem} (${number})${extension}`);
+      if (!paths.entryAt(candidate)) return candidate;
+    }
+  }
+
+  #lease(): HeldFacts['inspector'] {
+    return { process: this.#process, untilMs: this.#environment().clock.nowMs() + leaseMs };
+  }
+
+  async #renew(): Promise<void> {
+    for (const id of this.#running.keys())
+      await whileHeld(this.store, id, async (hold, record) => {
+        if (isHeldUpload(record) && record.held.state === 'inspecting')
+          await hold.change({ held: { ...record.held, inspector: this.#lease() } });
+      }).catch((reason) => this.#warn('the lease of a held upload could not be renewed', reason));
+  }
+
+  #warn(message: string, reason: unknown): void {
+    if (!isServiceError(reason, 'not-found')) this.#environment().log.warn(message, { reason });
+  }
+}
+
+function isHeldUpload(record: UploadRecord): record is HeldUpload {
+  return record.held !== undefined && record.outcome === undefined && record.ending === undefined;
+}

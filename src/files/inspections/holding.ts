@@ -1,0 +1,105 @@
+import type { Account } from '../../accounts/account.ts';
+import type { EventContext, EventServer } from '../../events/event.ts';
+import type { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import type { Entry } from '../entry.ts';
+import type { UploadOrder, UploadRecord, UploadStore } from '../uploads/upload-store.ts';
+import type { HeldFacts } from './held-facts.ts';
+import type { Inspections } from './inspections.ts';
+import type { InspectedContent, Judgement } from './verdict.ts';
+
+/** Content that is whole and on disk, but has no name yet. */
+export interface HiddenContent {
+  /** Real path of its folder at this moment. */
+  folder(): string;
+  /** Its hidden name. */
+  readonly hiddenName: string;
+  /** The name that it is to get. */
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** Unix time in milliseconds. */
+  readonly modifiedMs: number;
+  /** The file that it would replace. */
+  current(): Entry | undefined;
+  /** Gives it another hidden name, under which it stays; on disk when the promise resolves, renamed when the call returns. */
+  keep(name: string): Promise<void>;
+}
+
+/** The leave to give content its name. */
+export interface Leave {
+  /** Refuses if other inspections apply by now, or to the name that the file gets. Called right before that. @throws ServiceError `unavailable` */
+  recheck(name: string): void;
+  /** To be called when it has its name. */
+  given(): Promise<void>;
+}
+
+/** Judges content. @throws ServiceError `unprocessable` for a refusal, `held` when the content was put into the hold */
+export type Gate = (content: HiddenContent) => Promise<Leave>;
+
+/** Facts of an upload that a held one keeps beside its content. */
+export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'backendUuid'>> {
+  /** Where a file lay that is moved. */
+  movedFrom?: VirtualPath | undefined;
+  /** Whether the client has set conditions, so that the file that is replaced must still be the same at a release. */
+  isConditional?: boolean;
+  /** Whether it is the beginning of a file alone, which nothing can judge. */
+  isPartial?: boolean;
+}
+
+/** A file as inspections see it; `moveTo` names its new hidden path. */
+export interface MovableContent extends InspectedContent {
+  moveTo(realPath: string): void;
+}
+
+/** A held upload. */
+export type HeldUpload = UploadRecord & { readonly held: HeldFacts };
+
+/** An upload to be held. */
+export interface NewHold {
+  paths: {
+    readonly account: Account;
+    readonly context: EventContext;
+    emitDurable(id: number, path: VirtualPath, data: Record<string, unknown>): Promise<void>;
+  };
+  path: VirtualPath;
+  content: Pick<HiddenContent, 'folder' | 'name' | 'sizeBytes' | 'keep'>;
+  inspected: MovableContent;
+  judgement: Extract<Judgement, { outcome: 'hold' }>;
+  uuids: ReadonlySet<string>;
+  options: GateOptions;
+  /** Its hidden name in the hold; by default a new one. */
+  kept?: string;
+}
+
+/** Who decides; undefined for an inspection that was late. */
+export type Decider = { administrator: string } | undefined;
+
+/** The uploads that inspections hold, for all that may hold one. */
+export interface Holding {
+  readonly store: UploadStore;
+  readonly inspections: Inspections;
+  readonly server: EventServer;
+  /** Goes on with the work that a process before did not finish, now and periodically. */
+  start(): void;
+  stop(): Promise<void>;
+  /** Puts content into the hold. @returns the error that tells the client @throws ServiceError `too-many-requests`; then nothing is kept */
+  hold(hold: NewHold): Promise<ServiceError>;
+  /** Ends held uploads of a name that a newer one has. @param target real path @param exceptId the newer one, if it is held, too */
+  supersede(target: string, exceptId: string | undefined): Promise<void>;
+  /** All held uploads, or those of an account (by UUID). */
+  list(accountUuid?: string): Promise<HeldUpload[]>;
+  /** @throws ServiceError `not-found`, also for those of another account */
+  find(id: string, accountUuid?: string): Promise<HeldUpload>;
+  /** Gives a held upload its name, after all checks but the inspections. @throws ServiceError; it stays held then */
+  release(id: string, by: Decider): Promise<void>;
+  /** Ends a held upload without a file. @throws ServiceError `not-found` */
+  discard(id: string, by: Decider, reason?: string): Promise<void>;
+  /** Ends a held upload for its account; a file that was moved goes back to where it lay. @throws ServiceError `not-found` */
+  withdraw(id: string, account: { uuid: string }): Promise<void>;
+  /** Has a held upload inspected again, in the background. @throws ServiceError `not-found` */
+  inspectAgain(id: string): Promise<void>;
+  /** Lets held uploads follow their folder. @param movedTo its former and new virtual path, and its new real path */
+  follow(realPath: string, movedTo: { from: VirtualPath; path: VirtualPath; realPath: string }): Promise<void>;
+  /** Ends the held uploads of a folder that was removed. @param realPath former path @param contentIn where its content is, if it is in the trash */
+  loseFolder(realPath: string, contentIn: string | undefined): Promise<void>;
+}

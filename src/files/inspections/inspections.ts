@@ -1,0 +1,236 @@
+import type { EventDispatcher } from '../../events/dispatcher.ts';
+import { processAccount } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
+import { PendingWork } from '../../lib/concurrency/pending-work.ts';
+import type { Log } from '../../lib/log.ts';
+import type { UrlHealth } from '../../lib/remote/url-health.ts';
+import { ClamdInspector } from './clamd.ts';
+import { HttpInspector } from './http-inspector.ts';
+import type { HeldOptions, InspectionConfiguration } from './options.ts';
+import { type Answer, type InspectedContent, type Inspector, type Judgement, judge, type Verdict } from './verdict.ts';
+
+/** How often a failed start test is repeated. */
+const testAgainMs = 60_000;
+
+interface InspectionDependencies {
+  events: EventDispatcher;
+  clock: Clock;
+  log: Log;
+  urlHealth: (uuid: string) => UrlHealth;
+  /** Called for each verdict, for figures. */
+  onVerdict?: ((inspection: string, verdict: Answer['verdict'], durationMs: number) => void) | undefined;
+}
+
+/** The options of inspections in one configuration. */
+export interface InspectionSetup {
+  inspections: Readonly<Record<string, InspectionConfiguration>>;
+  held: HeldOptions;
+}
+
+/** Makes the client of an inspection. @throws ServiceError `unavailable` when a CA file cannot be read */
+export function createInspector(
+  uuid: string,
+  options: InspectionConfiguration,
+  health: UrlHealth,
+  dependencies: { clock: Clock; log: Log },
+): Inspector {
+  if (options.type === 'clamd') return new ClamdInspector(options, dependencies.clock);
+  return new HttpInspector(uuid, options, health, dependencies);
+}
+
+/** One configured inspection: its client, and who waits for it. */
+class Inspection {
+  readonly uuid: string;
+  readonly options: InspectionConfiguration;
+  readonly #inspector: Inspector;
+  readonly #queue: FairQueue;
+  readonly #pending = new PendingWork();
+  readonly #dependencies: InspectionDependencies;
+  #again: Timer | undefined;
+  #isStopped = false;
+  /** Why the test at the start failed; undefined when it did not. */
+  fault: string | undefined;
+
+  constructor(uuid: string, options: InspectionConfiguration, dependencies: InspectionDependencies) {
+    this.uuid = uuid;
+    this.options = options;
+    this.#dependencies = dependencies;
+    this.#queue = new FairQueue({ concurrency: options.maximum_concurrent, maxWaitingPerParty: 10_000, maxWaiting: 100_000 });
+    this.#inspector = createInspector(uuid, options, dependencies.urlHealth(uuid), dependencies);
+  }
+
+  get name(): string {
+    return this.options.name || this.uuid;
+  }
+
+  /** Tests the inspection, and again until it works. Files are sent to it all the same: what it does not judge is not accepted. */
+  async start(): Promise<void> {
+    if (!this.options.test_at_start) return this.#emit(eventIds.componentStarted);
+    const reason = await this.#inspector.test();
+    if (this.#isStopped) return;
+    const before = this.fault;
+    this.fault = reason;
+    if (reason === undefined) return this.#emit(eventIds.componentStarted);
+    if (before === undefined) this.#emit(eventIds.componentStopped, { reason });
+    this.#again = this.#dependencies.clock.after(testAgainMs, () => void this.start());
+  }
+
+  /** Why it does not work; undefined when it does. */
+  test(): Promise<string | undefined> {
+    return this.#inspector.test();
+  }
+
+  /** Ends its connections once all files under way are done. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#again?.cancel();
+    void this.#pending.ended().then(() => this.#inspector.close());
+  }
+
+  /** Never rejects but with the signal's reason. */
+  async inspect(content: InspectedContent, account: string, signal: AbortSignal): Promise<Answer> {
+    const { maximum_size } = this.options;
+    if (maximum_size !== undefined && content.sizeBytes > maximum_size)
+      return { verdict: 'larger', message: `larger than ${maximum_size} bytes` };
+    this.#pending.begin();
+    let end: (() => void) | undefined;
+    const { clock, onVerdict } = this.#dependencies;
+    try {
+      end = await this.#queue.take(account);
+      signal.throwIfAborted();
+      const startedMs = clock.monotonicMs();
+      const answer = await this.#inspector.inspect(content, signal);
+      onVerdict?.(this.uuid, answer.verdict, clock.monotonicMs() - startedMs);
+      return answer;
+    } catch (error) {
+      signal.throwIfAborted();
+      return { verdict: 'failure', message: (error as Error).message };
+    } finally {
+      end?.();
+      this.#pending.end();
+    }
+  }
+
+  effectOf({ verdict }: Answer): Verdict['effect'] {
+    if (verdict === 'failure') return this.options.on_failure;
+    return verdict === 'larger' ? (this.options.on_larger ?? 'hold') : verdict;
+  }
+
+  #emit(id: number, data: Record<string, unknown> = {}): void {
+    const component = { uuid: this.uuid, type: this.options.type, name: this.name };
+    const members = { uuid: this.uuid, family: 'inspection', kind: this.options.type, name: this.name, type: this.options.type };
+    this.#dependencies.events.emit({ id, context: { account: processAccount(), component }, data: { ...members, ...data } });
+  }
+}
+
+/** The inspections of the configuration in force. */
+export class Inspections {
+  readonly #dependencies: InspectionDependencies;
+  #inspections = new Map<string, Inspection>();
+  #held: HeldOptions = { days: 30, maximum_per_account: 100, answer: 'accept' };
+  readonly #stop = new AbortController();
+
+  constructor(dependencies: InspectionDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  get held(): HeldOptions {
+    return this.#held;
+  }
+
+  get events(): EventDispatcher {
+    return this.#dependencies.events;
+  }
+
+  /** Makes the clients of a configuration. @returns puts them in force @throws ServiceError `unavailable` when a CA file cannot be read */
+  prepare({ inspections, held }: InspectionSetup): () => void {
+    const next = Object.entries(inspections).flatMap(([uuid, options]) =>
+      options.enabled ? [[uuid, new Inspection(uuid, options, this.#dependencies)] as const] : [],
+    );
+    return () => {
+      const before = this.#inspections;
+      this.#inspections = new Map(next);
+      this.#held = held;
+      for (const inspection of before.values()) inspection.stop();
+      for (const inspection of this.#inspections.values()) void inspection.start();
+    };
+  }
+
+  /** Ends all that is under way; what was held for it is inspected again at the next start. */
+  stop(): void {
+    this.#stop.abort(new Error('The service stops.'));
+    for (const inspection of this.#inspections.values()) inspection.stop();
+  }
+
+  /** Faults of inspections, by UUID. */
+  get faults(): Record<string, string> {
+    return Object.fromEntries([...this.#inspections.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
+  }
+
+  /**
+   * Has a file inspected by all of these, side by side.
+   *
+   * @param account whose turn it is where files wait
+   * @param isWaitedFor whether a client waits, so that an inspection that is late makes the file held
+   * @returns undefined when the service stops meanwhile
+   */
+  async judge(uuids: readonly string[], content: InspectedContent, account: string, isWaitedFor: boolean): Promise<Judgement | undefined> {
+    const cancel = new AbortController();
+    const signal = AbortSignal.any([this.#stop.signal, cancel.signal]);
+    const refused: { by?: Verdict } = {};
+    const runs = uuids.map((uuid) => this.#run(uuid, content, account, signal));
+    const all = Promise.all(runs).then(judge, () => undefined);
+    const first = new Promise<'refused'>((resolve) => {
+      for (const run of runs)
+        run.then(
+          (verdict) => {
+            if (verdict.effect !== 'refuse') return;
+            refused.by ??= verdict;
+            resolve('refused');
+            cancel.abort(new Error('Another inspection refused the file.'));
+          },
+          () => {},
+        );
+    });
+    const done = await Promise.race([first, isWaitedFor ? this.#inTime(uuids, runs) : all.then(() => true)]);
+    if (refused.by) {
+      await all;
+      return { outcome: 'refuse', by: refused.by, verdicts: [refused.by] };
+    }
+    if (this.#stop.signal.aborted) return undefined;
+    if (done !== false) return all;
+    const rest = all.then((judgement) => {
+      if (refused.by) return { outcome: 'refuse' as const, by: refused.by, verdicts: [refused.by] };
+      return this.#stop.signal.aborted ? undefined : judgement;
+    });
+    return { outcome: 'hold', reason: 'late', verdicts: [], rest };
+  }
+
+  /** Whether each of the runs ends within its time. */
+  async #inTime(uuids: readonly string[], runs: readonly Promise<Verdict>[]): Promise<boolean> {
+    const ends = uuids.map((uuid, index) => {
+      const run = runs[index] as Promise<Verdict>;
+      const withinS = this.#inspections.get(uuid)?.options.answer_within ?? 0;
+      return new Promise<boolean>((resolve) => {
+        const timer = this.#dependencies.clock.after(withinS * 1000, () => resolve(false));
+        const end = () => {
+          timer.cancel();
+          resolve(true);
+        };
+        run.then(end, end);
+      });
+    });
+    return (await Promise.all(ends)).every(Boolean);
+  }
+
+  async #run(uuid: string, content: InspectedContent, account: string, signal: AbortSignal): Promise<Verdict> {
+    const inspection = this.#inspections.get(uuid);
+    const answer: Answer = inspection
+      ? await inspection.inspect(content, account, signal)
+      : { verdict: 'failure', message: 'The inspection does not exist, or is disabled.' };
+    const effect = inspection ? inspection.effectOf(answer) : 'hold';
+    return { ...answer, inspection: uuid, effect, timeMs: this.#dependencies.clock.nowMs() };
+  }
+}

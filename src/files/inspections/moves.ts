@@ -1,0 +1,182 @@
+import { lstatSync, renameSync } from 'node:fs';
+import { basename } from 'node:path';
+import { ServiceError } from '../../lib/errors.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { syncOpenedFolder } from '../disk/folder-sync.ts';
+import type { OpenedFolder } from '../disk/opened.ts';
+import { isHiddenName, keptName } from '../disk/temporaries.ts';
+import { walkTree } from '../disk/walk-tree.ts';
+import type { Entry } from '../entry.ts';
+import { setAside } from '../operations/folder-remover.ts';
+import { inspectedContent, inspectionsOf, judgeContent, refusal } from './gate.ts';
+import type { Judgement } from './verdict.ts';
+
+interface MoveEnd {
+  folder: OpenedFolder;
+  name: string;
+  realPath: string;
+}
+
+/** A move whose ends are open. */
+interface Move {
+  paths: AccountPaths;
+  from: VirtualPath;
+  to: VirtualPath;
+  entry: Entry;
+  source: MoveEnd;
+  target: MoveEnd;
+  options: { mayReplace: 'nothing' | 'file' | 'anything' };
+  formerly?: VirtualPath | undefined;
+  intoTrash?: boolean | undefined;
+}
+
+/** Thrown where a move has to be made by a copy that inspections judge. */
+export const needsJudgement = new Error('Inspections have to judge what is moved.');
+
+/** A file of a move, by the path below it; empty for the moved file itself. */
+type Member = { relativePath: string; isLink: boolean };
+
+/** Whether inspections may have to judge what is moved. With one list for all paths, nothing is inspected anew. */
+export function mayNeedJudgement({ paths, intoTrash }: Pick<Move, 'paths' | 'intoTrash'>): boolean {
+  return !intoTrash && paths.account.inspections.hasRules;
+}
+
+function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relative: string): ReadonlySet<string> {
+  const below = relative === '' ? '' : `/${relative}`;
+  return inspectionsOf(paths, `${path}${below}` as VirtualPath, `${realPath}${below}`);
+}
+
+/** The inspections that a file has to pass where it goes; none if it lay under all of them. */
+function newInspections({ paths, from, to, source, target, formerly }: Move, relative: string): ReadonlySet<string> {
+  const former = formerly && ((relative === '' ? formerly : `${formerly}/${relative}`) as VirtualPath);
+  const before = former ? new Set(paths.account.inspections.at(former)) : uuidsAt(paths, from, source.realPath, relative);
+  const after = uuidsAt(paths, to, target.realPath, relative);
+  return [...after].every((uuid) => before.has(uuid)) ? new Set() : after;
+}
+
+/** Where a link leads cannot be judged, and a folder that it leads to would be seen below other paths. */
+function refuseLink(): never {
+  throw new ServiceError('unprocessable', 'A link cannot be moved where paths have inspections of their own.');
+}
+
+function check(move: Move, { relativePath, isLink }: Member): void {
+  if (isLink) refuseLink();
+  if (newInspections(move, relativePath).size > 0) throw needsJudgement;
+}
+
+/**
+ * Renames what needs no judgement. A folder gets a hidden name first, so that nothing comes to it while its members are looked through.
+ *
+ * @param rename gives what is at a path its new name
+ * @throws `needsJudgement` when inspections have to judge a member; ServiceError `unprocessable` for a link
+ */
+export async function renameJudged<T>(move: Move, rename: (member: string) => Promise<T>): Promise<T> {
+  const { paths, source, entry } = move;
+  const { roots } = paths.mounts;
+  const member = source.folder.member(source.name);
+  if (!mayNeedJudgement(move)) return rename(member);
+  const isLink = lstatSync(member, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  if (!entry.isFolder || isLink) {
+    check(move, { relativePath: '', isLink });
+    return rename(member);
+  }
+  const aside = setAside(source.folder, source.name, roots, paths.environment.temporaries);
+  try {
+    for await (const { relativePath, isFolder, boundPath } of walkTree(roots, aside.realPath)) {
+      if (isFolder || isHiddenName(basename(relativePath))) continue;
+      check(move, { relativePath, isLink: lstatSync(boundPath).isSymbolicLink() });
+    }
+    const renamed = await rename(source.folder.member(basename(aside.realPath)));
+    paths.environment.temporaries.delete(aside.realPath);
+    return renamed;
+  } catch (error) {
+    aside.putBack();
+    throw error;
+  }
+}
+
+/** The ways on for a move that was judged. */
+interface JudgedMove {
+  given(): Promise<void>;
+  /** Puts a single file into the hold. @returns the error that tells the client */
+  hold?: () => Promise<ServiceError>;
+  /** Where it will be then. */
+  heldPath?: string;
+}
+
+/**
+ * Has all files of a copied move judged: all are accepted, or nothing moves.
+ *
+ * @param hidden name of the copy beside the target
+ * @throws ServiceError `unprocessable` for a refused file, and for a held one of a folder
+ */
+export async function judgeMoved(move: Move, hidden: string): Promise<JudgedMove> {
+  const { paths, entry, target, to } = move;
+  const { held } = paths.environment;
+  const judged: string[] = [];
+  const top = `${target.folder.currentPath()}/${hidden}`;
+  const given = async () => {
+    for (const relative of judged) await held.supersede(`${target.realPath}${relative === '' ? '' : `/${relative}`}`, undefined);
+  };
+  if (!entry.isFolder) {
+    const uuids = newInspections(move, '');
+    if (uuids.size === 0) return { given };
+    judged.push('');
+    const { judgement, inspected, content } = await judgeMember(move, top, '', uuids, true);
+    if (judgement.outcome === 'refuse') throw refusal(judgement.by);
+    if (judgement.outcome === 'accept') return { given };
+    const kept = keptName();
+    const options = { movedFrom: move.formerly ?? move.from, isConditional: move.options.mayReplace === 'nothing' };
+    const hold = () => held.hold({ paths, path: to, content, inspected, judgement, uuids, options, kept });
+    return { given, hold, heldPath: `${target.folder.currentPath()}/${kept}` };
+  }
+  for await (const { relativePath, isFolder, boundPath } of walkTree(paths.mounts.roots, top)) {
+    if (isFolder) continue;
+    if (lstatSync(boundPath).isSymbolicLink()) refuseLink();
+    const uuids = newInspections(move, relativePath);
+    if (uuids.size === 0) continue;
+    judged.push(relativePath);
+    const { judgement } = await judgeMember(move, `${top}/${relativePath}`, relativePath, uuids, false);
+    const named = (error: ServiceError) => Object.assign(error, { message: `"${relativePath}": ${error.message}` });
+    if (judgement.outcome === 'refuse') throw named(refusal(judgement.by));
+    if (judgement.outcome === 'hold') throw named(new ServiceError('unprocessable', 'An inspection would hold the file for review.'));
+  }
+  return { given };
+}
+
+async function judgeMember(
+  { paths, to, target }: Move,
+  realPath: string,
+  relative: string,
+  uuids: ReadonlySet<string>,
+  isWaitedFor: boolean,
+): Promise<{ judgement: Judgement; inspected: ReturnType<typeof inspectedContent>; content: ReturnType<typeof hiddenMember> }> {
+  const path = (relative === '' ? to : `${to}/${relative}`) as VirtualPath;
+  const content = hiddenMember(paths, path, realPath, target.folder);
+  const inspected = inspectedContent(paths, path, content, {});
+  return { judgement: await judgeContent(paths, path, inspected, uuids, isWaitedFor), inspected, content };
+}
+
+function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, folder: Move['target']['folder']) {
+  const { size, mtimeMs } = lstatSync(realPath);
+  const hiddenName = basename(realPath);
+  return {
+    folder: () => realPath.slice(0, -hiddenName.length - 1),
+    hiddenName,
+    name: baseName(path),
+    sizeBytes: size,
+    modifiedMs: mtimeMs,
+    current: () => paths.entryAt(path),
+    keep: async (kept: string) => {
+      renameSync(folder.member(hiddenName), folder.member(kept));
+      await syncOpenedFolder(folder.fd);
+    },
+  };
+}
+
+/** A folder with held uploads cannot go to another file system, or be judged as a whole: they would be lost. @throws ServiceError `unprocessable` */
+export async function refuseHeldMembers({ paths, entry, source }: Move): Promise<void> {
+  if (!entry.isFolder || (await paths.environment.held.store.within(source.realPath)).length === 0) return;
+  throw new ServiceError('unprocessable', 'The folder has uploads that are held for review.');
+}

@@ -1,0 +1,87 @@
+import { isAbsolute } from 'node:path';
+import * as z from 'zod';
+import { integer, largestSizeBytes, number, optionalText, requestHeaderLines, urlList, yesNo } from '../../lib/option-types.ts';
+import type { UploadLimits } from '../uploads/upload-store.ts';
+
+const onFailure = z.enum(['hold', 'refuse'], { error: 'must be hold or refuse' });
+
+const common = {
+  name: z.string().default('').describe('Name for people and events; without it the UUID.'),
+  description: z.string().default('').describe('Free text.'),
+  enabled: yesNo().default(true).describe('A disabled inspection must not be named by any group or account.'),
+  timeout: number(0.1, 3600).default(30).describe('Longest time for one request, connecting included, in seconds.'),
+  answer_within: number(0, 3600)
+    .default(20)
+    .describe('Seconds that a client waits, queueing included; then the upload is held, and the inspection goes on.'),
+  on_failure: onFailure.default('hold').describe('What becomes of a file when the inspection fails: hold or refuse.'),
+  maximum_size: integer(1, largestSizeBytes).optional().describe('Bytes; larger files are not sent. Default: no limit.'),
+  on_larger: z
+    .enum(['hold', 'refuse', 'accept'], { error: 'must be hold, refuse or accept' })
+    .optional()
+    .describe('What becomes of a file that is larger: hold, refuse or accept; default: hold.'),
+  maximum_concurrent: integer(1, 1000).default(8).describe('Files that it inspects at once; others wait, fairly by account.'),
+  test_at_start: yesNo().default(true).describe('Ask it once when it starts, and each minute until it works.'),
+};
+
+const httpInspection = z.strictObject({
+  type: z.literal('http').describe('Asks a remote HTTP endpoint.'),
+  ...common,
+  url: urlList().describe('URL of the endpoint; of several the next is tried when one gives no reply.'),
+  content: z
+    .enum(['body', 'metadata', 'path'], { error: 'must be body, metadata or path' })
+    .default('body')
+    .describe('What is sent: the file as body, JSON about it alone, or that JSON with the real path of the hidden file.'),
+  username: optionalText().default('').describe('User name for HTTP Basic.'),
+  password: optionalText().default('').describe('Password for HTTP Basic.'),
+  headers: requestHeaderLines().default([]).describe('Headers sent with every request, `Name: value`.'),
+  ca_certificates_path: optionalText().default('').describe("PEM file of certificate authorities to trust beside the system's."),
+});
+export type HttpInspectionOptions = z.infer<typeof httpInspection>;
+
+/** Where a clamd listens. */
+export type ClamdAddress = { path: string } | { host: string; port: number };
+
+/** Reads `unix:PATH` or `tcp://HOST:PORT`; undefined for anything else. */
+export function clamdAddress(text: string): ClamdAddress | undefined {
+  const path = /^unix:(?:\/\/)?(\/.+)$/.exec(text)?.[1];
+  if (path !== undefined) return isAbsolute(path) ? { path } : undefined;
+  const [, bracketed, plain, port] = /^tcp:\/\/(?:\[([0-9a-f:.]+)\]|([^\s:/@]+)):(\d{1,5})\/?$/i.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  return host !== undefined && Number(port) >= 1 && Number(port) <= 65_535 ? { host, port: Number(port) } : undefined;
+}
+
+const clamdInspection = z.strictObject({
+  type: z.literal('clamd').describe('Asks a clamd of ClamAV (INSTREAM).'),
+  ...common,
+  url: z
+    .string()
+    .refine((text) => clamdAddress(text) !== undefined, 'must be unix:PATH or tcp://HOST:PORT')
+    .describe('Where clamd listens: `unix:PATH` or `tcp://HOST:PORT`.'),
+});
+export type ClamdInspectionOptions = z.infer<typeof clamdInspection>;
+
+/** One entry of `inspections`; lazy, as most configurations have none. */
+export const inspectionOptions = z.lazy(() =>
+  z
+    .discriminatedUnion('type', [httpInspection, clamdInspection], { error: 'must have a "type": http or clamd' })
+    .describe('An inspection of files before anybody sees them.'),
+);
+export type InspectionConfiguration = z.infer<typeof inspectionOptions>;
+
+/** `server.held`: uploads that wait for a decision. */
+export const heldOptions = z
+  .strictObject({
+    days: number(0.001, 30).default(30).describe('Days after which a held upload is given up.'),
+    maximum_per_account: integer(1, 1_000_000).default(100).describe('Held uploads that one account may have; more are refused (429).'),
+    answer: z
+      .enum(['accept', 'refuse'], { error: 'must be accept or refuse' })
+      .default('accept')
+      .describe('What a client hears of a held upload: accept (202, SFTP success), or refuse (422, SFTP failure).'),
+  })
+  .describe('Uploads that an inspection holds.');
+export type HeldOptions = z.infer<typeof heldOptions>;
+
+/** The limits that the options set. */
+export function heldLimits({ days, maximum_per_account }: HeldOptions): UploadLimits {
+  return { expireAfterMs: days * 86_400_000, maxPerAccount: maximum_per_account };
+}

@@ -1,0 +1,75 @@
+import { closeSync, constants, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { readChunks } from '../../lib/disk/descriptors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { FileWriter } from '../disk/file-writer.ts';
+import { Durability } from '../disk/folder-sync.ts';
+import { openWriteTarget } from '../disk/opened.ts';
+import { ResumableUpload } from '../uploads/resumable-upload.ts';
+import type { UploadHold } from '../uploads/upload-store.ts';
+import { stateAt } from './gate.ts';
+import type { HeldUpload } from './holding.ts';
+
+/**
+ * Gives a held upload its name, as an upload that takes several requests is completed: rights, locks, quota and conditions are checked again.
+ *
+ * @param hold is given back
+ * @throws ServiceError; the upload stays held then
+ */
+export async function releaseUpload(
+  paths: AccountPaths,
+  hold: UploadHold,
+  record: HeldUpload,
+  administrator: string | undefined,
+): Promise<void> {
+  const { path, contentPath, held } = record;
+  const realPath = async () => {
+    paths.require(path, held.movedFrom === undefined ? 'createFile' : 'rename');
+    paths.environment.events.assertWritable();
+    await paths.requireUnlocked(path, 'content');
+    // The folder is where the content lies, whichever way the account went there.
+    return `${dirname(contentPath)}/${baseName(path)}`;
+  };
+  const verify = () => {
+    if (held.expected !== undefined && held.expected !== stateAt(`${dirname(contentPath)}/${baseName(path)}`))
+      throw new ServiceError(
+        'destination-exists',
+        'The name was taken or changed meanwhile, and the upload was made on the condition that it is not.',
+      );
+  };
+  const upload = new ResumableUpload(paths, hold, record, realPath);
+  upload.releasedBy = { administrator };
+  await upload.open(false);
+  try {
+    await upload.commit(held.expected === undefined ? undefined : verify);
+  } catch (error) {
+    // The file has its name.
+    if (!isServiceError(error, 'not-durable')) throw error;
+  }
+  await upload.forget();
+}
+
+/** Puts a file that was moved into the hold back to where it lay. @param path a free one @returns that path */
+export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }: HeldUpload, path: VirtualPath): Promise<VirtualPath> {
+  paths.environment.events.assertWritable();
+  const writer = new FileWriter(openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path))), paths.environment);
+  const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    for await (const chunk of readChunks(fd, offsetBytes)) await writer.write([chunk]);
+    await writer.finish(new Durability(), {
+      requireUnlocked: () => paths.requireUnlocked(path, 'content'),
+      rules: { ...paths.nameRules(path), mayReplace: false, ifTaken: 'refuse', retainDays: 0 },
+      verify: (current) => {
+        if (current) throw new ServiceError('exists', 'The name was taken meanwhile; try again.');
+      },
+    });
+    return path;
+  } catch (error) {
+    await writer.discard();
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
