@@ -13,11 +13,7 @@ import { mayChange } from './session.ts';
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string> };
 
 /** Requests by the ID of their replay: after a dry run the request can be sent. */
-const asked = new Map<string, ReplayRequest>();
-
-export function requestedReplay(id: string): ReplayRequest | undefined {
-  return asked.get(id);
-}
+export const askedReplays = new Map<string, ReplayRequest>();
 
 /** A button that asks how to send something again and leads to the replay; undefined for a viewer. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
@@ -28,7 +24,7 @@ export function replayButton(label: string, requestNow: () => ReplayRequest, cla
 /** Begins a replay, and shows its page. @throws Refused */
 export async function startReplay(request: ReplayRequest): Promise<void> {
   const { id } = await ask<{ id: string }>('POST', '/api/replays', { body: request });
-  asked.set(id, request);
+  askedReplays.set(id, request);
   location.hash = hashFor('deliveries', `replays/${id}`);
 }
 

@@ -1,9 +1,9 @@
-import { byId, make } from '../shared/dom.ts';
+import { byId, make, makeButton } from '../shared/dom.ts';
 import { sizeText } from '../shared/locale.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
 import { loadPart } from '../shared/parts.ts';
-import { startDelete, startMemberForm, startNewFolder } from './actions/members.ts';
+import { createFolder, startDelete, startMemberForm } from './actions/members.ts';
 import { offerTransfer, startDrag } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
@@ -33,7 +33,8 @@ import {
 } from './rows/rows.ts';
 import { selectedRows, startRowClicks, startSelection } from './rows/selection.ts';
 import { requestDocument, scriptHeaders } from './server.ts';
-import { forgetThumbnailsAtSignOut, startThumbnails } from './thumbnails/thumbnails.ts';
+import { forgetThumbnails } from './thumbnails/thumbnail-cache.ts';
+import { startThumbnails } from './thumbnails/thumbnails.ts';
 import { startUploads } from './uploads/uploads.ts';
 
 async function open(row: Row): Promise<void> {
@@ -148,7 +149,8 @@ startSpace();
 startNotices();
 startKeyboard();
 startRowMenus();
-forgetThumbnailsAtSignOut();
+// Nothing stays in the browser of what an account saw.
+document.querySelector('form[action$=logout]')?.addEventListener('submit', () => void forgetThumbnails());
 const offerUploads = startUploads();
 startFolder();
 startFolderChanges(startFolder);
@@ -192,7 +194,7 @@ function startListing(): void {
   }
   if (may('delete')) startDelete(selectedRows);
   startMemberForm();
-  if (may('create-folder')) startNewFolder();
+  if (may('create-folder')) byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
   if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
   if (may('rename')) {
     startDrag();

@@ -7,7 +7,7 @@ const staysMs = { success: 6_000, action: 12_000, error: 15_000 } as const;
 /** Messages at a time; older ones go. */
 const maxAtOnce = 3;
 
-export interface NoticeAction {
+interface NoticeAction {
   label: string;
   run: () => void;
 }

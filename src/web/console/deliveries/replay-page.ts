@@ -3,7 +3,7 @@ import type { ReplayResult } from '../../../webhooks/records/delivery-record-sch
 import { make } from '../../shared/dom.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
-import { requestedReplay, startReplay } from '../replay-button.ts';
+import { askedReplays, startReplay } from '../replay-button.ts';
 import { ask, lines } from '../request.ts';
 import { actionButton, badge, facts, heading, panel, type Stage, stateBadge, wayTo } from '../section.ts';
 import { mayChange } from '../session.ts';
@@ -23,7 +23,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const id = route.id.replace(/^replays\//, '');
   const path = `/api/replays/${encodeURIComponent(id)}`;
   const [first] = await Promise.all([ask<ReplayView>('GET', path, { signal }), findHandlers(signal)]);
-  const request = requestedReplay(id);
+  const request = askedReplays.get(id);
   const isDryRun = first.dry_run;
   const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
   const sendNow = actionButton(text('sendNow'), 'recent', () => startReplay({ ...request, dry_run: false }), 'primary');

@@ -118,7 +118,8 @@ function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal
 
   const showGap = ({ skipped }: Gap, newer: ListedEvent | undefined) => {
     const older = openGap ? openGap.older : table.ends.first;
-    const count = openGap ? addCounts(openGap.skipped, skipped) : skipped;
+    const before = openGap ? openGap.skipped : 0;
+    const count = before === undefined || skipped === undefined ? undefined : before + skipped;
     const link = openGap?.link ?? make('a');
     const span = {
       ...(older && { since: eventTime(older) }),
@@ -133,10 +134,6 @@ function liveTail(query: URLSearchParams, table: EventTable, signal: AbortSignal
   button.disabled = true;
   showState(false);
   return { badge: state, button, start };
-}
-
-function addCounts(first: number | undefined, second: number | undefined): number | undefined {
-  return first === undefined || second === undefined ? undefined : first + second;
 }
 
 /** The pages of a search, one after the other, at the end of a table. */

@@ -1,5 +1,5 @@
 import { ask, cancelButton, type DialogModel, nameList } from '../../shared/dialogs.ts';
-import { byId, make, makeButton } from '../../shared/dom.ts';
+import { byId, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
@@ -44,17 +44,13 @@ export async function askName(
   return answer === 'ok' ? focus.value : undefined;
 }
 
-async function createFolder(): Promise<void> {
+export async function createFolder(): Promise<void> {
   const question = { title: text('newFolder'), label: text('folderName'), button: text('create') };
   const name = await askName(question, async (wanted) => {
     const problem = nameProblem(wanted.trim());
     return problem ?? trySend('PUT', memberUrl(wanted.trim(), true), { 409: text('nameTaken') });
   });
   if (name !== undefined) await refreshRows(name.trim());
-}
-
-export function startNewFolder(): void {
-  byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
 }
 
 /** Checks the session before an archive is fetched or a trigger runs: a redirect to the login page would lose the selection. */

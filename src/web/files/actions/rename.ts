@@ -10,14 +10,15 @@ import { askName } from './members.ts';
 import { noticeUndoable } from './undo.ts';
 
 let moves: Promise<boolean> | undefined;
-let isOffered = false;
+/** Whether the folder that is shown offers renaming. */
+export let isRenameOffered = false;
 
 /** Offers renaming where the service has WebDAV's MOVE (RFC 4918 §9.9). @returns whether it does, and the folder is still shown */
 export async function startRename(): Promise<boolean> {
   const bar = byId('actions');
   moves ??= hasMove();
-  isOffered = await moves;
-  if (!isOffered || !bar.isConnected) return false;
+  isRenameOffered = await moves;
+  if (!isRenameOffered || !bar.isConnected) return false;
   addAction({ label: text('rename'), icon: 'rename', run: renameOne, isForOne: true });
   document.addEventListener('keydown', onKey);
   return true;
@@ -33,10 +34,6 @@ function onKey(event: KeyboardEvent): void {
   const row = focusedRow();
   if (row) void rename(row);
   else renameOne(selectedRows());
-}
-
-export function offersRename(): boolean {
-  return isOffered;
 }
 
 async function hasMove(): Promise<boolean> {

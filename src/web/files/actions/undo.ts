@@ -1,5 +1,5 @@
 import { nameInText } from '../../../lib/display-name.ts';
-import { type NoticeAction, notice } from '../../shared/notices.ts';
+import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers, send } from '../server.ts';
@@ -28,8 +28,7 @@ let last: { change: Change | Deletion; forget: () => void } | undefined;
 /** Shows a message about a change that can be undone, by its button or by Ctrl+Z, until the next one. */
 export function noticeUndoable(message: string, change: Change | Deletion): void {
   last?.forget();
-  const action: NoticeAction = { label: text('undo'), run: () => void undoLast() };
-  last = { change, forget: notice(message, 'success', action) };
+  last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };
 }
 
 /** Undoes the last change by the same commands, but only for members that are still as it left them. */

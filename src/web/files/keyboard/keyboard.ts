@@ -2,7 +2,7 @@ import { ask } from '../../shared/dialogs.ts';
 import { byId, make, makeButton } from '../../shared/dom.ts';
 import { addToMenu } from '../../shared/menu.ts';
 import { deleteRows } from '../actions/members.ts';
-import { offersRename } from '../actions/rename.ts';
+import { isRenameOffered } from '../actions/rename.ts';
 import { openRowMenu } from '../actions/row-menu.ts';
 import { undoLast } from '../actions/undo.ts';
 import { text } from '../language.ts';
@@ -35,7 +35,7 @@ async function showHelp(): Promise<void> {
     [[text('controlKey'), 'A'], text('selectAll')],
     [[text('shiftKey'), 'F10'], text('keyActions')],
     [[text('deleteKey')], text('delete')],
-    ...(offersRename()
+    ...(isRenameOffered
       ? ([
           [['F2'], text('rename')],
           [[text('controlKey'), 'Z'], text('keyUndo')],

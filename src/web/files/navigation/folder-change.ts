@@ -63,8 +63,10 @@ export async function showFolder(page: URL): Promise<void> {
     if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
     return openAskedLayer();
   }
-  if (reply.status === 0 || reply.status >= 400) notice(text('error', { reason: refusalText(reply) }), 'error');
-  else location.assign(page);
+  const { status } = reply;
+  if (status > 0 && status < 400) return location.assign(page);
+  const reason = status === 0 ? text('noConnection') : status === 404 ? text('gone') : reasonFor(status, undefined);
+  notice(text('error', { reason }), 'error');
 }
 
 // Back and Forward: the URL has changed already, and links would lead from there.
@@ -113,11 +115,6 @@ function isLike(page: Document): boolean {
     of.getElementById('menu')?.querySelectorAll('a.button, form').length,
   ];
   return page.body.classList.contains('listing') && JSON.stringify(marks(page)) === JSON.stringify(marks(document));
-}
-
-function refusalText({ status }: PageReply): string {
-  if (status === 0) return text('noConnection');
-  return status === 404 ? text('gone') : reasonFor(status, undefined);
 }
 
 function howItIs(): Left {

@@ -27,11 +27,6 @@ export function folderUrl(): string {
   return shown.pathname;
 }
 
-/** Name of the folder that is shown, for people. */
-export function folderTitle(): string {
-  return document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
-}
-
 /** Whether the account has a right in the folder; the service checks every request all the same. */
 export function may(right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename' | 'trash'): boolean {
   return (byId('main').dataset.may ?? '').split(' ').includes(right);

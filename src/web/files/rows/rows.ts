@@ -323,11 +323,8 @@ function listRows(list: HTMLElement | null): Row[] {
 }
 
 function placeShown(): void {
-  if (isStarted) placeRows(shownRows(), { isLong: isLong(), coming: left ? 0 : coming });
-}
-
-function isLong(): boolean {
-  return rows.length + coming > maxRowsInDocument;
+  const isLong = rows.length + coming > maxRowsInDocument;
+  if (isStarted) placeRows(shownRows(), { isLong, coming: left ? 0 : coming });
 }
 
 function prepare(row: Row): void {

@@ -32,7 +32,8 @@ export function startRowClicks(): void {
       event.preventDefault();
       // The press may have selected text.
       getSelection()?.empty();
-      return selectUpTo(row);
+      // From the row that was selected last, or has the focus.
+      return extendSelection((isThere(end) ? end : focusedRow()) ?? row, row);
     }
     if (target.closest('a')) return;
     const isBox = target.closest('td') === row.cells[0];
@@ -165,11 +166,6 @@ export function extendSelection(from: Row, to: Row): void {
   end = to;
   focusRow(to);
   updateSelection();
-}
-
-/** Selects from the row that was selected last, or has the focus, to this one. */
-export function selectUpTo(row: Row): void {
-  extendSelection((isThere(end) ? end : focusedRow()) ?? row, row);
 }
 
 export function deselect(names: readonly string[]): void {

@@ -1,6 +1,5 @@
 import { byId } from '../../shared/dom.ts';
 import { allRows, isWritten, previewKind, type Row, rowLink, whenRowIsWritten } from '../rows/rows.ts';
-import { forgetThumbnails } from './thumbnail-cache.ts';
 
 /** Pictures and films that are fetched at the same time. */
 const atOnce = 6;
@@ -60,9 +59,4 @@ export function startThumbnails(): void {
     observer.disconnect();
     allRows().filter(isWritten).forEach(watch);
   });
-}
-
-/** Has nothing stay in the browser of what an account saw. */
-export function forgetThumbnailsAtSignOut(): void {
-  document.querySelector('form[action$=logout]')?.addEventListener('submit', () => void forgetThumbnails());
 }

@@ -2,7 +2,7 @@ import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { askMetadata } from '../metadata.ts';
-import { conflictRule, folderTitle, folderUrl, may } from '../navigation/folder.ts';
+import { conflictRule, folderUrl, may } from '../navigation/folder.ts';
 import { refreshRows } from '../rows/rows.ts';
 import { ensureFolder } from './folders.ts';
 import { uploadPanel } from './panel.ts';
@@ -21,11 +21,6 @@ function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => v
       upload.name = pastedName(upload.file, Date.now(), text('screenshot'));
     });
   });
-}
-
-/** Files from a field; one for folders tells the folder of each file. */
-function chosenFiles(files: FileList): Upload[] {
-  return [...files].map((file) => newUpload(file, folderUrl(), file.webkitRelativePath.split('/').slice(0, -1).join('/'), conflictRule()));
 }
 
 type Add = (uploads: Upload[]) => void;
@@ -90,7 +85,9 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
   const label = text(isFolder ? 'uploadFolder' : 'uploadFiles');
   const field = make('input', { type: 'file', multiple: true, hidden: true, webkitdirectory: isFolder, ariaLabel: label });
   field.addEventListener('change', () => {
-    if (field.files) add(chosenFiles(field.files));
+    // A field for folders tells the folder of each file.
+    const folderOf = ({ webkitRelativePath }: File) => webkitRelativePath.split('/').slice(0, -1).join('/');
+    add([...(field.files ?? [])].map((file) => newUpload(file, folderUrl(), folderOf(file), conflictRule())));
     field.value = '';
   });
   return field;
@@ -107,7 +104,7 @@ function startDrops(add: Add): void {
   const isWanted = (event: DragEvent) => bringsFiles(event) && may('write') && !document.querySelector('dialog[open]');
   const show = (change: number) => {
     depth = Math.max(0, depth + change);
-    place.textContent = folderTitle();
+    place.textContent = document.querySelector('.crumbs [aria-current]')?.textContent ?? '';
     veil.hidden = depth === 0;
   };
   document.addEventListener('dragenter', (event) => isWanted(event) && show(1));
