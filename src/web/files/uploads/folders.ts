@@ -1,12 +1,8 @@
 import { text } from '../language.ts';
 import { replyReason, send } from '../server.ts';
 
-const known = new Map<string, Promise<string | undefined>>();
-
-/** Forgets the known folders: before the next upload one may be deleted. */
-export function forgetFolders(): void {
-  known.clear();
-}
+/** Folders that were made, or why not, by their URL. To be cleared after some uploads: until the next one somebody may delete them. */
+export const knownFolders = new Map<string, Promise<string | undefined>>();
 
 /**
  * Makes a folder below another, with its parents, unless it exists.
@@ -17,12 +13,12 @@ export function forgetFolders(): void {
 export function ensureFolder(home: string, folder: string): Promise<string | undefined> {
   if (folder === '') return Promise.resolve(undefined);
   const url = `${home}${folder.split('/').map(encodeURIComponent).join('/')}/`;
-  const before = known.get(url);
+  const before = knownFolders.get(url);
   if (before) return before;
   const made = create(home, folder, url);
-  known.set(url, made);
+  knownFolders.set(url, made);
   // The next file tries again after a failure.
-  void made.then((problem) => problem !== undefined && known.delete(url));
+  void made.then((problem) => problem !== undefined && knownFolders.delete(url));
   return made;
 }
 

@@ -9,7 +9,7 @@ const claims = new Map<string, () => void>();
 const lockPrefix = 'svc-upload:';
 
 /**
- * Takes an upload for this tab until `release`, or until the tab is closed.
+ * Takes an upload for this tab until `letGo`, or until the tab is closed.
  * @returns false when another tab has it. Without locks (they need https) every tab may have it
  */
 export function claim(location: string): Promise<boolean> {
@@ -20,12 +20,6 @@ export function claim(location: string): Promise<boolean> {
       return lock && new Promise<void>((release) => claims.set(location, release));
     });
   });
-}
-
-/** Lets other tabs have an upload. */
-function release(location: string): void {
-  claims.get(location)?.();
-  claims.delete(location);
 }
 
 /** Waits until no tab, this one included, continues an upload. */
@@ -109,7 +103,8 @@ export function forgetUpload(kept: KeptUpload): void {
 export function letGo(upload: Upload): void {
   if (upload.location === undefined) return;
   forgetUpload({ ...fileIdentity(upload), name: upload.name, location: upload.location });
-  release(upload.location);
+  claims.get(upload.location)?.();
+  claims.delete(upload.location);
   upload.location = undefined;
 }
 

@@ -4,7 +4,7 @@ import { make } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { signInAgain } from '../sign-in.ts';
-import { ensureFolder, forgetFolders } from './folders.ts';
+import { ensureFolder, knownFolders } from './folders.ts';
 import { discardUpload, keptUpload } from './kept-uploads.ts';
 import { sendFile } from './resumable-sending.ts';
 import { isOver, isResumable, nextName, type Upload } from './upload.ts';
@@ -66,7 +66,7 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
     onChange();
     if (isMoving() || isSignedOut) return;
     forAll = undefined;
-    forgetFolders();
+    knownFolders.clear();
     const over = ended;
     ended = [];
     if (over.length > 0) onEnd(over);
