@@ -288,7 +288,7 @@ test('nothing is marked as unfinished, and there are no barrels', () => {
   );
 });
 
-test('what Node.js calls for a request or connection is guarded: a fault in it must not end the process', () => {
+test('what Node.js calls for a request or connection is catching: a fault in it must not end the process', () => {
   const calls = /(?:\.(?:on|once)\(\s*'?\w+'?,|setImmediate\(|queueMicrotask\(|nextTick\()\s*([\w.#]+\(?|\(\) => \{\}|[^\n]*)/g;
   const unguarded = sources
     .filter(({ path }) => path.startsWith('src/http/'))
@@ -297,8 +297,8 @@ test('what Node.js calls for a request or connection is guarded: a fault in it m
         // The server itself is no request; and what a route throws comes to `app.onError`.
         .filter(({ index }) => !/(this\.#server|\bapp)$/.test(text.slice(0, index)))
         .map(([, listener = '']) => listener)
-        .filter((listener) => !/^(exchange\.guarded|catching)\(|^\(\) => \{\}|^resolve\.bind\(/.test(listener))
-        .filter((listener) => !new RegExp(`const ${listener.replace(/\W/g, '')} = (exchange\\.guarded|catching)\\(`).test(text))
+        .filter((listener) => !/^(exchange\.catching|catching)\(|^\(\) => \{\}|^resolve\.bind\(/.test(listener))
+        .filter((listener) => !new RegExp(`const ${listener.replace(/\W/g, '')} = (exchange\\.catching|catching)\\(`).test(text))
         .map((listener) => `${path}: ${listener}`),
     );
   assert.deepEqual(unguarded, []);

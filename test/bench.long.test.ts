@@ -11,7 +11,7 @@ function smoke(args: string[]): Promise<{ code: number | null; output: string; f
   });
 }
 
-/** A row of each part that every machine has which runs the long tests; its first figure is that of svc. */
+/** A row of each part that every machine with the long tests can run; its first figure is that of svc. */
 const parts: Record<string, readonly string[]> = {
   downloads: ['GET 1 KiB, 64 connections, /s', 'GET of a range', 'GET 1 GiB, 8 streams, MB/s'],
   uploads: ['PUT 1 KiB', 'PUT 1 GiB'],

@@ -45,7 +45,7 @@ async function start(): Promise<Browser> {
     // The way to browsers as they are shipped, by WebDriver BiDi.
     channel: 'moz-firefox',
     executablePath: '/usr/bin/firefox-esr',
-    // Without motion a page looks at once as it will.
+    // Without animations a page has its final look at once.
     firefoxUserPrefs: { ...nowhere, 'ui.prefersReducedMotion': 1 },
     env: { ...process.env, HOME: home },
   });

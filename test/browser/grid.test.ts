@@ -89,7 +89,7 @@ browserTest('of pictures and films together no more than six are under way', asy
     await until('there is one under way', () => held.length > answered);
     assert.ok(asked() - answered <= 6, `${asked()} asked for, ${answered} answered`);
     const route = held[answered];
-    // A film of which nothing can be had is no more work.
+    // A film that cannot be loaded causes no further work.
     await (route?.request().method() === 'HEAD' ? route.abort() : route?.continue());
   }
   await page.locator('canvas.thumbnail').nth(5).waitFor({ state: 'attached' });

@@ -16,7 +16,7 @@ browserTest('a picture without a name of its own gets one with the time', () => 
   assert.equal(named('my image.png', 0), 'my image.png');
 });
 
-/** Pastes files where the focus is, as the browser does. */
+/** Pastes files at the focus, as the browser does. */
 function paste(page: Page, names: string[]): Promise<unknown> {
   return page.evaluate(`((names) => {
     const clipboardData = new DataTransfer();

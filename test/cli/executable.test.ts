@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { executable } from '../support/child.ts';
 import { assertCommands } from '../support/executable-commands.ts';
 
-/** Each stands for those that do alike, or that other tests run as a process. */
+/** Each stands for similar commands, or for those that other tests run as a process. */
 const tried = new Set(['explain', 'schema', 'openapi', 'init', 'sessions', 'health', 'man']);
 
 test('the executable has the commands of its help', (t) => assertCommands(t, (command) => tried.has(command)));

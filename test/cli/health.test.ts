@@ -9,7 +9,7 @@ import { run, start } from '../support/child.ts';
 import { freePort } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** Somebody who answers everything alike. */
+/** A server that answers every request in the same way. */
 async function answering(t: TestContext, status: number, body: string): Promise<{ url: string; paths: string[] }> {
   const paths: string[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -45,7 +45,7 @@ groups: {DEFAULT_GROUP: {home_folder_path: ./f}}\n`,
   }
 });
 
-test('not ready is 1, with the reasons; whoever is no service is not ready either', async (t) => {
+test('not ready is 1, with the reasons; so is another server than svc', async (t) => {
   const cwd = temporaryFolder(t);
   const ask = (url: string, ...more: string[]) => run(t, ['health', '--url', url, ...more], { cwd });
   const unready = await answering(t, 503, '{"status":"not-ready","checks":{"server":"ok","state":"Redis is\\u001b away"}}');
@@ -66,7 +66,7 @@ test('not ready is 1, with the reasons; whoever is no service is not ready eithe
   }
 });
 
-test('no answer in time, and what is not HTTP, is 3', async (t) => {
+test('no answer in time is 3, and so is one that is not HTTP', async (t) => {
   const cwd = temporaryFolder(t);
   for (const greeting of ['', 'SSH-2.0-x\r\n']) {
     const server = createTcpServer((socket) => {
@@ -83,7 +83,7 @@ test('no answer in time, and what is not HTTP, is 3', async (t) => {
   }
 });
 
-test('wrong use is 2: no configuration, no monitor, a port that nobody knows, a URL that is none', async (t) => {
+test('wrong use is 2: no configuration, no monitor, an unknown port, an invalid URL', async (t) => {
   const cwd = temporaryFolder(t);
   const groups = 'groups: {DEFAULT_GROUP: {home_folder_path: ./f}}';
   writeFileSync(join(cwd, 'none.yaml'), `services: {web: {type: http, port: 0}}\n${groups}\n`);

@@ -61,7 +61,7 @@ async function startServices(t: TestContext, shutdownTimeoutS: number) {
   return { ...(await begin()), begin, move, events, home, cert };
 }
 
-/** Begins a request of HTTP/1 whose client sends a piece and reads one, and then neither; it gives no more than that. */
+/** Begins a request of HTTP/1 whose client sends one piece, reads one, and then does nothing. */
 function stall(url: string, method: string, target: string, headers: Record<string, string>, body?: Buffer): Promise<void> {
   return new Promise((begun, fail) => {
     const outgoing = request(`${url}${target}`, { method, headers: { authorization, ...headers }, agent: false }, (incoming) => {

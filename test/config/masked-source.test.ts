@@ -74,7 +74,7 @@ test('a package.json shows no more than other files', () => {
   assert.equal(said.includes('marker-1'), false, said);
 });
 
-/** Words of which secrets are made, each of which is looked for. */
+/** Words that form the secrets; each of them is searched in the output. */
 const words = ['Zq7hunter', 'Zq8sesame', 'Zq9swordfish', 'Zq5correct', 'Zq4battery'];
 const joints = [
   ', ',

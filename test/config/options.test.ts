@@ -35,7 +35,7 @@ function optionText(where: string, option: string, value: string): string {
   return JSON.stringify(configWith(where, option, '@')).replace('"@"', () => value);
 }
 
-/** Options that stand in no table: entries of maps, and what the table's own texts already give. */
+/** Options without a row of their own: entries of maps, and those that other rows already document. */
 const elsewhere = new Set(['$schema', 'type', 'state', 'log', 'events', 'uploads', 'held', 'password_policy', 'security_policy']);
 
 test('the table has every option of the schema', () => {

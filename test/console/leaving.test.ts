@@ -13,7 +13,7 @@ import { HeldClients } from '../support/transfers.ts';
 
 const ofStream = { accept: 'application/x-ndjson' };
 
-/** A console, clients that leave it, and whether there is room for streams of events when they left. */
+/** A console, clients that leave it, and a check that streams of events are possible afterwards. */
 async function startWithClients(t: TestContext, options = {}) {
   const { server, console } = await startConsole(t, {}, options);
   const clients = new HeldClients(t, console.port);
@@ -31,10 +31,10 @@ async function startWithClients(t: TestContext, options = {}) {
   return { server, console, clients, stillStreams, fillJournal, errors };
 }
 
-test('clients that leave while their password is checked keep no place of a stream', async (t) => {
+test('clients that leave while their password is checked occupy no stream', async (t) => {
   const user = 'slow:marker-S1ow-password';
   const { administrators } = await consoleService();
-  // It takes longer to check than to leave.
+  // Checking it takes longer than leaving.
   const slow = { password: await hashPassword(user.slice(5), { ln: 15, r: 8, p: 1 }), role: 'viewer' };
   const { server, clients, stillStreams } = await startWithClients(t, { administrators: { ...administrators, slow } });
   const paths = Array.from({ length: 5 }, () => ['/api/events', '/api/events/live', '/api/live']).flat();
@@ -43,7 +43,7 @@ test('clients that leave while their password is checked keep no place of a stre
   await stillStreams();
 });
 
-test('requests that wait behind another of their connection are forgotten with it', async (t) => {
+test('waiting requests of a connection are dropped with it', async (t) => {
   const { console, clients, stillStreams } = await startWithClients(t);
   await console.get('/api/me', asViewer);
   const authorization = basicOf(asViewer.user);
@@ -52,7 +52,7 @@ test('requests that wait behind another of their connection are forgotten with i
   socket.write(
     `GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\nAccept: ${ofStream.accept}\r\n\r\n`.repeat(8),
   );
-  // Behind what was written.
+  // The reply shows that the requests written before have arrived.
   await console.get('/api/me', asViewer);
   socket.destroy();
   await stillStreams();
@@ -85,7 +85,7 @@ test('a journal that cannot be read is a fault, and the end of a stream that has
   assert.equal((await console.get('/api/events?limit=1', request)).status, 200);
 });
 
-test('connections that send garbage and stay keep nobody away', async (t) => {
+test('connections that send garbage and stay do not block other clients', async (t) => {
   const { console } = await startConsole(t, {}, { maximum_concurrent_connections: 3 });
   const sockets = Array.from({ length: 3 }, () => connect({ port: console.port, host: '127.0.0.1', allowHalfOpen: true }));
   t.after(() => {

@@ -19,7 +19,7 @@ export async function attempt(bans: AddressBans, made: LoginAttempt, outcome: At
   return kind;
 }
 
-/** Processes that share what they know: each call is made by another one. */
+/** Processes that share their state: each call goes to another one. */
 export function inTurns(processes: readonly AddressBans[]): AddressBans {
   let calls = 0;
   const next = () => processes[calls++ % processes.length] as AddressBans;

@@ -14,7 +14,7 @@ import type { DeliveryRecords } from '../../src/webhooks/records/delivery-record
 import type { WaitingRetry } from '../../src/webhooks/retries.ts';
 import { type Receiver, startReceiver, until } from '../support/receiver.ts';
 
-/** What a delivery engine stands on. */
+/** The parts that a delivery engine needs. */
 export interface DeliveryGround {
   store: DeliveryStore;
   journal: EventLog;

@@ -5,7 +5,7 @@ import { maxSessionsPerAccount, type Session, type SessionLifetimes, type Sessio
 import { until } from '../support/receiver.ts';
 import { loginOf } from '../support/redis.ts';
 
-/** What a store is made of; the test closes it. */
+/** The parts of a store; the test closes it. */
 export interface SessionsDependencies {
   lifetimes: () => SessionLifetimes;
   onTimeout: (identity: Identity) => void;

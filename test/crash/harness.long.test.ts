@@ -15,7 +15,7 @@ import { randomFrom } from '../support/random.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-/** What the world was told so far; what was answered must hold after every crash. */
+/** The replies so far, which must hold after every crash. */
 class Promised {
   /** Virtual paths of small files whose upload was answered. */
   readonly uploads: string[] = [];
@@ -122,7 +122,7 @@ const rounds = Number(process.env.SVC_CRASH_HARNESS_ROUNDS ?? 30);
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const treeFiles = 12;
 
-/** Where everything lies. */
+/** The paths of all parts. */
 interface Places {
   folder: string;
   home: string;

@@ -19,7 +19,7 @@ import { parseTrace, type SystemCall } from '../support/strace.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { tree } from '../support/tree.ts';
 
-/** States that are looked at for each place of a cut; `SVC_POWER_STATES=1000` is a long run. */
+/** States that are checked for each position of a cut; `SVC_POWER_STATES=1000` is a long run. */
 const statesOfCut = Number(process.env.SVC_POWER_STATES ?? 12);
 
 const seed = Number(process.env.SVC_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -84,7 +84,7 @@ async function traced(t: TestContext): Promise<Run> {
   return { folder, calls, trees };
 }
 
-/** What the next start does with a state, and what it finds then. */
+/** Starts on a state and checks the result. */
 async function recovered(folder: string): Promise<{ tree: string; events: Map<string, number>; withoutGroup: string[] }> {
   const data = join(folder, 'svc-data');
   const events = new Map<string, number>();

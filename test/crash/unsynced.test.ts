@@ -19,7 +19,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const preload = join(process.env.SVC_ROOT ?? process.cwd(), 'test/support/planted-faults.cjs');
 
-/** What was told of a change: ID, `durable`, and for the fault its details. */
+/** The event of a change: ID, `durable`, and for a fault its details. */
 type Told = [id: number, durable: unknown];
 
 interface Planted {

@@ -63,7 +63,7 @@ test('events come back in order, one JSON object a line exactly as delivered', a
   assert.deepEqual(Object.keys(JSON.parse(lines[0] ?? '').timestamp), ['timestamp', 'cwa_14051']);
 });
 
-test('flushed at once, what waited for the end of the turn is in the file', async (t) => {
+test('a flush writes events that wait for the end of the turn', async (t) => {
   const folder = temporaryFolder(t);
   const log = open(folder);
   const events = [event('a'), event('b')];

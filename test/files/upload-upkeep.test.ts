@@ -98,7 +98,7 @@ test('who only slept before the rename finds nothing to rename once the upload i
   for (const name of [renameSync, linkSync]) assert.throws(() => name(contentPath, target), { code: 'ENOENT' });
   const after = String((await record())?.contentPath);
   assert.equal(readFileSync(after, 'utf8'), 'content');
-  // One who looked after it before, and slept, too.
+  // An earlier process that took care of it, and was suspended, too.
   assert.equal(putAside(contentPath, join(dirname(target), keptName()), String(inodeAt(after))), false);
   assert.equal(readFileSync(after, 'utf8'), 'content');
 });

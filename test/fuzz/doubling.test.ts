@@ -32,7 +32,7 @@ import { fuzz } from '../support/fuzz.ts';
 interface Parser {
   parse: (text: string) => unknown;
   seeds: readonly string[];
-  /** Largest input that is tried, in characters; no more than the service takes. */
+  /** Largest input that is tried, in characters; within the limits of the service. */
   size: number;
 }
 
@@ -47,7 +47,7 @@ const account =
 const config =
   'server: {data_folder_path: d}\ngroups: {G: {home_folder_path: "/srv/${USER}", permissions: [[allow-read], [/in/*, allow-write]]}}\naccounts: {al: {group: G}}\nservices: {web: &w {type: http, port: 8080, triggers: "Sign, primary", authentications: [x, y]}}\nevent_handlers: {crm: {type: http, target: "40017", url: "https://x.example/", components: "x, y"}}\n';
 
-/** Every parser of what comes from outside. What it is given grows; it may refuse. */
+/** Every parser of outside input. Its input grows; it may refuse it. */
 const parsers: Record<string, Parser> = {
   'WebDAV bodies': {
     parse: (text) => propfindRequest(parseXml(text)),

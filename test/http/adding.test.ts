@@ -22,7 +22,7 @@ function plant(home: string, taken = true): void {
 
 const at: DoorTarget = { folder: '/in', name: 'a.csv' };
 
-/** Goes through a door to its end. @returns the first refusal, or the last reply */
+/** Sends the requests of one way to create the file. @returns the first refusal, or the last reply */
 async function pass(server: TestServer, door: string): Promise<TestReply> {
   const begun = await (httpDoors[door] as (typeof httpDoors)[string])(server, at);
   const location = String(begun.headers.location ?? '');

@@ -117,7 +117,7 @@ test('garbage on the wire is answered and the server goes on', async (t) => {
   assert.equal((await server.eventIds()).includes(40003), false);
 });
 
-test('what is refused before anything is known of it has the errors body and the headers of every reply', async (t) => {
+test('a request that is refused before it is parsed gets the errors body and the usual headers', async (t) => {
   const server = await startServer(t);
   const cases: [string, number, string][] = [
     ['GET /home/ HTTP/1.1\r\n\r\n', 400, 'The Host header is missing.'],

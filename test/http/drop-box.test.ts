@@ -60,7 +60,7 @@ const conditions: Record<string, string>[] = [
   { if: '(Not ["x"])' },
 ];
 
-/** Doors over HTTP that lead to one name in the drop box, beside those that make it. */
+/** Requests of HTTP for a name in the drop box, in addition to those that create it. */
 const plainDoors: Record<string, Door> = Object.fromEntries(
   ['GET', 'HEAD', 'PROPFIND', 'OPTIONS', 'PROPPATCH', 'DELETE', 'POST', 'MKCOL', 'PUT'].flatMap((method) =>
     [{}, ...conditions].flatMap((headers) =>

@@ -18,7 +18,7 @@ const put = (...headers: string[]) => `PUT /home/a HTTP/1.1\r\nHost: x\r\n${[bas
 const http10 = (...headers: string[]) => put(...headers).replace('HTTP/1.1', 'HTTP/1.0');
 const get = (...headers: string[]) => `GET /home/ HTTP/1.1\r\n${[basic, ...headers].join('\r\n')}\r\n\r\n`;
 
-/** What two parsers might read differently, by what is wrong with it. */
+/** Requests that two parsers might read differently, by their fault. */
 const tricks: Record<string, string> = {
   'both lengths': `${put('Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${hidden}`,
   'both lengths, the other order': `${put('Transfer-Encoding: chunked', 'Content-Length: 4')}0\r\n\r\n${hidden}`,

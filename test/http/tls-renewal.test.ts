@@ -76,7 +76,7 @@ test('renewed files that cannot be used never take the place of those in use; it
   assert.equal((await refusals(server)).length, bad.length);
 });
 
-test('a pair whose files come one after the other is taken as a whole, and nothing is told', async (t) => {
+test('a pair whose files arrive one after the other is taken as a whole, without a warning', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { put, options, raw } = makeFiles(t);
   const clock = new SteppedClock();
@@ -93,7 +93,7 @@ test('a pair whose files come one after the other is taken as a whole, and nothi
   assert.deepEqual(await refusals(server), []);
 });
 
-test('a fault that the pair in use has as well keeps no renewal away', async (t) => {
+test('a fault that the pair in use also has does not prevent a renewal', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { use, options, raw } = makeFiles(t);
   const clock = new SteppedClock();
@@ -127,7 +127,7 @@ test('a reload takes no renewed files that cannot be used, and good ones at once
   assert.deepEqual(await shown(), [raw('last')]);
 });
 
-test('a file of client authorities that holds none takes nobody his certificate', async (t) => {
+test('a file without client authorities does not replace the authorities in use', async (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const { folder, path, put, options } = makeFiles(t);
   for (const name of ['ca', 'other']) selfSign(folder, { key: `${name}.key`, cert: `${name}.crt` }, `/CN=${name}`);

@@ -15,7 +15,7 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const alice = { type: 'password', username: 'alice', password: testPassword };
 
-/** Connects, and tells what came until the other end closed. */
+/** Connects, and returns the bytes until the other end closed. */
 async function rawConnection(t: TestContext, port: number, send?: string | Buffer): Promise<{ socket: Socket; closed: Promise<string> }> {
   const socket = connect(port, '127.0.0.1');
   t.after(() => socket.destroy());

@@ -20,7 +20,7 @@ after(async () => {
   for (const end of endings) await end();
 });
 
-/** A link to one cluster for all contracts: each with keys of its own, so all over its slots. */
+/** A link to one cluster for all contracts; each has keys of its own, which are spread over the slots. */
 async function open(t: TestContext): Promise<RedisLink | undefined> {
   if (!hasProgram(t, 'redis-server')) return undefined;
   shared ??= startCluster({ after: (end) => endings.push(end) });
@@ -40,7 +40,7 @@ async function begin(t: TestContext): Promise<{ cluster: Cluster; link: RedisLin
   return { cluster, link: await linkTo(t, cluster.url) };
 }
 
-test('a server of a cluster that dies without a replica: nobody is let in, events wait on disk, all goes on when it is back', async (t) => {
+test('a server of a cluster dies without a replica: logins are refused, events wait on disk, and all continues when it is back', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { cluster, link } = begun;
@@ -90,7 +90,7 @@ test('a replica of a cluster takes over: sessions, bans, logouts and events hold
   await log.close();
 });
 
-test('the slot moves to another server: nothing is let in meanwhile, afterwards all is as it was', async (t) => {
+test('a slot moves to another server: requests are refused meanwhile, and nothing is lost', async (t) => {
   const begun = await begin(t);
   if (!begun) return;
   const { cluster, link } = begun;

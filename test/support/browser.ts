@@ -64,7 +64,7 @@ export async function openFolder(
 
 /** Opens a page of a browser, with cookies of its own. */
 export async function openPage(t: TestContext, browser: Browser, { expectedErrors, ...rest }: BrowserOptions): Promise<TestPage> {
-  // Without motion a page looks at once as it will.
+  // Without animations a page has its final look at once.
   const usual = { viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce' } as const;
   const context = await browser.newContext({ ...usual, ...rest });
   const page = await context.newPage();

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { program } from './child.ts';
 import { temporaryFolder } from './temp.ts';
 
-/** A project as a reader of an example has it: its files, and `svc` where npm installs it. @returns its folder */
+/** The project of an example as its reader has it: its files, and `svc` at the path where npm installs it. @returns its folder */
 export function projectOf(t: TestContext, example: string): string {
   const cwd = temporaryFolder(t);
   cpSync(join(process.env.SVC_ROOT ?? '.', 'examples', example), cwd, { recursive: true });
@@ -20,7 +20,11 @@ export interface ScriptEnd {
   output: string;
 }
 
-/** Runs the `ci.sh` of a project in a shell with nothing set, and ended with the test. @param onOutput told all that was printed so far */
+/**
+ * Runs the `ci.sh` of a project in a shell without variables; it is ended with the test.
+ *
+ * @param onOutput called with the output so far
+ */
 export function runCiScript(
   t: TestContext,
   cwd: string,
@@ -37,7 +41,7 @@ export function runCiScript(
       output += chunk;
       onOutput(output, script);
     });
-  // Its exit, not the end of its output, which what it left would hold open.
+  // Waits for its exit and not for the end of its output, which processes that it left would hold open.
   return new Promise((resolve) => script.on('exit', (code) => resolve({ code, output })));
 }
 

@@ -28,7 +28,9 @@ export async function deafReaders(t: TestContext, count: number): Promise<Server
   return replies;
 }
 
-/** So many readers who do not read: the overview is asked for once for all, one message is kept for each at most, and they are cut off after a while. */
+/**
+ * Readers that do not read: they share one query of the overview, at most one message is kept for each, and they are cut off after a while.
+ */
 export async function overviewForDeafReaders(t: TestContext, count: number): Promise<void> {
   const clock = new ManualClock();
   const administrator = { name: 'olga', role: 'viewer', stamp: '' } as const;
@@ -44,7 +46,7 @@ export async function overviewForDeafReaders(t: TestContext, count: number): Pro
   const open = replies.map((outgoing) => streams.open({ outgoing, administrator, session: undefined }, {}));
   for (const stream of open) feed.add(stream);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  // Until the kernel takes no more for any of them.
+  // Until the kernel buffers of all of them are full.
   for (let tick = 0; tick < 2000 && !open.every(({ isBehind }) => isBehind); tick++) {
     clock.advance(2000 / 1000);
     for (const stream of open) if (!stream.isBehind) stream.send({ event: 'overview', data: { filler } });

@@ -58,7 +58,10 @@ export function completeDraft(client: Client, url: string, headers: Record<strin
   return client.send('PATCH', url, { body: 'w', headers: { ...own, ...headers } });
 }
 
-/** All ways to make a name over HTTP, or to put the content `new` under it. `/spare` is a file, and the only one that MOVE takes away. */
+/**
+ * All requests that create a name over HTTP, or store the content `new` under it. `/spare` is a file, and the only one that MOVE takes
+ * away.
+ */
 export const httpDoors: Readonly<Record<string, (client: Client, at: DoorTarget) => Promise<TestReply>>> = {
   PUT: (client, at) => client.send('PUT', urlOf(pathOf(at)), { body: 'new', headers: at.headers ?? {} }),
   'draft, PUT': beginDraft,

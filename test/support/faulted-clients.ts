@@ -13,7 +13,7 @@ import { type WatchedReply, WatchedRequest } from './watched-request.ts';
 /** What a client knows of a file: that it is there, that it is not, or nothing, as no reply came. */
 export type Fate = 'done' | 'refused' | 'unknown';
 
-/** A node that does not answer for so long is asked no more. */
+/** A node that does not answer within this time is not asked again. */
 export const patienceMs = 4000;
 
 const pieceBytes = 300_000;

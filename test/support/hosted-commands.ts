@@ -24,8 +24,8 @@ let otherOutput = '';
 let before: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command of `svc` in one process that all tests of this one share, in turn: a process for each would do little else than
- * load the program. Commands that end differently than alone (they leave something open) do not end here either.
+ * Runs a command of `svc` in a process that the tests share, one after the other, because loading the program takes most of the time. A
+ * command that leaves something open does not end here either.
  */
 export function runHosted(command: HostedCommand): Promise<Ended> {
   const ended = before.then(() => ask(command));
@@ -85,7 +85,7 @@ function startHost(): ChildProcess {
   errors.on('data', (text) => {
     otherOutput += text;
   });
-  // It ends when the channel closes, with this process, which it does not keep.
+  // It ends when the channel closes, that is with this process, and does not keep this process alive.
   errors.unref();
   started.channel?.unref();
   return started;

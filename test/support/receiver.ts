@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ServiceEvent } from '../../src/events/event.ts';
 
-/** How a receiver answers a request; without members 200 and no body. */
+/** How a receiver answers a request; default: 200 without a body. */
 export interface Answer {
   status?: number;
   reason?: string;
@@ -30,11 +30,11 @@ export interface Receiver {
   url: string;
   /** Requests so far. */
   requests: Received[];
-  /** Resolves when there are so many requests; fails after ten seconds. */
+  /** Resolves when this number of requests has arrived; fails after ten seconds. */
   received(count: number): Promise<Received[]>;
   /** The events of all requests so far, or of those that pass; the bodies must be JSON. */
   events(passes?: (request: Received, index: number) => boolean): ServiceEvent[];
-  /** Answers what is held back by now. */
+  /** Answers the requests that are held back. */
   release(): void;
   stop(): void;
 }
@@ -47,7 +47,7 @@ interface ReceiverOptions {
   port?: number;
 }
 
-/** What the process of the receivers tells: where one listens, or what it got. */
+/** A message of the process of the receivers: the port of one, or a request that it received. */
 interface Told {
   receiver: number;
   port?: number;
@@ -58,7 +58,7 @@ let host: ChildProcess | undefined;
 let started = 0;
 let running = 0;
 
-/** Starts a receiver, ended with the test. All receivers of a test process are in one process beside it. */
+/** Starts a receiver, ended with the test. All receivers of a test process share one process. */
 export async function startReceiver(t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> {
   host ??= startHost();
   const to = host;
@@ -121,7 +121,7 @@ function startHost(): ChildProcess {
   child.once('exit', () => {
     host = undefined;
   });
-  // It ends when the channel closes, with this process, which it does not keep.
+  // It ends when the channel closes, that is with this process, and does not keep this process alive.
   child.channel?.unref();
   child.unref();
   return child;
@@ -130,7 +130,7 @@ function startHost(): ChildProcess {
 /** Waits until something holds; fails after half a minute, naming it. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const endMs = performance.now() + 30_000;
-  // What is asked for may cost more than what it waits for: a journal is read each time.
+  // The pause grows, because the check may be expensive: it may read a journal each time.
   for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
     if (performance.now() > endMs) assert.fail(`waited half a minute for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

@@ -14,7 +14,7 @@ abstract class UploadingClient {
   readonly #done: string[] = [];
   #running: Promise<void> | undefined;
   #isLast = false;
-  /** Rejects when something is wrong that no kill explains. */
+  /** Rejects on a fault that no kill explains. */
   readonly failed: Promise<never>;
   #fail: (reason: unknown) => void = () => {};
 
@@ -53,16 +53,16 @@ abstract class UploadingClient {
     }
   }
 
-  /** Resolves once a file is complete, whatever is killed meanwhile. */
+  /** Resolves once a file is complete, even if processes are killed meanwhile. */
   protected abstract upload(name: string, content: Buffer): Promise<void>;
 }
 
 const pieceBytes = 400_000;
 
-/** A node that does not answer for so long is asked no more. */
+/** A node that does not answer within this time is not asked again. */
 const patienceMs = 3000;
 
-/** A client that remembers what it was told, and goes to the next node when one does not answer. */
+/** A client that remembers the replies, and moves to the next node when one does not answer. */
 export class AttentiveClient extends UploadingClient {
   readonly #ports: number[];
 
@@ -122,7 +122,7 @@ async function soon(asked: Promise<TestReply>): Promise<TestReply> {
   return reply;
 }
 
-/** A script of the examples, which can be killed; it is started again then. */
+/** A script of the examples, which can be killed and is then started again. */
 export class ScriptClient extends UploadingClient {
   readonly #script: UploadScript;
   #run: RunningScript | undefined;
@@ -136,7 +136,7 @@ export class ScriptClient extends UploadingClient {
     const file = join(this.folder, name);
     const isWhole = () => existsSync(join(this.folder, 'home', name)) && !existsSync(`${file}.upload`);
     writeFileSync(file, content);
-    // Killed behind its end, it has nothing to do any more.
+    // If it is killed after its end, nothing is left to do.
     while (!isWhole()) {
       this.#run = startUploadScript(this.#script, this.folder, file, `${this.url}/home/${name}`);
       const { code, stderr } = await this.#run.ended;

@@ -35,7 +35,7 @@ function cleanText(text: string, secrets: readonly string[]): string {
   for (const secret of secrets) {
     if (cleaned === secret) return mask;
     if (secret.length < shortestSearched) continue;
-    // A body that is JSON in a text has it with escapes.
+    // A body with JSON inside a text contains the secret with escapes.
     for (const form of new Set([secret, JSON.stringify(secret).slice(1, -1)])) cleaned = cleaned.replaceAll(form, mask);
   }
   return cleaned;

@@ -298,7 +298,7 @@ export class RandomContent {
   }
 }
 
-// A number is for what is new as a whole: who goes on with a file, or says that the name must be free, wants no other.
+// Only a wholly new file gets a numbered name: clients that continue a file, or require a free name, want that name.
 function checkNumbered(
   paths: AccountPaths,
   path: VirtualPath,

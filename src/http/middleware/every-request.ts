@@ -11,7 +11,7 @@ import type { RequestStyle } from '../request/request-trace.ts';
 export const receive: HttpMiddleware = ({ env: exchange }, next) => {
   nameReply(exchange.outgoing, exchange.request.id);
   // A broken reply concerns only its own connection.
-  exchange.outgoing.on('error', exchange.guarded(rethrow));
+  exchange.outgoing.on('error', exchange.catching(rethrow));
   observe(exchange);
   checkHead(exchange);
   checkOrigin(exchange);
@@ -33,7 +33,7 @@ function observe(exchange: Exchange): void {
     const status = exchange.outgoing.headersSent ? sentStatus(exchange.outgoing) : 499;
     observe({ method, style: requestStyle(exchange), status, durationMs: clock.monotonicMs() - startedMs }, exchange.request);
   };
-  exchange.outgoing.once('close', exchange.guarded(tell));
+  exchange.outgoing.once('close', exchange.catching(tell));
 }
 
 function requestStyle(exchange: Exchange): RequestStyle {

@@ -14,10 +14,10 @@ export class BodyWriter {
     const { outgoing } = exchange;
     this.#exchange = exchange;
     this.#outgoing = outgoing;
-    const onClose = exchange.guarded(() => {
+    const onClose = exchange.catching(() => {
       if (isCutShort(exchange)) this.#gone();
     });
-    const onError = exchange.guarded(() => this.#gone());
+    const onError = exchange.catching(() => this.#gone());
     outgoing.once('close', onClose);
     outgoing.once('error', onError);
     if (isClientGone(outgoing)) this.isGone = true;

@@ -51,7 +51,7 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
   }
   outgoing.on(
     'close',
-    exchange.guarded(() => download.end(isCutShort(exchange) ? 'client-gone' : undefined)),
+    exchange.catching(() => download.end(isCutShort(exchange) ? 'client-gone' : undefined)),
   );
   // Node.js writes them before another request can change the value.
   lines[1] = exchange.request.id;

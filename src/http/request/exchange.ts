@@ -154,7 +154,7 @@ export class Exchange {
   }
 
   /** Wraps listeners, timers and callbacks that Node.js calls for this request: a fault ends this request alone, logged with its ID. */
-  guarded<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
+  catching<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
     return catching(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 

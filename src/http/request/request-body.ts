@@ -32,11 +32,11 @@ export function endUnreadBody(exchange: Exchange): void {
   const onPiece = () => {
     if (++pieces === maxDrainedPieces) incoming.pause();
   };
-  incoming.on('data', exchange.guarded(onPiece));
+  incoming.on('data', exchange.catching(onPiece));
   const socket: Socket = incoming.socket;
   // Node.js would destroy the socket with the reply still in the client's receive buffer.
   socket.destroySoon = () => socket.end();
-  const cut = exchange.guarded(() => socket.destroy());
+  const cut = exchange.catching(() => socket.destroy());
   service.clock.after(lingerMs, cut);
 }
 
@@ -82,7 +82,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
     listener.onFault(error);
   };
   const onData = catching((chunk: Buffer) => listener.onData(chunk), fail);
-  const onGone = exchange.guarded(() => fail(clientGone()));
+  const onGone = exchange.catching(() => fail(clientGone()));
   const onEnd = catching(() => {
     // A stream that is reset without an error code ends like a whole one.
     if (body.aborted) return fail(clientGone());

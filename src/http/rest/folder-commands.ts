@@ -73,7 +73,7 @@ function stopSignal(exchange: Exchange): AbortSignal {
   const stop = () => gone.abort(clientGone());
   if (!prefers(exchange, 'stop-when-gone')) return gone.signal;
   if (isClientGone(exchange.outgoing)) stop();
-  else exchange.outgoing.once('close', exchange.guarded(stop));
+  else exchange.outgoing.once('close', exchange.catching(stop));
   return gone.signal;
 }
 

@@ -12,7 +12,10 @@ import { readGroups } from './journal/stream.ts';
 /** A handler belongs to the node that has its lease; when a node fails, another takes over once its lease has expired. */
 export const leaseMs = 10_000;
 
-/** A lease that Redis confirmed within this time is still its owner's: after a loss of data the nodes wait 2 s for one another. */
+/**
+ * A lease that Redis confirmed within this time still belongs to its owner: after a loss of data the nodes wait for 2 s before they take
+ * leases.
+ */
 const confirmedForMs = 1500;
 
 /** How often a node that cannot ask for its lease tries again. */
@@ -123,7 +126,7 @@ export class DeliveryLeases {
   }
 
   /**
-   * @param owned handlers that this node has already
+   * @param owned handlers that this node already runs
    * @param handlers how many the nodes share; 0 takes more than a share
    * @returns `held` while another node has it, `beyond-share` when it is free for a node with fewer. @throws ServiceError `unavailable`
    */

@@ -77,7 +77,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('full', 'very-full', 'broken', 'unsynced') }) },
 ) as fc.Arbitrary<{ what: string; count?: number; size?: number; who?: number }>;
 
-test('whoever reads lines gets all from where it began, once and in order, whatever is written, fails or is closed meanwhile', async (t) => {
+test('a reader gets all lines from its start, once and in order, during writes, failures and closes', async (t) => {
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 20, maxLength: 40, size: 'max' }),
     fc.constantFrom(2000, 200_000, 1e9),
@@ -103,7 +103,7 @@ test('whoever reads lines gets all from where it began, once and in order, whate
         else if (what === 'open') follow(log.end);
         else if (what === 'open-before') follow(begins[who % begins.length] as LogPosition);
         else if (what === 'close' && follower) {
-          // Nothing is written between the last look and what it is held to.
+          // Nothing is written between the last read and the comparison.
           await log.grouped();
           await follower.readOn(1000);
           follower.close();
@@ -145,7 +145,7 @@ function assertSame(found: readonly string[], wanted: readonly string[]): void {
   assert.equal(found.length, wanted.length);
 }
 
-test('a block that was damaged by hand, even at its end, is told to be there no more, and no later one is', async (t) => {
+test('a block that was damaged by hand, even at its end, counts as gone, and later ones are not returned', async (t) => {
   const { log, folder } = openFailing(t, 1e9);
   const reader = log.openRawReader();
   t.after(() => reader.close());

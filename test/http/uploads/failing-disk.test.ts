@@ -18,7 +18,7 @@ const content = randomBytes(300_000);
 const firstBytes = 100_000;
 const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
 
-/** A server in a process of its own, whose disk fails when it is told so. */
+/** A server in a process of its own, whose disk fails on command. */
 async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t)) {
   const control = join(folder, 'failing');
   await writeConfig(folder, {});
@@ -62,7 +62,7 @@ async function startOnFailingDisk(t: TestContext, folder = temporaryFolder(t)) {
   };
 }
 
-/** Where the disk may fail under a request that goes on with an upload. */
+/** System calls that may fail during a request that continues an upload. */
 const faults = {
   'content that cannot be written': 'writev .kept\nwritevSync .kept',
   'content that cannot be synced': 'fdatasync .kept\nfsync .kept',

@@ -14,7 +14,7 @@ const { read, write, create, truncate } = openFlags;
 const { ok, permissionDenied } = statusCodes;
 const isFull = { kind: 'status', code: statusCodes.failure, message: 'The disk is full.' };
 
-/** What a client is told, without the number of its request. */
+/** A reply to a client, without the number of its request. */
 async function told(replying: Promise<SftpReply>): Promise<Partial<SftpReply>> {
   const { id: _, ...reply } = await replying;
   return reply;

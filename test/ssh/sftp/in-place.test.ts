@@ -37,7 +37,7 @@ test('a file above the limit is resumed in place: others see it grow, and its en
   assert.equal(await client.write(appending, 0, '!'), ok);
   assert.equal(await client.close(appending), ok);
   assert.equal(text('large'), `${old}, resumed!`);
-  // One of just so many bytes is copied, and one whose content is dropped is not kept.
+  // A file of exactly this size is copied, and one whose content is dropped is not kept.
   for (const [name, flags] of [
     ['small', write],
     ['large', write | create | truncate],
@@ -62,7 +62,7 @@ test('a file above the limit is resumed in place: others see it grow, and its en
 });
 
 for (const partial of ['remove', 'keep'] as const) {
-  test(`one that is broken off keeps what was written, under its name alone (partial_uploads: ${partial})`, async (t) => {
+  test(`an upload that is broken off keeps what was written, under its name alone (partial_uploads: ${partial})`, async (t) => {
     const { client, home, events, text, lose, served } = inPlaceSession(t, { partial_uploads: partial });
     const handle = await client.open('large', write);
     assert.equal(await client.write(handle, 0, 'MORE'), ok);
@@ -78,7 +78,7 @@ for (const partial of ['remove', 'keep'] as const) {
   });
 }
 
-test('one that is resumed again after it was broken off becomes whole, with one event of an upload', async (t) => {
+test('an upload that is resumed after it was broken off becomes whole, with one event', async (t) => {
   const first = inPlaceSession(t);
   const rest = ' and the rest of it';
   await first.client.write(await first.client.open('large', write), old.length, rest.slice(0, 5));
@@ -98,7 +98,7 @@ test('one that is resumed again after it was broken off becomes whole, with one 
   );
 });
 
-test('one that is cut, renamed and removed on the way', async (t) => {
+test('a file that is cut, renamed and removed during the upload', async (t) => {
   const { client, home, ino, path, text, events } = inPlaceSession(t);
   const handle = await client.open('large', write);
   assert.equal(await client.status(packetTypes.fsetstat, (fields) => fields.bytes(handle).attributes({ sizeBytes: 4 })), ok);
@@ -128,7 +128,7 @@ test('one that is cut, renamed and removed on the way', async (t) => {
   );
 });
 
-test('limits hold in place, too: those of a file and of the account, for what is left of a broken one as well', async (t) => {
+test('limits of files and of the account hold in place, too, also for the rest of a broken upload', async (t) => {
   const { client, text, lose, served, ...shared } = inPlaceSession(t, {}, { quota_size: 100, file_write_size: 50 });
   const handle = await client.open('large', write);
   assert.equal(await client.write(handle, 45, 'too long'), failure);
