@@ -175,3 +175,20 @@ test('on_name_taken: number takes no name that its rules do not let be made, and
   assert.equal((await wide.put('/home/in/a.csv', 'new', { headers: { 'if-none-match': '*' } })).status, 412);
   for (const { home } of [server, wide]) assert.deepEqual(contents(home), { 'a.csv': 'old' });
 });
+
+test('the page says that files can only be added and for how long they stay, and its script is told not to offer more', async (t) => {
+  const html = { headers: { accept: 'text/html' } };
+  const pageOf = async (account: TestConfig['account']) => {
+    const server = await startAdding(t, account);
+    plant(server.home, false);
+    return (await server.get('/home/in/', html)).text;
+  };
+  const wordsOf = (page: string) => /data-may="([^"]*)" data-taken="([^"]*)"/.exec(page)?.slice(1);
+  const permissions = [['allow-full-control'], ['/in*', ...adding]];
+  const page = await pageOf({ permissions, on_name_taken: 'number', retain: { days: 1 } });
+  assert.deepEqual(wordsOf(page), ['look read write', 'number']);
+  assert.match(page, /Files can be added here, not replaced\. New files stay as they are for 1 day\./);
+  const all = await pageOf({ permissions: [['allow-full-control']] });
+  assert.match(wordsOf(all)?.[0] ?? '', /\bwrite overwrite\b/);
+  assert.doesNotMatch(all, /can be added here|stay as they are/);
+});
