@@ -37,6 +37,8 @@ export function renameToFree(from: string, to: string): boolean {
   try {
     unlinkSync(from);
   } catch (error) {
+    // Another node may have put the first name aside: the file has its name all the same.
+    if (systemErrorCode(error) === 'ENOENT') return true;
     unlinkSync(to);
     throw error;
   }
