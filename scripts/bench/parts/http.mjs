@@ -15,7 +15,7 @@ const each = 'CPU of the server for each request or GiB';
 export default function http(bench) {
   const { isSmoke, seconds, gibibyte, folder, home, group, builds, fillBig } = bench;
   const load = { seconds, folder };
-  const entries = isSmoke ? 100 : 10_000;
+  const sizes = isSmoke ? [10, 100] : [10_000, 100_000];
   const [idle, slow] = isSmoke ? [50, 10] : [10_000, 1000];
   // What the memory of a server grew by once, it keeps: each round has a server of its own.
   const connections = (kind, path, count) => (server) =>
@@ -63,17 +63,19 @@ export default function http(bench) {
       ],
     },
     listings: {
-      fill: () => fillFolder(join(home, 'list'), entries),
-      workloads: [
-        ['PROPFIND', 'propfind', propfind],
-        ['JSON listing', 'json', { headers: { accept: 'application/json' } }],
-        ['HTML listing', 'html', { headers: { accept: 'text/html' } }],
-      ].map(([kind, can, request]) => ({
-        name: `${kind} of ${entries} entries`,
-        unit: 'ms',
-        can,
-        action: (server) => timed(server, { ...request, path: server.at('list/') }),
-      })),
+      fill: () => sizes.map((size) => fillFolder(join(home, `list${size}`), size)),
+      workloads: sizes.flatMap((size) =>
+        [
+          ['PROPFIND', 'propfind', propfind],
+          ['JSON listing', 'json', { headers: { accept: 'application/json' } }],
+          ['HTML listing', 'html', { headers: { accept: 'text/html' } }],
+        ].map(([kind, can, request]) => ({
+          name: `${kind} of ${size.toLocaleString('en')} entries`,
+          unit: 'ms',
+          can,
+          action: (server) => timed(server, { ...request, path: server.at(`list${size}/`) }),
+        })),
+      ),
     },
     archive: {
       // 256 MiB: large files, photos, and many small ones.

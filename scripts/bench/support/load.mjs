@@ -44,12 +44,13 @@ async function withWrk(server, path, method, connections, seconds, headers, fold
   return { count, elapsedS: count / Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)[1]) };
 }
 
-/** Milliseconds of one request. */
+/** Milliseconds of one request, and CPU seconds of the server. */
 export async function timed(server, { path, headers, ...options }) {
+  const before = cpuSeconds(server.pid);
   const startedMs = performance.timeOrigin + performance.now();
   const { status, atMs } = await send(`http://127.0.0.1:${server.port}${path}`, { ...options, headers: { ...server.headers, ...headers } });
   if (status >= 300) throw new Error(`${server.name}: ${options.method ?? 'GET'} ${path} gave ${status}`);
-  return { value: atMs - startedMs };
+  return { value: atMs - startedMs, cpuS: cpuSeconds(server.pid) - before };
 }
 
 /** Megabytes a second of large bodies, and CPU seconds of the server for each GiB. */
