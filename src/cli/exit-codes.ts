@@ -37,6 +37,8 @@ export const exitCode = {
   mismatch: 3,
   /** `svc journal verify`: no checkpoint covers a part. */
   undecided: 4,
+  /** The file is held (`svc inspect`). */
+  held: 4,
   next: 10,
   rejected: 11,
   noReply: 12,

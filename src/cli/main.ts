@@ -8,7 +8,7 @@ import { complain, print, reportFailure, visible } from './output.ts';
 import { registerAuthTest, registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
 import { registerControl, registerServe } from './register-service.ts';
-import { registerDocuments, registerMock, registerTools } from './register-tools.ts';
+import { registerDocuments, registerInspect, registerMock, registerTools } from './register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */
 interface GlobalOptions {
@@ -176,6 +176,7 @@ const registrations: readonly Register[] = [
   registerEvents,
   registerControl,
   registerMock,
+  registerInspect,
   registerTools,
 ];
 

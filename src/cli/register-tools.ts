@@ -18,6 +18,12 @@ Examples:
   svc mock webhook --retry-after 60
   svc mock webhook --header 'X-Receipt: 42' --body '<Status>OK</Status>'`;
 
+const inspectionHelp = `
+Examples:
+  svc mock inspection --port 9000
+  svc mock inspection --reply 422 --body '{"message": "Not this one."}'
+  svc mock inspection --reply 202 --delay 2 --record requests.ndjson`;
+
 const mockHelp = `
 Examples:
   svc mock auth --accept alice:secret
@@ -63,6 +69,40 @@ export const registerMock: Register = (program, run) => {
     .option('--json', 'print one JSON object per line')
     .addHelpText('after', webhookHelp)
     .action((options) => run(async () => (await import('./mock-servers.ts')).mockWebhook(options)));
+  mock
+    .command('inspection')
+    .description('run the endpoint of an inspection for tests')
+    .option('--port <port>', 'port to listen on, 0 = any free one', portNumber, 9000)
+    .option('--reply <status>', 'answer with this status', statusNumber, 204)
+    .option('--delay <seconds>', 'wait before each answer', secondsNumber, 0)
+    .option('--body <json>', 'body of the answers')
+    .option('--record <file>', 'append a line of JSON for each request to this file')
+    .option('--json', 'print one JSON object per line')
+    .addHelpText('after', inspectionHelp)
+    .action((options) => run(async () => (await import('./tools/mock-inspection.ts')).mockInspection(options)));
+};
+
+const inspectHelp = `
+The inspections of the path are asked as an upload would: a file is sent to its endpoint or to clamd. Of several, a refusal beats a hold, and a hold beats an acceptance.
+
+Exit codes: 0 accepted, 2 wrong use, 3 refused, 4 held, 11 an inspection failed.
+
+Examples:
+  svc inspect orders.csv --account alice --path /in/orders.csv
+  svc inspect orders.csv --account alice --path /in/orders.csv --json`;
+
+/** `svc inspect`: asks the inspections of a configuration about a local file. */
+export const registerInspect: Register = (program, run) => {
+  program
+    .command('inspect')
+    .description('ask the inspections of the configuration about a local file')
+    .argument('<file>', 'the file')
+    .requiredOption('--account <name>', 'account of the configuration that would upload it')
+    .requiredOption('--path <path>', 'virtual path that it would get')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', inspectHelp)
+    .action((file, options) => run(async () => (await import('./tools/inspect.ts')).inspectFile(file, options)));
 };
 
 const schemaNames = [

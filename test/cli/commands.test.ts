@@ -102,10 +102,12 @@ test('schema describes both spellings of every option', async (t) => {
     '$schema',
     'server',
     'authentications',
+    'inspections',
     'groups',
     'accounts',
     'services',
     'event_handlers',
+    'expectations',
   ]);
   assert.match(stdout, /Seconds without activity/);
 });

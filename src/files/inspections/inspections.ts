@@ -1,4 +1,4 @@
-import type { EventDispatcher } from '../../events/dispatcher.ts';
+import type { EventDraft } from '../../events/event.ts';
 import { processAccount } from '../../events/event-factory.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
@@ -15,7 +15,7 @@ import { type Answer, type InspectedContent, type Inspector, type Judgement, jud
 const testAgainMs = 60_000;
 
 interface InspectionDependencies {
-  events: EventDispatcher;
+  events: { emit(draft: EventDraft): unknown };
   clock: Clock;
   log: Log;
   urlHealth: (uuid: string) => UrlHealth;
@@ -138,10 +138,6 @@ export class Inspections {
 
   get held(): HeldOptions {
     return this.#held;
-  }
-
-  get events(): EventDispatcher {
-    return this.#dependencies.events;
   }
 
   /** Makes the clients of a configuration. @returns puts them in force @throws ServiceError `unavailable` when a CA file cannot be read */

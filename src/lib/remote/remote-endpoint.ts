@@ -129,7 +129,7 @@ export class RemoteEndpoint {
       const client = await this.#client;
       const response: TransportResponse = await client.raw(request.url, options);
       hasReply = true;
-      const isEarly = isStreamed && !outgoing?.writableFinished;
+      const isEarly = response.isEarly === true;
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;

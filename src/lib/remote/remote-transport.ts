@@ -48,6 +48,8 @@ export interface TransportResponse extends Pick<Response, 'status' | 'statusText
   incoming?: IncomingMessage | undefined;
   /** Header lines as sent, names in lower case. */
   headerLines?: [string, string][];
+  /** Whether it began before all of a streamed body was sent. */
+  isEarly?: boolean;
 }
 
 /**
@@ -81,6 +83,7 @@ export function createTransport(caPem?: string): Transport {
   function send(url: string, init: TransportInit): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
       let hasReply = false;
+      const sent = { bytes: 0 };
       const parts = splitUrl(url);
       const isTls = parts.protocol === 'https:';
       const options: RequestOptions = {
@@ -92,7 +95,9 @@ export function createTransport(caPem?: string): Transport {
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
         hasReply = true;
         const fault = checkHead(incoming);
-        if (fault === undefined) return resolve(toResponse(incoming));
+        // A server cannot have read what is still in this process.
+        const isEarly = init.streamed !== undefined && (sent.bytes < init.streamed.sizeBytes || outgoing.writableLength > 0);
+        if (fault === undefined) return resolve({ ...toResponse(incoming), isEarly });
         incoming.destroy();
         reject(new RangeError(fault));
       });
@@ -107,7 +112,7 @@ export function createTransport(caPem?: string): Transport {
         if (!hasReply) reject(new CutShortError());
       });
       init.onOutgoing?.(outgoing);
-      if (init.streamed) sendChunks(outgoing, init.streamed).catch((error: Error) => outgoing.destroy(error));
+      if (init.streamed) sendChunks(outgoing, init.streamed, sent).catch((error: Error) => outgoing.destroy(error));
       else outgoing.end(init.body as string | Buffer | undefined);
     });
   }
@@ -122,12 +127,13 @@ export function createTransport(caPem?: string): Transport {
 }
 
 /** Sends a body chunk by chunk, until it ends or a reply begins. */
-async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody): Promise<void> {
+async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody, sent: { bytes: number }): Promise<void> {
   const over = new Promise<false>((resolve) => {
     outgoing.once('response', () => resolve(false));
     outgoing.once('close', () => resolve(false));
   });
   for await (const chunk of chunks()) {
+    sent.bytes += chunk.length;
     // The callback comes once the chunk may be overwritten.
     const written = new Promise<true>((resolve) => outgoing.write(chunk, () => resolve(true)));
     if (!(await Promise.race([written, over]))) return;
