@@ -154,7 +154,7 @@ async function lookups(server: TestServer, console: ConsoleClient, contract: Con
   });
   const look = (path: string, target = path, options: TestRequest = asViewer) => send('GET', path, target, 200, options);
   for (const path of ['/api/overview', '/api/samples', '/api/configuration', '/api/handlers', '/api/replays']) await look(path);
-  for (const name of ['sessions', 'bans', 'locks', 'uploads']) {
+  for (const name of ['sessions', 'bans', 'locks', 'held', 'uploads']) {
     await look(`/api/${name}`, `/api/${name}?account=alice&address=127.0.0.0/8&id=a&id=b&limit=10`);
     await send('DELETE', `/api/${name}`, `/api/${name}?all=1`, 200);
   }

@@ -222,6 +222,7 @@ export const operations: Record<string, Operation> = {
   ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
   ...itemOperations('locks', 'WebDAV locks, as `svc locks list`.', 'Break locks.'),
   ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
+  ...itemOperations('held', 'Uploads that inspections hold, as `svc held list`.', 'Discard held uploads.'),
   ...itemOperations(
     'uploads',
     'Uploads that may take several requests and are not over.',
