@@ -42,7 +42,7 @@ const homes: Record<string, string[]> = {
     'src/control/collection.ts',
     'src/control/shown-node.ts',
     'src/events/options.ts',
-    'src/expectations/options.ts',
+    'src/expectations/',
     'src/server/control.ts',
     'src/files/inspections/options.ts',
     'src/events/journal/checkpoints.ts',
@@ -288,7 +288,7 @@ test('nothing is marked as unfinished, and there are no barrels', () => {
   );
 });
 
-test('what Node.js calls for a request or connection is catching: a fault in it must not end the process', () => {
+test('what Node.js calls for a request or connection is guarded: a fault in it must not end the process', () => {
   const calls = /(?:\.(?:on|once)\(\s*'?\w+'?,|setImmediate\(|queueMicrotask\(|nextTick\()\s*([\w.#]+\(?|\(\) => \{\}|[^\n]*)/g;
   const unguarded = sources
     .filter(({ path }) => path.startsWith('src/http/'))

@@ -100,6 +100,7 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   retain?: { days: number } | null | undefined;
   trash?: { days: number } | null | undefined;
   inspections?: InspectionOptions | null | undefined;
+  show_expectations?: boolean | null | undefined;
 }
 
 /** A group; its members are the defaults of its accounts. */
@@ -147,6 +148,8 @@ export interface Account {
   readonly requiredCredentials: RequiredCredentials;
   /** How long what it deletes or replaces stays in its trash, 0 = it is gone at once. */
   readonly trashDays: number;
+  /** Whether it may see which of its files are due. */
+  readonly showExpectations: boolean;
   /** Whether it may see a list of its recent changes. */
   readonly showRecent: boolean;
   /** UUID and type of the method that accepted it. */
@@ -234,6 +237,7 @@ export function effectiveAccount(
       quotaSizeBytes: group.quota_size ?? 0,
       trashDays: (configuration.trash ?? group.trash)?.days ?? 0,
       requiredCredentials: group.required_credentials ?? 'any',
+      showExpectations: configuration.show_expectations ?? group.show_expectations ?? false,
       showRecent: group.show_recent ?? false,
       method,
     };

@@ -134,6 +134,7 @@ const shared = {
   retain: retainOption.describe(
     'Days for which nobody can change, move or delete through the service the files that the account makes; 0 = not at all.',
   ),
+  show_expectations: yesNo().describe('Whether the account may see which of its files are due (`expectations`).'),
   trash: z
     .strictObject({
       days: integer(0, 3650).default(0).describe('Days after which it is gone for good; 0 = nothing is kept.').meta({ example: 30 }),
@@ -170,6 +171,7 @@ export const groupOptions = z
       .enum(requiredCredentials, { error: 'must be any, password, ssh-key or both' })
       .default('any')
       .describe('Credentials that `ssh` services require of accounts of the group: any, password, ssh-key or both (in either order).'),
+    show_expectations: shared.show_expectations.optional(),
     show_recent: yesNo().default(false).describe('Accounts of the group have a page of their recent changes, read from the journal.'),
   })
   .describe('Settings that accounts share; `DEFAULT_GROUP` is for accounts that name no group.');
@@ -207,6 +209,7 @@ export const accountOptions = z
     retain: shared.retain.optional(),
     trash: shared.trash.optional(),
     inspections: shared.inspections.optional(),
+    show_expectations: shared.show_expectations.optional(),
   })
   .describe('An account of the `application` method; the key is its name.');
 

@@ -6,6 +6,7 @@ import { collectionNames, listItems, removeItems } from './api/collections.ts';
 import { reloadConfiguration, showChanges, showConfiguration, showFindings } from './api/configuration.ts';
 import { cancelReplay, listDeliveries, listReplays, showDelivery, showReplay, showReplayResults, startReplay } from './api/deliveries.ts';
 import { followEvents, listEvents, showEvent } from './api/events.ts';
+import { excuseOccurrence, listExpectations, listOccurrences } from './api/expectations.ts';
 import { explainDecision } from './api/explain.ts';
 import { controlHandler, liftSuspension, listHandlers, showLive, showOverview, showSamples, testHandler } from './api/overview.ts';
 import type { ConsoleContext, ConsoleEnvironment } from './environment.ts';
@@ -68,6 +69,9 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
     app.get(`/api/${name}`, listItems(name));
     app.delete(`/api/${name}`, removeItems(name));
   }
+  app.get('/api/expectations', listExpectations);
+  app.get('/api/expectations/:uuid/occurrences', listOccurrences);
+  app.post('/api/expectations/:uuid/excuse', excuseOccurrence);
   app.post('/api/explain', explainDecision);
   app.post('/api/auth-test', testLogin);
   app.get('/api/configuration', showConfiguration);

@@ -3,6 +3,7 @@ import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Collections } from '../control/collection.ts';
 import type { Counts } from '../control/shown-node.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
+import type { ExpectationWatch } from '../expectations/watch.ts';
 import type { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { ReplayRequest } from '../webhooks/replay/replay-jobs.ts';
@@ -21,6 +22,8 @@ export interface ConsoleSources {
   readonly deliveries: DeliverySources;
   /** Sessions, locks, bans and uploads, which operators list and remove. */
   readonly collections: Collections;
+  /** Files that are due. */
+  expectations(): Pick<ExpectationWatch, 'list' | 'occurrences' | 'excuse' | 'requireKnown'>;
   readonly configuration: ConfigurationSource;
 }
 

@@ -2,7 +2,7 @@ import type { BadLine, EventReader } from '../events/journal/event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import type { EventSelection } from '../events/journal/search/event-selection.ts';
 import { eventTimeMs } from '../events/journal/search/event-selection.ts';
-import { arrivalIds, Expectation, stateIds, type ToldOccurrence } from './expectation.ts';
+import { arrivalIds, Expectation, stateIds, type ToldExpectation, type ToldOccurrence } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
 
 /** A journal that can be read from a time on. */
@@ -77,12 +77,31 @@ export function takeEvent(
   if (occurrence) occurrence.excuse = String(data.reason ?? '');
 }
 
-/** All occurrences whose due time has come, and the next one of each. @throws as `Expectation` */
+/** Occurrences of some time. */
+export interface Judged {
+  /** Those whose due time has come, in the order of these times. */
+  past: ToldOccurrence[];
+  /** The next one of each expectation that is enabled. */
+  next: Map<string, ToldOccurrence>;
+}
+
+/** The newest occurrence that was due, and the next one, of each expectation. */
+export function summarise(options: Readonly<Record<string, ExpectationOptions>>, { past, next }: Judged): ToldExpectation[] {
+  return Object.entries(options).map(([uuid, { name, enabled }]) => ({
+    expectation: uuid,
+    name: name || uuid,
+    enabled,
+    last: past.findLast(({ expectation }) => expectation === uuid) ?? null,
+    next: next.get(uuid) ?? null,
+  }));
+}
+
+/** Judges all occurrences from a time on. @throws as `Expectation` */
 export async function evaluate(
   journal: ReadableJournal,
   options: Readonly<Record<string, ExpectationOptions>>,
   { sinceMs, nowMs, onBadLine }: { sinceMs: number; nowMs: number; onBadLine?: (bad: BadLine) => void },
-): Promise<{ past: ToldOccurrence[]; next: Map<string, ToldOccurrence> }> {
+): Promise<Judged> {
   const expectations = makeExpectations(options, () => sinceMs);
   await readExpectations(journal, expectations, { nowMs, ...(onBadLine && { onBadLine }) });
   const past: { dueMs: number; told: ToldOccurrence }[] = [];

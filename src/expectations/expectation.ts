@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { ServiceEvent } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
 import type { LoggedEvent } from '../events/journal/event-log.ts';
@@ -28,17 +29,36 @@ const dayMs = 86_400_000;
 /** How long a file of a named day may be late. */
 const latestMs = 31 * dayMs;
 
-/** An occurrence as it is told (docs/spec/expectations.md#occurrences). */
-export interface ToldOccurrence {
-  expectation: string;
-  name: string;
-  due: string;
-  opens: string;
-  grace_ends: string;
-  state: OccurrenceState;
-  files: { path: string; time: string; size: number; event_uuid: string; account: string }[];
-  reason?: string;
-}
+/** An occurrence as it is told (docs/spec/expectations.md#states). */
+export const toldOccurrence = z.strictObject({
+  expectation: z.string().describe('UUID of the expectation.'),
+  name: z.string(),
+  due: z.string().describe('Due time in RFC 3339, like all times, with the offset of the zone.'),
+  opens: z.string().describe('Time from which on files count.'),
+  grace_ends: z.string(),
+  state: z.enum(occurrenceStates),
+  files: z.array(
+    z.strictObject({
+      path: z.string(),
+      time: z.string(),
+      size: z.number().describe('Bytes.'),
+      event_uuid: z.string(),
+      account: z.string().describe('Name of the account.'),
+    }),
+  ),
+  reason: z.string().exactOptional().describe('Reason of an excuse, or the difference of files that are not as expected.'),
+});
+export type ToldOccurrence = z.infer<typeof toldOccurrence>;
+
+/** One expectation with its newest occurrence that was due, and its next one. */
+export const toldExpectation = z.strictObject({
+  expectation: z.string().describe('UUID of the expectation.'),
+  name: z.string(),
+  enabled: z.boolean(),
+  last: toldOccurrence.nullable().describe('The newest that was due; null when there is none.'),
+  next: toldOccurrence.nullable(),
+});
+export type ToldExpectation = z.infer<typeof toldExpectation>;
 
 interface Arrival {
   event: ServiceEvent;

@@ -1,3 +1,4 @@
+import type { Account } from '../accounts/account.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
@@ -6,9 +7,20 @@ import type { LogPosition } from '../events/journal/position.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
-import { evaluate, makeExpectations, neededIds, type ReadableJournal, readExpectations, takeEvent } from './evaluate.ts';
-import { type Expectation, type OccurrenceState, stateIds, type ToldOccurrence } from './expectation.ts';
+import {
+  evaluate,
+  type Judged,
+  makeExpectations,
+  neededIds,
+  type ReadableJournal,
+  readExpectations,
+  summarise,
+  takeEvent,
+} from './evaluate.ts';
+import { type Expectation, type OccurrenceState, stateIds, type ToldExpectation, type ToldOccurrence } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
+
+const dayMs = 86_400_000;
 
 /** How often the journal is read on. */
 const readEveryMs = 1000;
@@ -17,7 +29,10 @@ const readEveryMs = 1000;
 const retryAfterMs = 5000;
 
 /** Occurrences that are older are told no more. */
-const oldestMs = 32 * 86_400_000;
+const oldestMs = 32 * dayMs;
+
+/** Past in which a list finds the last occurrence. */
+const shownMs = 31 * dayMs;
 
 /** Shared by the processes that watch the same expectations. */
 export interface ExpectationStore {
@@ -86,6 +101,40 @@ export class ExpectationWatch {
     });
   }
 
+  /** The last and the next occurrence of each expectation that passes. @throws ServiceError `unavailable` */
+  async list(isWanted: (options: ExpectationOptions) => boolean = () => true): Promise<ToldExpectation[]> {
+    const wanted = Object.fromEntries(Object.entries(this.#options).filter(([, options]) => isWanted(options)));
+    if (Object.keys(wanted).length === 0) return [];
+    return summarise(wanted, await this.#judge(wanted, shownMs));
+  }
+
+  /** Those that expect files of an account, or of its group. @throws ServiceError `unavailable` */
+  ofAccount({ name, uuid, groupUuid }: Pick<Account, 'name' | 'uuid' | 'groupUuid'>): Promise<ToldExpectation[]> {
+    return this.list(
+      ({ account, group, enabled }) => enabled && (account === undefined ? group === groupUuid : [name, uuid].includes(account)),
+    );
+  }
+
+  /** The occurrences of one expectation in the last days, the newest first, and the next one. @throws ServiceError `not-found`, `unavailable` */
+  async occurrences(uuid: string, days: number): Promise<ToldOccurrence[]> {
+    const options = this.requireKnown(uuid);
+    const { past, next } = await this.#judge({ [uuid]: options }, days * dayMs);
+    return [...past, ...next.values()].reverse();
+  }
+
+  #judge(options: AllOptions, periodMs: number): Promise<Judged> {
+    const { journal, clock } = this.#dependencies;
+    const nowMs = clock.nowMs();
+    return evaluate(journal, options, { sinceMs: nowMs - periodMs, nowMs });
+  }
+
+  /** @throws ServiceError `not-found` */
+  requireKnown(uuid: string): ExpectationOptions {
+    const options = Object.hasOwn(this.#options, uuid) ? this.#options[uuid] : undefined;
+    if (!options) throw new ServiceError('not-found', `There is no expectation "${uuid}".`);
+    return options;
+  }
+
   /**
    * Excuses an occurrence (docs/spec/expectations.md#excuses).
    *
@@ -94,8 +143,7 @@ export class ExpectationWatch {
    */
   async excuse(uuid: string, due: string, reason: string, administrator?: string): Promise<ToldOccurrence> {
     const { journal, events, server, clock } = this.#dependencies;
-    const options = this.#options[uuid];
-    if (!options) throw new ServiceError('not-found', `There is no expectation "${uuid}".`);
+    const options = this.requireKnown(uuid);
     const dueMs = new Date(due).getTime();
     if (Number.isNaN(dueMs)) throw new ServiceError('bad-request', `The due time must be one such as 2026-01-31T06:00:00Z.`);
     if (reason.trim() === '' || reason.length > 1000) throw new ServiceError('bad-request', 'Give a reason of up to 1,000 characters.');

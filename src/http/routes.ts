@@ -15,6 +15,7 @@ import type { Reply } from './reply/reply.ts';
 import { respond } from './reply/respond.ts';
 import type { Exchange, HttpEnvironment, HttpHandler } from './request/exchange.ts';
 import { canonicalPath } from './request/request-target.ts';
+import { showExpectations } from './rest/expectations.ts';
 import { getFile } from './rest/get-file.ts';
 import { listHeld, showHeld, withdrawHeld } from './rest/held.ts';
 import { logout, postLogin } from './rest/login.ts';
@@ -60,6 +61,7 @@ interface RouteTraits {
 /** Routes whose OPTIONS name the methods alone: handlers by pattern and method. */
 const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>>> = {
   '/account-service/recent': { GET: showRecent },
+  '/account-service/expectations': { GET: showExpectations },
   '/account-service/password-update': { GET: showPasswordPage, POST: updatePassword },
   '/service/login': { GET: showLogin, POST: postLogin },
   '/service/logout': { GET: logout, POST: logout },

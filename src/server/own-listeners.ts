@@ -41,6 +41,7 @@ interface ListenerDependencies {
   monitoring: Monitoring;
   announce: Announce;
   recentChanges: HttpService['recentChanges'];
+  expectations: HttpService['expectations'];
   clock: Clock;
   log: Log;
   /** Keys of TLS session tickets. */
@@ -64,6 +65,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     options,
     endSessions,
     recentChanges: dependencies.recentChanges,
+    expectations: dependencies.expectations,
     tickets: dependencies.tickets,
     proxies: {
       header: options.client_forwarded_header,

@@ -186,13 +186,13 @@ export class Server {
       });
       closeAll.unshift(() => core.close(0));
       this.#assertGoesOn();
-      const { events, files, journal } = core;
       const listeners = new OwnListeners({
         ...this.#common,
-        events,
-        files,
+        events: core.events,
+        files: core.files,
         state,
-        recentChanges: (accountUuid) => recentChanges(journal, accountUuid),
+        recentChanges: (accountUuid) => recentChanges(core.journal, accountUuid),
+        expectations: (account) => core.expectations.ofAccount(account),
         dataFolderPath: commonFolderPath,
         tickets: this.#tickets,
         renewsTickets: this.#supervisor === undefined,

@@ -70,6 +70,11 @@ test('every operation and status: live requests and replies are as described', a
       crm: { type: 'http', target: '40017', url: [receiver.url, second.url] },
       slow: { type: 'http', target: '40069', url: slow.url },
     },
+    // Both were due once in the last day; what the other tests of this file upload is there.
+    expectations: {
+      met: { path: '/*', every: '1d', opens: '2d', grace: '1d' },
+      missing: { path: '/never', every: '1d' },
+    },
   });
   const contract = await console.contract();
   const send = exerciseOf(console, contract);
@@ -120,7 +125,7 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
     if (requestBody) {
       await send(method, path, target, 400, { ...asOperator, body: '{' });
       // Little more than may be: what is not read any more is cut off.
-      const most = /replays|lift/.test(path) ? 1024 * 1024 : 64 * 1024;
+      const most = /replays|lift|expectations/.test(path) ? 1024 * 1024 : 64 * 1024;
       await send(method, path, target, 413, withBody({ pad: 'x'.repeat(most) }));
       await send(method, path, target, 415, { ...asOperator, headers: { 'content-type': 'text/plain' }, body: '{}' });
     } else if (400 in responses && !path.startsWith('/api/configuration')) await send(method, path, `${target}?unknown=1`, 400);
@@ -213,6 +218,27 @@ async function actions(send: Exercise) {
   await done(await start({ filter, handlers: ['crm'], dry_run: true, failed: false, force: false }));
   await done(await start({ failed: true }));
   await send('GET', '/api/replays', '/api/replays', 200);
+  const { expectations } = (await send('GET', '/api/expectations', '/api/expectations', 200)).json<{
+    expectations: { expectation: string; last: { due: string; state: string } }[];
+  }>();
+  assert.deepEqual(
+    expectations.map(({ expectation, last }) => [expectation, last.state]),
+    [
+      ['met', 'met'],
+      ['missing', 'missing'],
+    ],
+  );
+  const due = expectations[0]?.last.due;
+  const excuse = (uuid: string, body: object, status: number) =>
+    send('POST', '/api/expectations/{uuid}/excuse', `/api/expectations/${uuid}/excuse`, status, withBody(body));
+  await excuse('missing', { due, reason: 'a holiday' }, 200);
+  await excuse('met', { due, reason: 'a holiday' }, 409);
+  await excuse('nobody', { due, reason: 'a holiday' }, 404);
+  const occurrences = (uuid: string, status: number, query = '') =>
+    send('GET', '/api/expectations/{uuid}/occurrences', `/api/expectations/${uuid}/occurrences${query}`, status);
+  assert.match((await occurrences('missing', 200, '?days=2')).text, /"state":"excused","reason":"a holiday"/);
+  await occurrences('missing', 400, '?days=0');
+  await occurrences('nobody', 404);
   await send('POST', '/api/explain', '/api/explain', 200, withBody({ user: 'alice', method: 'PUT', path: '/home/a' }));
   const known = { username: 'alice', password: testPassword, method: 'local', peer: '192.0.2.1' };
   await send('POST', '/api/auth-test', '/api/auth-test', 200, withBody(known));

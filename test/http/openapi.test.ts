@@ -6,6 +6,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import type { TestReply, TestRequest } from '../support/client.ts';
+import { expectationOperations } from '../support/expectation-operations.ts';
 import { heldOperations } from '../support/held-operations.ts';
 import { Contract } from '../support/openapi-contract.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
@@ -57,10 +58,10 @@ function exerciseOf(server: TestServer, contract: Contract): Exercise {
     return reply;
   };
 }
-
 test('every operation and status: live replies are as described', async (t) => {
   const main = await startServer(t, {
-    group: { allow_own_password_change: true, show_recent: true },
+    expectations: { daily: { account: 'alice', path: '/*', every: '1d' } },
+    group: { allow_own_password_change: true, show_recent: true, show_expectations: true },
     groups: { reader: { home_folder_path: '/nonexistent', permissions: [['allow-read', 'allow-list']] }, none: { permissions: [[]] } },
     accounts: { keeper: await trashKeeper(t) },
     service: { maximum_request_size: 100_000, triggers: ['Approve'] },
@@ -141,6 +142,7 @@ async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exe
   await send('GET', recent, recent, 401, { user: null, headers: json });
   await asDenied('GET', recent, recent, 403, { headers: html });
   await asBanned('GET', recent, recent, 429, { headers: json });
+  await expectationOperations(send, asDenied, asBanned);
   await trashOperations(main, send, asBanned);
   await send('POST', update, update, 400, { headers: { ...inSession, ...asJson }, body: '{' });
   await send('POST', update, update, 401, { headers: asJson, body: change(testPassword, 'another one') });

@@ -19,6 +19,7 @@ const runs: [command: string, more: string, code: number, printed: RegExp][] = [
   ['webhook-replay', '--url URL --limit 1 --force', 1, /1 event in 1 request/],
   ['events', '--limit 1', 0, /\t20001\t/],
   ['expectations', 'list', 2, /^$/],
+  ['trash', 'list --json', 0, /^$/],
   ['journal', 'key show', 0, /^-----BEGIN PUBLIC KEY-----/],
   ['sessions', 'list --json', 0, /^$/],
   ['locks', 'list --json', 0, /^$/],

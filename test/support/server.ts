@@ -46,6 +46,7 @@ export interface TestConfig {
   services?: Section;
   event_handlers?: Section;
   inspections?: Section;
+  expectations?: Section;
 }
 
 /** The configuration that `startServer` starts. */
@@ -70,6 +71,7 @@ export async function testSections(folder: string, config: TestConfig) {
     services: config.services ?? { web: { type: 'http', port: 0, ...config.service } },
     event_handlers: config.event_handlers ?? {},
     inspections: config.inspections ?? {},
+    ...(config.expectations && { expectations: config.expectations }),
   };
 }
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { loadConfig } from '../../config/check.ts';
 import { orderOfService } from '../../control/control-socket.ts';
-import { evaluate } from '../../expectations/evaluate.ts';
-import { occurrenceStates, type ToldOccurrence } from '../../expectations/expectation.ts';
+import { evaluate, summarise } from '../../expectations/evaluate.ts';
+import { type ToldOccurrence, toldExpectation, toldOccurrence } from '../../expectations/expectation.ts';
 import type { ExpectationOptions } from '../../expectations/options.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
@@ -17,29 +17,8 @@ const dayMs = 86_400_000;
 /** Past that `list` and `history` show. */
 const shownMs = 31 * dayMs;
 
-const occurrence = z.strictObject({
-  expectation: z.string(),
-  name: z.string(),
-  due: z.string().describe('RFC 3339, like all times, with the offset of the zone.'),
-  opens: z.string(),
-  grace_ends: z.string(),
-  state: z.enum(occurrenceStates),
-  files: z.array(z.strictObject({ path: z.string(), time: z.string(), size: z.number(), event_uuid: z.string(), account: z.string() })),
-  reason: z.string().exactOptional(),
-});
-
-export const occurrenceList = z.strictObject({ occurrences: z.array(occurrence) });
-export const expectationList = z.strictObject({
-  expectations: z.array(
-    z.strictObject({
-      expectation: z.string(),
-      name: z.string(),
-      enabled: z.boolean(),
-      last: occurrence.nullable().describe('The newest that was due.'),
-      next: occurrence.nullable(),
-    }),
-  ),
-});
+export const occurrenceList = z.strictObject({ occurrences: z.array(toldOccurrence) });
+export const expectationList = z.strictObject({ expectations: z.array(toldExpectation) });
 
 interface Options extends JournalOptions {
   json?: boolean;
@@ -65,13 +44,7 @@ async function judged(options: JournalOptions, sinceMs: number) {
 /** Prints the last and the next occurrence of each expectation. */
 export async function listExpectations(options: Options): Promise<number> {
   const { past, next, all } = await judged(options, systemClock.nowMs() - shownMs);
-  const expectations = Object.entries(all).map(([uuid, { name, enabled }]) => ({
-    expectation: uuid,
-    name: name || uuid,
-    enabled,
-    last: past.findLast(({ expectation }) => expectation === uuid) ?? null,
-    next: next.get(uuid) ?? null,
-  }));
+  const expectations = summarise(all, { past, next });
   if (options.json) print(JSON.stringify({ expectations }));
   else
     for (const { expectation, enabled, last, next: coming } of expectations) {

@@ -6,6 +6,7 @@ import { count, text } from '../../control/shown-node.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
 import { collectionNames, highestLimit, usualLimit } from './collections.ts';
+import { excusedOccurrence, excuseRequest, expectationList, occurrenceList, occurrenceQuery } from './expectations.ts';
 import { explainRequest } from './explain.ts';
 import { changes, reloadOfAll, runningConfiguration } from './schemas/configuration.ts';
 import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery, testedHandler } from './schemas/deliveries.ts';
@@ -228,6 +229,25 @@ export const operations: Record<string, Operation> = {
     'Uploads that may take several requests and are not over.',
     'Cancel unfinished uploads; a request that brings content is cut.',
   ),
+  'GET /api/expectations': {
+    id: 'listExpectations',
+    summary: 'Files that are due: each expectation with its last and its next occurrence.',
+    reply: ['The expectations.', expectationList],
+  },
+  'GET /api/expectations/{uuid}/occurrences': {
+    id: 'listOccurrences',
+    summary: 'The occurrences of one expectation.',
+    query: occurrenceQuery,
+    reply: ['The occurrences.', occurrenceList],
+    refusals: [400, 404],
+  },
+  'POST /api/expectations/{uuid}/excuse': {
+    id: 'excuseOccurrence',
+    summary: 'Excuse an occurrence whose files are not there.',
+    body: excuseRequest,
+    reply: ['The occurrence.', excusedOccurrence],
+    refusals: [404, 409],
+  },
   'POST /api/explain': {
     id: 'explainDecision',
     summary: 'How the configuration in force decides a request or a login, as `svc explain --json` prints it. No endpoint is asked.',

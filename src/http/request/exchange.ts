@@ -12,6 +12,7 @@ import type { EventDispatcher } from '../../events/dispatcher.ts';
 import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
 import { peerAccount } from '../../events/event-factory.ts';
 import type { RecentChange } from '../../events/recent-changes.ts';
+import type { ToldExpectation } from '../../expectations/expectation.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { FilesEnvironment } from '../../files/files-environment.ts';
 import { catching } from '../../lib/catching.ts';
@@ -39,6 +40,8 @@ export interface HttpService {
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   /** Recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
   readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
+  /** The files that are due from an account. @throws ServiceError `unavailable` */
+  readonly expectations: (account: Account) => Promise<ToldExpectation[]>;
   readonly bans: AddressBans;
   readonly attempts: LoginAttempts;
   readonly proxies: ForwardedTrust;

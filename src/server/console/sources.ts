@@ -98,6 +98,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     deliveries,
     collections,
     configuration: configurationSource(configuration, installation),
+    expectations: () => core().expectations,
     journal: () => core().journal,
     async overview() {
       const { others, told } = await askNodes();

@@ -7,6 +7,7 @@ const refusals: Record<number, [name: string, description: string, ...headers: s
   401: ['Unauthorized', 'Nobody is logged in, or name or password is not correct.', 'WWW-Authenticate'],
   403: ['Forbidden', 'The role may not do it, or the request comes from a page of another origin.'],
   404: ['NotFound', 'There is no such thing.'],
+  409: ['Conflict', 'It is not so at present.'],
   413: ['TooLarge', 'The body is too large.'],
   415: ['MediaTypeUnsupported', 'The body is not application/json.'],
   429: ['TooManyRequests', 'The address is banned for now, or too many wait already.', 'Retry-After'],

@@ -1,0 +1,12 @@
+import { ServiceError } from '../../lib/errors.ts';
+import { jsonReply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+
+/** GET of the files that are due from the account (docs/spec/expectations.md#accounts). */
+export async function showExpectations(exchange: Exchange): Promise<Response> {
+  const { account } = signedIn(exchange);
+  if (!account.showExpectations) throw new ServiceError('never-allowed', 'Files that are due are not shown to this account.');
+  const expectations = await exchange.service.expectations(account);
+  return respond(exchange, jsonReply(200, { expectations }, { 'cache-control': 'no-store' }));
+}

@@ -1,0 +1,14 @@
+import type { TestReply, TestRequest } from './client.ts';
+
+type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
+
+/** All statuses of the files that are due, for the test of the API's description. */
+export async function expectationOperations(send: Exercise, asDenied: Exercise, asBanned: Exercise): Promise<void> {
+  const path = '/home/__svc__/expectations';
+  const [json, html] = [{ accept: 'application/json' }, { accept: 'text/html' }];
+  await send('GET', path, path, 200);
+  await send('GET', path, path, 302, { user: null, headers: html });
+  await send('GET', path, path, 401, { user: null, headers: json });
+  await asDenied('GET', path, path, 403);
+  await asBanned('GET', path, path, 429, { headers: json });
+}
