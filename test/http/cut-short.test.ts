@@ -38,7 +38,7 @@ function isKept(ended: Promise<void>): Promise<boolean> {
 async function askFor(t: TestContext, way: (typeof ways)[string], request: string, leaves: boolean): Promise<boolean> {
   let told: Promise<boolean> | undefined;
   const server = createServer((incoming, outgoing) => {
-    const exchange = { incoming, outgoing, guarded: (action: unknown) => action } as unknown as Exchange;
+    const exchange = { incoming, outgoing, catching: (action: unknown) => action } as unknown as Exchange;
     told = way(exchange, body);
     if (leaves) setImmediate(() => client.destroy());
   });

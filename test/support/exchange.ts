@@ -29,6 +29,6 @@ export function exchangeOf(request: {
     target: parseRequestTarget(target),
     service,
     sendContinue() {},
-    guarded: (action: unknown) => action,
+    catching: (action: unknown) => action,
   } as unknown as Exchange;
 }

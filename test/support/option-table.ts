@@ -93,6 +93,8 @@ export const options: [string, string, string[], string[]][] = [
   ['group', 'retain', ['{days: 30}', '{days: 0}'], ['30', '{}', '{days: -1}', '{days: 40000}', '{hours: 1}']],
   ['group', 'allow_own_password_change', ...yesNo],
   ['group', 'show_recent', ...yesNo],
+  ['group', 'show_expectations', ...yesNo],
+  ['account', 'show_expectations', ...yesNo],
   ['group', 'file_write_size', ['0', '"1000"'], ['-1', '1.5']],
   [
     'group',
