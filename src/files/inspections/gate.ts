@@ -35,13 +35,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
     const target = () => `${content.folder()}/${content.name}`;
     const uuids = inspectionsOf(paths, path(), target());
     const leave: Leave = {
-      recheck(name) {
-        const [givenPath, givenTarget] = [memberPath(parentPath(path()), name), `${content.folder()}/${name}`];
-        // The folder is being moved, or was moved to where more is inspected.
-        const isMoving = content.folder().split('/').some(isTemporaryName);
-        if (isMoving || [...inspectionsOf(paths, givenPath, givenTarget)].some((uuid) => !uuids.has(uuid)))
-          throw new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
-      },
+      recheck: recheckFor(paths, path, content, uuids),
       given: async () => {
         if (uuids.size > 0) await held.supersede(target(), undefined);
       },
@@ -61,6 +55,27 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
         return judgement satisfies never;
     }
   };
+}
+
+/** Refuses a name for which more inspections apply than those that a file has passed. @param uuids of the latter */
+export function recheckFor(
+  paths: AccountPaths,
+  path: () => VirtualPath,
+  content: Pick<HiddenContent, 'folder'>,
+  uuids: ReadonlySet<string>,
+): Leave['recheck'] {
+  return (name) => {
+    const folder = content.folder();
+    // The folder is being moved, or was moved to where more is inspected.
+    const isMoving = folder.split('/').some(isTemporaryName);
+    if (isMoving || [...inspectionsOf(paths, memberPath(parentPath(path()), name), `${folder}/${name}`)].some((uuid) => !uuids.has(uuid)))
+      throw new ServiceError('unavailable', 'Other inspections apply to the path by now; try again.');
+  };
+}
+
+/** The gate of content that was judged before. @param uuids of the inspections that it has passed */
+export function passedGate(paths: AccountPaths, path: VirtualPath, uuids: ReadonlySet<string>): Gate {
+  return async (content) => ({ recheck: recheckFor(paths, () => path, content, uuids), given: async () => {} });
 }
 
 /** Content of one chunk; memory stays flat for files of any size. */

@@ -18,7 +18,7 @@ import { inspectedContent, inspectionsOf, stateAt, tellVerdicts } from './gate.t
 import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts } from './held-facts.ts';
 import type { Decider, HeldUpload, Holding, NewHold } from './holding.ts';
 import type { Inspections } from './inspections.ts';
-import { putBack, releaseUpload } from './release.ts';
+import { putBack, type ReleasedBy, releaseUpload } from './release.ts';
 import type { Judgement } from './verdict.ts';
 
 /** How often held uploads are looked through for those that nobody inspects any more. */
@@ -123,7 +123,7 @@ export class HeldUploads implements Holding {
     const told = verdicts.map(({ inspection, verdict, message }) => ({ inspection, verdict, message }));
     const data = { held_id: id, reason, verdicts: told, total_write: content.sizeBytes, moved_from: movedFrom };
     await paths.emitDurable(eventIds.uploadHeld, path, data).finally(() => {
-      if (rest) void this.#follow(id, rest);
+      if (rest) void this.#follow(id, rest, uuids);
     });
     const details = { held_id: id, held_path: path };
     const message = 'The file is held for review.';
@@ -150,7 +150,7 @@ export class HeldUploads implements Holding {
     return record;
   }
 
-  async release(id: string, by: Decider): Promise<void> {
+  async release(id: string, by: { administrator: string }): Promise<void> {
     await this.find(id);
     const hold = await this.store.hold(id, () => {});
     await this.#release(hold, by);
@@ -226,8 +226,7 @@ export class HeldUploads implements Holding {
       return this.#end(id, 'discarded', undefined, 'The content of the upload is gone.');
     }
     const folder = dirname(contentPath);
-    const target = `${folder}/${baseName(path)}`;
-    const uuids = new Set([...held.inspections, ...inspectionsOf(paths, path, target)]);
+    const uuids = new Set([...held.inspections, ...inspectionsOf(paths, path, targetOf(record))]);
     const content = {
       folder: () => folder,
       hiddenName: basename(contentPath),
@@ -237,20 +236,20 @@ export class HeldUploads implements Holding {
     };
     const inspected = inspectedContent(paths, path, content, { metadata });
     const judged = this.inspections.judge([...uuids], inspected, paths.account.uuid, false);
-    return this.#follow(id, judged);
+    return this.#follow(id, judged, uuids);
   }
 
   /** Applies a judgement once it is there. */
-  #follow(id: string, judged: Promise<Judgement | undefined>): Promise<void> {
+  #follow(id: string, judged: Promise<Judgement | undefined>, uuids: ReadonlySet<string>): Promise<void> {
     const applied = judged
-      .then((judgement) => judgement && this.#apply(id, judgement))
+      .then((judgement) => judgement && this.#apply(id, judgement, uuids))
       .catch((reason) => this.#warn('a held upload could not be judged; this is tried again', reason))
       .finally(() => this.#running.delete(id));
     this.#running.set(id, applied);
     return applied;
   }
 
-  async #apply(id: string, judgement: Judgement): Promise<void> {
+  async #apply(id: string, judgement: Judgement, uuids: ReadonlySet<string>): Promise<void> {
     const hold = await this.store.hold(id, () => {});
     const { record } = hold;
     const { outcome, verdicts } = judgement;
@@ -258,8 +257,14 @@ export class HeldUploads implements Holding {
     const paths = this.#pathsOf(record);
     await tellVerdicts(paths, record.path, judgement);
     if (outcome === 'accept') {
+      const { path } = record;
+      // Its folder may have been moved to where more is inspected.
+      if ([...inspectionsOf(paths, path, targetOf(record))].some((uuid) => !uuids.has(uuid))) {
+        hold.release();
+        return this.#inspect(record);
+      }
       try {
-        return await this.#release(hold, undefined);
+        return await this.#release(hold, { passed: uuids });
       } catch (error) {
         // Such as a full quota: people decide.
         const details = { inspection: '', verdict: 'failure', effect: 'hold', message: (error as Error).message } as const;
@@ -286,16 +291,15 @@ export class HeldUploads implements Holding {
   }
 
   /** Ends the hold as well. */
-  async #release(hold: UploadHold, by: Decider): Promise<void> {
+  async #release(hold: UploadHold, by: ReleasedBy): Promise<void> {
     const { record } = hold;
     if (!record || !isHeldUpload(record)) {
       hold.release();
       throw new ServiceError('not-found', 'There is no such held upload.');
     }
     const paths = this.#pathsOf(record);
-    const target = `${dirname(record.contentPath)}/${baseName(record.path)}`;
-    await releaseUpload(paths, hold, record, by?.administrator);
-    await this.supersede(target, record.id);
+    await releaseUpload(paths, hold, record, by);
+    await this.supersede(targetOf(record), record.id);
   }
 
   async #end(id: string, how: HeldEnd, by: Decider, details: string): Promise<void> {
@@ -344,6 +348,11 @@ export class HeldUploads implements Holding {
   #warn(message: string, reason: unknown): void {
     if (!isServiceError(reason, 'not-found')) this.#environment().log.warn(message, { reason });
   }
+}
+
+/** Real path of the name that a held upload is to get. */
+function targetOf({ contentPath, path }: UploadRecord): string {
+  return `${dirname(contentPath)}/${baseName(path)}`;
 }
 
 function isHeldUpload(record: UploadRecord): record is HeldUpload {

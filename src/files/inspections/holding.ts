@@ -71,7 +71,7 @@ export interface NewHold {
   kept?: string;
 }
 
-/** Who decides; undefined for an inspection that was late. */
+/** Who decides; undefined for the service itself. */
 export type Decider = { administrator: string } | undefined;
 
 /** The uploads that inspections hold, for all that may hold one. */
@@ -91,7 +91,7 @@ export interface Holding {
   /** @throws ServiceError `not-found`, also for those of another account */
   find(id: string, accountUuid?: string): Promise<HeldUpload>;
   /** Gives a held upload its name, after all checks but the inspections. @throws ServiceError; it stays held then */
-  release(id: string, by: Decider): Promise<void>;
+  release(id: string, by: { administrator: string }): Promise<void>;
   /** Ends a held upload without a file. @throws ServiceError `not-found` */
   discard(id: string, by: Decider, reason?: string): Promise<void>;
   /** Ends a held upload for its account; a file that was moved goes back to where it lay. @throws ServiceError `not-found` */

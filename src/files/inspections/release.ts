@@ -9,8 +9,11 @@ import { Durability } from '../disk/folder-sync.ts';
 import { openWriteTarget } from '../disk/opened.ts';
 import { ResumableUpload } from '../uploads/resumable-upload.ts';
 import type { UploadHold } from '../uploads/upload-store.ts';
-import { stateAt } from './gate.ts';
+import { inspectionsOf, passedGate, stateAt } from './gate.ts';
 import type { HeldUpload } from './holding.ts';
+
+/** The administrator who decided, or the inspections that have accepted the file. */
+export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
 
 /**
  * Gives a held upload its name, as an upload that takes several requests is completed: rights, locks, quota and conditions are checked again.
@@ -18,12 +21,7 @@ import type { HeldUpload } from './holding.ts';
  * @param hold is given back
  * @throws ServiceError; the upload stays held then
  */
-export async function releaseUpload(
-  paths: AccountPaths,
-  hold: UploadHold,
-  record: HeldUpload,
-  administrator: string | undefined,
-): Promise<void> {
+export async function releaseUpload(paths: AccountPaths, hold: UploadHold, record: HeldUpload, by: ReleasedBy): Promise<void> {
   const { path, contentPath, held } = record;
   const realPath = async () => {
     paths.require(path, held.movedFrom === undefined ? 'createFile' : 'rename');
@@ -40,7 +38,8 @@ export async function releaseUpload(
       );
   };
   const upload = new ResumableUpload(paths, hold, record, realPath);
-  upload.releasedBy = { administrator };
+  // People may release what no inspection has accepted.
+  upload.released = 'administrator' in by ? by : { gate: passedGate(paths, path, by.passed) };
   await upload.open(false);
   try {
     await upload.commit(held.expected === undefined ? undefined : verify);
@@ -52,14 +51,23 @@ export async function releaseUpload(
 }
 
 /** Puts a file that was moved into the hold back to where it lay. @param path a free one @returns that path */
-export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }: HeldUpload, path: VirtualPath): Promise<VirtualPath> {
+export async function putBack(
+  paths: AccountPaths,
+  { contentPath, offsetBytes, held }: HeldUpload,
+  path: VirtualPath,
+): Promise<VirtualPath> {
   paths.environment.events.assertWritable();
-  const writer = new FileWriter(openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path))), paths.environment);
+  const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
+  const { movedFrom = path } = held;
+  // A number in its name, or a link, may lead to where more is inspected than where it lay.
+  const before = inspectionsOf(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
+  const writer = new FileWriter(target, paths.environment);
   const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     for await (const chunk of readChunks(fd, offsetBytes)) await writer.write([chunk]);
     await writer.finish(new Durability(), {
       requireUnlocked: () => paths.requireUnlocked(path, 'content'),
+      gate: passedGate(paths, path, before),
       rules: { ...paths.nameRules(path), mayReplace: false, ifTaken: 'refuse', retainDays: 0 },
       verify: (current) => {
         if (current) throw new ServiceError('exists', 'The name was taken meanwhile; try again.');

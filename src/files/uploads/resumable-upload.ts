@@ -10,6 +10,7 @@ import { asServiceError } from '../disk/system-errors.ts';
 import { keptName } from '../disk/temporaries.ts';
 import type { Entry } from '../entry.ts';
 import { isHeld, uploadGate } from '../inspections/gate.ts';
+import type { Gate } from '../inspections/holding.ts';
 import { transferData } from '../operations/file-download.ts';
 import { emitUploaded, numberedPath, type UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
@@ -57,8 +58,8 @@ export class ResumableUpload {
   onProgress: ((offsetBytes: number) => void) | undefined;
   /** Whether the client knows the upload's URL. Without it nobody can continue, so that the first fault ends the upload. */
   isKnownToClient = true;
-  /** Of a held upload that gets its name: who decided that. A fault leaves it held. */
-  releasedBy: { administrator: string | undefined } | undefined;
+  /** Of a held upload that gets its name: who decided that, or the gate of one that inspections accepted. A fault leaves it held. */
+  released: { administrator?: string; gate?: Gate } | undefined;
 
   /** @param realPath repeats all checks that may refuse the upload, and resolves with the path to be written */
   constructor(paths: AccountPaths, hold: UploadHold, record: UploadRecord, realPath: () => Promise<string>) {
@@ -96,7 +97,7 @@ export class ResumableUpload {
 
   /** Ends a request that met a fault: ends the upload, or keeps it for another request if the fault may pass. */
   async fail(error: unknown): Promise<void> {
-    if (!this.releasedBy && (!this.isKnownToClient || isFinal(error))) await this.end(error);
+    if (!this.released && (!this.isKnownToClient || isFinal(error))) await this.end(error);
     else if (this.#receiving) await this.#goBack();
     else this.release();
   }
@@ -105,7 +106,7 @@ export class ResumableUpload {
     try {
       if (this.record.completion) await this.#change({ completion: undefined });
     } finally {
-      await this.keep(this.releasedBy !== undefined);
+      await this.keep(this.released !== undefined);
     }
   }
 
@@ -271,10 +272,11 @@ export class ResumableUpload {
     if (lengthBytes !== undefined && writer.sizeBytes !== lengthBytes)
       throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, ${writer.sizeBytes} came.`);
     const { dev, ino } = fstatSync(writer.fd, { bigint: true });
-    const data = { ...this.#eventData(), held_id: this.releasedBy && id };
+    const data = { ...this.#eventData(), held_id: this.released && id };
     const eventUuid = uploadEventUuid(id, eventIds.fileUploaded);
     const asidePath = `${dirname(contentPath)}/${keptName()}`;
-    const completion = { inode: `${dev}-${ino}`, target, eventUuid, atMs: clock.nowMs(), data, asidePath };
+    const releasedBy = this.released && (this.released.administrator ?? '');
+    const completion = { inode: `${dev}-${ino}`, target, eventUuid, atMs: clock.nowMs(), data, asidePath, releasedBy };
     await this.#change({ completion });
     const durability = new Durability();
     const { entry, isReplacement, trashed, numberedName } = await writer.finish(durability, {
@@ -283,8 +285,8 @@ export class ResumableUpload {
       verify,
       reservation,
       rules: this.#paths.nameRules(path),
-      gate: this.releasedBy
-        ? undefined
+      gate: this.released
+        ? this.released.gate
         : uploadGate(this.#paths, () => path, { metadata, backendUuid, isConditional: this.#isConditional }),
       onNumbered: (name) => this.#change({ completion: { ...completion, target: `${dirname(target)}/${name}`, numberedName: name } }),
       keep: keepReplaced(this.#paths, path),
@@ -292,8 +294,10 @@ export class ResumableUpload {
     this.#stopReceiving();
     // If this process was suspended, another one may have emitted the event.
     await this.#hold.confirm();
-    if (this.releasedBy)
-      await this.#paths.emitDurable(eventIds.heldUploadReleased, path, { held_id: id, administrator: this.releasedBy.administrator });
+    if (releasedBy !== undefined) {
+      const released = this.#paths.draft(eventIds.heldUploadReleased, path, { held_id: id, administrator: releasedBy || undefined });
+      await events.emitDurable({ ...released, uuid: uploadEventUuid(id, eventIds.heldUploadReleased) });
+    }
     const { path: stored, data: asked } = numberedPath(path, numberedName);
     const draft = this.#paths.draft(eventIds.fileUploaded, stored, { ...data, ...asked, replaced: isReplacement || undefined, trashed });
     return { entry, path: stored, delivery: await emitUploaded(this.#paths, durability, { ...draft, uuid: eventUuid }, backendUuid) };

@@ -54,6 +54,8 @@ export interface UploadCompletion {
   readonly data: Readonly<Record<string, unknown>>;
   /** Real path, hidden like `contentPath`, to which the content is renamed to prevent its completion. */
   readonly asidePath: string;
+  /** Of a held upload: the administrator who released it; empty for an inspection that was late. */
+  readonly releasedBy?: string | undefined;
 }
 
 /** Recorded before an upload ends without a file: then its content goes, events are emitted, and it gets its outcome. */

@@ -121,13 +121,18 @@ export class UploadUpkeep {
   // Emits the event of a file that has its name but no event.
   async #isStored(
     hold: UploadHold,
-    { path, origin }: UploadRecord,
-    { eventUuid, atMs, target, numberedName, inode, data }: UploadCompletion,
+    { id, path, origin }: UploadRecord,
+    { eventUuid, atMs, target, numberedName, inode, data, releasedBy }: UploadCompletion,
   ): Promise<boolean> {
     const { files, isJournalled } = this.#dependencies;
     if (await isJournalled(eventUuid, atMs)) return true;
     if (inodeAt(target) !== inode) return false;
     await hold.confirm();
+    const releaseUuid = uploadEventUuid(id, eventIds.heldUploadReleased);
+    if (releasedBy !== undefined && !(await isJournalled(releaseUuid, atMs))) {
+      const told = { ...pathData(path, `${dirname(target)}/${baseName(path)}`), held_id: id, administrator: releasedBy || undefined };
+      await files.events.emitDurable({ id: eventIds.heldUploadReleased, context: origin, data: told, uuid: releaseUuid });
+    }
     const { path: stored, data: asked } = numberedPath(path, numberedName);
     const members = { ...pathData(stored, `${dirname(target)}/${baseName(stored)}`), ...data, ...asked };
     await files.events.emitDurable({ id: eventIds.fileUploaded, context: origin, data: members, uuid: eventUuid });

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TestReply } from '../support/client.ts';
+import { createTus } from '../support/doors.ts';
+import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
+import { startInspector } from '../support/inspector.ts';
+import { until } from '../support/receiver.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { WatchedRequest } from '../support/watched-request.ts';
+
+const move = (server: TestServer, from: string, to: string) =>
+  server.send('MOVE', `/home${from}`, { headers: { destination: `/home${to}` } });
+
+/** All visible files below a folder. */
+function files(folder: string): string[] {
+  return visible(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? files(path) : [path];
+  });
+}
+
+test('a file whose folder moves to where more is inspected while an inspection is late meets that, too', async (t) => {
+  const [slow, strict] = [await startInspector(t), await startInspector(t)];
+  const server = await startServer(t, {
+    inspections: {
+      slow: { type: 'http', url: slow.url, answer_within: 0.1 },
+      strict: { type: 'http', url: strict.url },
+    },
+    group: { inspections: [[], ['/slow/*', 'slow'], ['/in/*', 'strict']] },
+  });
+  for (const folder of ['slow/sub', 'in']) mkdirSync(join(server.home, folder), { recursive: true });
+  assert.equal((await server.put('/home/slow/sub/x', 'wait')).status, 202);
+  strict.decide = () => ({ status: 422 });
+  assert.equal((await move(server, '/slow/sub/', '/in/sub/')).status, 201);
+  slow.answerAll(204);
+  await until('the end of the hold', async () => (await heldOf(server)).length === 0);
+  assert.deepEqual(files(join(server.home, 'in')), []);
+  assert.equal(strict.requests.length, 1);
+});
+
+test('a file that is withdrawn does not get a number where that is inspected', async (t) => {
+  const inspector = await startInspector(t);
+  const server = await startServer(t, {
+    inspections: { check: { type: 'http', url: inspector.url } },
+    group: { inspections: [['check'], ['/x']] },
+  });
+  await server.put('/home/x', 'odd');
+  assert.equal((await move(server, '/x', '/y')).status, 202);
+  await server.put('/home/x', 'other');
+  const [item] = await heldOf(server);
+  assert.equal((await server.send('DELETE', `/home/__svc__/held/${item?.id}`)).status, 503);
+  assert.deepEqual(visible(server.home), ['x']);
+  assert.equal((await heldOf(server)).length, 1);
+  assert.equal((await server.send('DELETE', '/home/x')).status, 204);
+  assert.equal((await server.send('DELETE', `/home/__svc__/held/${item?.id}`)).status, 204);
+  assert.equal(readFileSync(join(server.home, 'x'), 'utf8'), 'odd');
+});
+
+test('an upload under way in a folder that moves to where files are inspected gets no name there', async (t) => {
+  const server = await inspecting(t);
+  mkdirSync(join(server.home, 'free'));
+  const upload = new WatchedRequest(server, 'PUT', '/home/free/x', { 'transfer-encoding': 'chunked' });
+  await upload.write(Buffer.from('b'));
+  await until('the upload', () => hidden(join(server.home, 'free')).length === 1);
+  assert.equal((await move(server, '/free/', '/d/sub/')).status, 201);
+  assert.equal((await upload.end(Buffer.from('ad'))).status, 422);
+  assert.deepEqual(files(join(server.home, 'd')), []);
+  assert.deepEqual(hidden(join(server.home, 'd/sub')), []);
+});
+
+test('a link to a name in an inspected folder is judged as that name', async (t) => {
+  const server = await inspecting(t);
+  writeFileSync(join(server.home, 'd/x'), 'old');
+  symlinkSync('d/x', join(server.home, 'link'));
+  assert.equal((await server.put('/home/link', 'bad')).status, 422);
+  writeFileSync(join(server.home, 'spare'), 'bad');
+  assert.equal((await server.send('COPY', '/home/spare', { headers: { destination: '/home/link' } })).status, 422);
+  assert.equal(readFileSync(join(server.home, 'd/x'), 'utf8'), 'old');
+});
+
+test('a tus upload that another request takes over while it is judged gets its name once, judged', async (t) => {
+  const server = await inspecting(t);
+  const begun = await createTus(server, { path: '/d/x' }, { 'upload-length': '8' });
+  const url = String(begun.headers.location);
+  const tus = { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream' };
+  const patch = (offset: number, body: string) => server.send('PATCH', url, { body, headers: { ...tus, 'upload-offset': String(offset) } });
+  // A request that another one takes over from is cut.
+  const statusOf = (reply: Promise<TestReply>) => reply.then(({ status }) => status).catch(() => 0);
+  const first = statusOf(patch(0, 'wait for'));
+  await until('the question', () => server.inspector.requests.length === 1);
+  const second = statusOf(patch(0, 'not this'));
+  const asked = statusOf(server.send('HEAD', url, { headers: tus }));
+  server.inspector.decide = ({ body }) => ({ status: String(body) === 'not this' ? 422 : 204 });
+  server.inspector.answerAll(204);
+  const statuses = await Promise.all([first, second, asked]);
+  const text = files(join(server.home, 'd')).map((path) => readFileSync(path, 'utf8'));
+  assert.ok(text.length <= 1 && !text.includes('not this'), `${statuses}: ${text}`);
+});
+
+test('random changes at once: nothing bad is ever visible where files are inspected', async (t) => {
+  const server = await inspecting(t, {}, { group: { trash: { days: 1 } } });
+  const { home } = server;
+  const shown = join(home, 'd');
+  for (const folder of ['free/sub', 'd/sub']) mkdirSync(join(home, folder), { recursive: true });
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T;
+  const place = () => pick(['/free/x', '/free/y', '/free/sub/x', '/d/x', '/d/y', '/d/sub/x', '/f/x']);
+  const folder = () => pick(['/free/sub/', '/d/sub/', '/free/', '/f/']);
+  const content = () => pick(['bad', 'fine', 'bad '.repeat(50_000)]);
+  const copy = (from: string, to: string) => server.send('COPY', `/home${from}`, { headers: { destination: `/home${to}` } });
+  const restore = async () => {
+    const { trash } = (await server.send('GET', '/home/__svc__/trash')).json<{ trash: { id: string }[] }>();
+    const headers = { 'content-type': 'application/json' };
+    if (trash.length === 0) return;
+    await server.send('POST', `/home/__svc__/trash/${pick(trash).id}/restore`, { headers, body: JSON.stringify({ path: place() }) });
+  };
+  const actions = [
+    () => server.put(`/home${place()}`, content()),
+    () => server.put(`/home${place()}`, content()),
+    () => copy(place(), place()),
+    () => move(server, place(), place()),
+    () => move(server, folder(), folder()),
+    () => server.send('DELETE', `/home${pick([place(), folder()])}`),
+    () => server.send('MKCOL', `/home${folder()}`),
+    restore,
+  ];
+  const look = () => {
+    for (const path of files(shown)) {
+      const text = existsSync(path) ? readFileSync(path, 'latin1') : '';
+      assert.ok(!text.includes('bad'), `${path} is visible`);
+    }
+  };
+  const seen = new Set<string>();
+  const work = async () => {
+    for (let round = 0; round < 60; round++) {
+      await pick(actions)();
+      look();
+      for (const path of files(shown)) seen.add(path);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, work));
+  assert.ok(seen.size > 0, 'nothing was ever accepted');
+  assert.deepEqual(
+    readdirSync(home, { recursive: true }).filter((name) => String(name).includes('.svc-') && !String(name).includes('.svc-trash')),
+    [],
+  );
+});
