@@ -52,8 +52,16 @@ export const transfer = z.object({
   started: time,
 });
 
-/** An event of the group `failure`. */
-export const failure = z.object({ time, id: text, uuid: text, message: text });
+/** Errors of one kind: events of the group `failure`, the newest of which is told. */
+export const failure = z.object({
+  time,
+  id: text,
+  uuid: text,
+  message: text,
+  kind: text.default('').describe('The same for all errors of the kind.'),
+  count: count.default(1).describe('How many there were since the start of the node, or in the journal of before.'),
+  first: time.or(z.literal('')).default('').describe('Time of the first of them; empty where it is not known.'),
+});
 
 /** A replay and how far it is. */
 export const replay = z.object({

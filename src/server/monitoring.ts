@@ -10,17 +10,22 @@ import type { MetricFigures, MonitorSources } from '../monitor/sources.ts';
 import type { SshObserver } from '../ssh/ssh-service.ts';
 import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 
-/** Errors that are remembered. */
-export const maxErrors = 20;
+/** Kinds of errors that are remembered. */
+const maxErrors = 20;
 
-/** An event of the group `failure`, as consoles show it. */
+/** Events of the group `failure` that differ in names and numbers alone: the newest of them, as consoles show it. */
 export interface RecentError {
+  /** The same for all errors of the kind. */
+  kind: string;
   time: string;
   id: string;
   uuid: string;
   message: string;
   /** The name of the server. */
   node: string;
+  count: number;
+  /** Time of the first of them. */
+  first: string;
 }
 
 /** Counts of one process since its start. */
@@ -35,34 +40,72 @@ export interface TallyFigures {
 
 const failures = new Set(eventCatalogue.filter(({ groups }) => groups.includes('failure')).map(({ id }) => String(id)));
 
+/** Longest part of a message that distinguishes kinds. */
+const comparedCharacters = 200;
+
+/** The last kinds of errors, each with the number of its events. */
+export class ErrorKinds {
+  /** The kind of the newest error last. */
+  readonly #kinds = new Map<string, RecentError>();
+
+  /** Adds an event of the group `failure`, not older than those before. */
+  add(event: ServiceEvent): void {
+    const { id, uuid, message, timestamp, server } = event;
+    const kind = kindOf(event);
+    const time = new Date(Number(timestamp.timestamp) * 1000).toISOString();
+    const { count = 0, first = time } = this.#kinds.get(kind) ?? {};
+    this.#kinds.delete(kind);
+    this.#kinds.set(kind, { kind, time, id, uuid, message, node: server.name, count: count + 1, first });
+    if (this.#kinds.size > maxErrors) this.#kinds.delete(this.#kinds.keys().next().value as string);
+  }
+
+  list(): RecentError[] {
+    return [...this.#kinds.values()];
+  }
+}
+
+/** Errors of one kind and component differ in names between quotes and in numbers. */
+function kindOf({ id, message, component }: ServiceEvent): string {
+  const compared = message
+    .slice(0, comparedCharacters)
+    .replace(/"[^"]*"/g, '""')
+    .replace(/\d+/g, '0');
+  return `${id} ${component.uuid} ${compared}`;
+}
+
 /** Counts what consoles show; cheap enough to be done always. */
 class Tally {
-  readonly figures: TallyFigures = { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0, errors: [] };
+  readonly #counts = { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0 };
+  readonly #errors = new ErrorKinds();
+
+  get figures(): TallyFigures {
+    return { ...this.#counts, errors: this.#errors.list() };
+  }
 
   event(event: ServiceEvent): void {
-    this.figures.events++;
+    this.#counts.events++;
     if (!failures.has(event.id)) return;
-    this.figures.failures++;
-    const { errors } = this.figures;
-    errors.push(recentError(event));
-    if (errors.length > maxErrors) errors.shift();
+    this.#counts.failures++;
+    this.#errors.add(event);
   }
 
   delivery({ outcome }: { outcome: string }): void {
-    this.figures.deliveries++;
-    if (outcome === 'failed') this.figures.failedDeliveries++;
+    this.#counts.deliveries++;
+    if (outcome === 'failed') this.#counts.failedDeliveries++;
   }
 }
 
-/** An event of a failure, as overviews list it. */
-export function recentError({ id, uuid, message, timestamp, server }: ServiceEvent): RecentError {
-  return { time: new Date(Number(timestamp.timestamp) * 1000).toISOString(), id, uuid, message, node: server.name };
-}
-
-/** The newest of several lists, each once; the newest last, those of one moment in the order of their list. */
+/** The newest kinds of several lists, each once with all its errors; the newest last, those of one moment in the order of their list. */
 export function newestErrors(lists: readonly (readonly RecentError[])[]): RecentError[] {
-  const all = new Map(lists.flat().map((error) => [error.uuid, error]));
-  return [...all.values()].sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time)).slice(-maxErrors);
+  const kinds = new Map<string, RecentError>();
+  for (const error of lists.flat().sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time))) {
+    // A node of an older version tells single errors.
+    const key = error.kind || error.uuid;
+    const { count = 0, first = error.first } = kinds.get(key) ?? {};
+    kinds.delete(key);
+    kinds.set(key, { ...error, count: count + error.count, first: first < error.first ? first : error.first });
+  }
+  return [...kinds.values()].slice(-maxErrors);
 }
 
 /** The `monitor` services of a server and the figures they show. Without such a service their figures are not counted. */

@@ -86,6 +86,26 @@ browserTest('the overview shows an upload under way with its progress, until it 
   await row.waitFor({ state: 'detached' });
 });
 
+browserTest('what is wrong stands on top of the overview, each part a link to it; nothing stands there when all is well', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const to = (path: string, more: object) => ({ type: 'http', url: `${receiver.url}/${path}`, target: '40017', ...more });
+  const event_handlers = { crm: to('crm', { fail_after_errors: 1 }), books: to('books', { fail_after_errors: 0 }) };
+  const { server, console } = await startConsole(t, { event_handlers });
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url);
+  const strip = page.locator('.problems');
+  await page.getByRole('heading', { name: 'Transfers under way' }).waitFor();
+  assert.equal(await strip.isVisible(), false);
+  await server.put('/home/a.txt', 'x');
+  await receiver.received(2);
+  await strip.getByRole('link', { name: '1 handler stopped' }).waitFor();
+  await page.locator('main tr', { hasText: 'books' }).getByText('failing, 1 of 1 in 1 h').waitFor();
+  await strip.getByRole('link', { name: '1 handler failing' }).click();
+  const card = page.locator('.handler', { hasText: 'books' });
+  await card.getByText('failing, 1 of 1 in 1 h').waitFor();
+  await card.getByText(/Last error .*500/).waitFor();
+});
+
 browserTest('a replay that waits for its turn can be cancelled on its page', async (t) => {
   const receiver = await startReceiver(t, { script: [{}], otherwise: { isHeld: true } });
   const { server, console } = await startConsole(t, { event_handlers: { crm: { type: 'http', target: '40017', url: receiver.url } } });
@@ -170,7 +190,8 @@ browserTest('live figures take neither the focus nor a selected text from a row,
   const page = await openBrowser(t, { expectedErrors: /401/ });
   const handler = (name: string, waiting: number) => {
     const figures = { waiting_events: waiting, oldest_waiting_seconds: 0, rate_per_minute: 1 };
-    return { uuid: `uuid-${name}`, name, enabled: true, state: 'running', reason: '', suspended_urls: [], ...figures };
+    const hour = { last_hour: [], is_failing: false, last_error: '', last_error_time: null };
+    return { uuid: `uuid-${name}`, name, enabled: true, state: 'running', reason: '', suspended_urls: [], urls: [], ...hour, ...figures };
   };
   const overview = (handlers: unknown[]) => ({
     server: { name: 'demo', uuid: 'u', version: '1', started: '2026-01-01T12:00:00.000Z' },

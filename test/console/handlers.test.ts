@@ -18,6 +18,11 @@ interface Shown {
   oldest_waiting_seconds: number;
   rate_per_minute: number;
   suspended_urls: { url: string; until: string }[];
+  urls: string[];
+  is_failing: boolean;
+  last_hour: { delivered: number; failed: number }[];
+  last_error: string;
+  last_error_time: string | null;
   node: string;
 }
 
@@ -98,6 +103,40 @@ test('a handler that stopped is started again; one that is paused rests over rel
     assert.equal((await console.post(`/api/handlers/unknown/${action}`, { url: 'x' }, asOperator)).status, 404, action);
   }
   await act(console, 'off', 'pause', 404);
+});
+
+test('of a handler whose deliveries all fail is told how many they were, and why; one success later it fails no more', async (t) => {
+  const receiver = await startReceiver(t, { script: Array(4).fill({ status: 500 }) });
+  const { server, console } = await startConsole(t, {
+    event_handlers: {
+      crm: handler(`${receiver.url}/in?key=marker-url`, { fail_after_errors: 0 }),
+      quiet: handler(receiver.url, { target: '20002' }),
+    },
+  });
+  const contract = await console.contract();
+  const put = async (name: string, requests: number) => {
+    await server.put(`/home/${name}`, 'x');
+    await receiver.received(requests);
+  };
+  const counted = async () => {
+    const { last_hour, ...rest } = await shown(console, 'crm');
+    const sum = (name: 'delivered' | 'failed') => last_hour.reduce((total, part) => total + part[name], 0);
+    return { ...rest, delivered: sum('delivered'), failed: sum('failed') };
+  };
+  for (let index = 0; index < 4; index++) await put(`${index}.txt`, index + 1);
+  await until('all are counted', async () => (await counted()).failed === 4);
+  const failing = await counted();
+  assert.deepEqual([failing.state, failing.is_failing, failing.delivered], ['running', true, 0]);
+  assert.match(failing.last_error, /500/);
+  assert.ok(Date.parse(failing.last_error_time ?? '') > 0);
+  assert.deepEqual(failing.urls, [`${receiver.url}/in?…`]);
+  contract.check('GET', '/api/handlers', await console.get('/api/handlers', asViewer));
+  contract.check('GET', '/api/overview', await console.get('/api/overview', asViewer));
+  await put('5.txt', 5);
+  await until('the success is counted', async () => (await counted()).delivered === 1);
+  assert.deepEqual([(await counted()).is_failing, (await counted()).failed], [false, 4]);
+  const quiet = await shown(console, 'quiet');
+  assert.deepEqual([quiet.is_failing, quiet.last_error, quiet.last_error_time], [false, '', null]);
 });
 
 test('a test event goes to one handler at once, also to one that is paused, and to nobody else', async (t) => {

@@ -15,6 +15,11 @@ const handlers = ['running', 'stopped', 'paused', 'disabled'].map((state, index)
   waiting_events: index * 700,
   oldest_waiting_seconds: index * 1000,
   rate_per_minute: 4.5,
+  urls: ['https://hooks.example.com/a', hostileName],
+  is_failing: index === 0,
+  last_hour: Array.from({ length: 12 }, (_, part) => ({ delivered: index * part, failed: 12 - part })),
+  last_error: index < 2 ? `500 ${hostileName}` : '',
+  last_error_time: index < 2 ? time(2) : null,
   suspended_urls: index === 1 ? [{ url: 'https://hooks.example.com/a', until: time(-2) }] : [],
   node: 'node-1',
 }));
@@ -109,7 +114,11 @@ const overview = {
     started: time(1),
   })),
   transfers_left_out: 3,
-  errors: [{ time: time(3), id: '40022', uuid: uuid(103), message: hostileName, node: hostileName }],
+  errors: [
+    { time: time(3), id: '40022', uuid: uuid(103), kind: 'a', message: hostileName, node: hostileName, count: 412, first: time(60) },
+  ],
+  held_uploads: 3,
+  missing_files: 1,
   journal: { bytes: 1_240_000_000, free_bytes: 88_000_000_000 },
   nodes: ['node-1', 'node-2'].map((node, index) => ({
     node,

@@ -10,7 +10,7 @@ import { freeBytes } from '../../lib/disk/durable-files.ts';
 import type { Log } from '../../lib/log.ts';
 import { nothingEnded } from '../listeners.ts';
 import type { ServerView } from '../monitor-sources.ts';
-import { maxErrors, newestErrors, type RecentError, recentError } from '../monitoring.ts';
+import { ErrorKinds, newestErrors, type RecentError } from '../monitoring.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
 import type { NodeReport } from '../nodes/node-messages.ts';
 import type { ServerFile } from '../server-file.ts';
@@ -40,21 +40,28 @@ export class SummedCounts {
 }
 
 /** How far back earlier errors are searched. */
-const limits = { events: maxErrors, bytes: 64 * 1024 * 1024, timeMs: 1000 };
+const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
-/** Finds the errors of the journal from before this process counted them, in the background of the first call. @returns those found, the newest last */
-function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; log: Log }): () => readonly RecentError[] {
+/**
+ * Finds the errors of the journal from before all nodes counted them, in the background of the first call.
+ *
+ * @returns those found, the newest last. @param untilMs the oldest start of a node, Unix time in milliseconds
+ */
+function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; log: Log }): (untilMs: number) => readonly RecentError[] {
   let found: readonly RecentError[] | undefined;
-  const search = async () => {
+  const search = async (untilMs: number) => {
     try {
-      const { events } = await searchPage(journal(), { id: [], uuid: [], group: ['failure'] }, { limits, clock });
-      found = events.map(({ event }) => recentError(event)).reverse();
+      const selection = { id: [], uuid: [], group: ['failure' as const], until: untilMs };
+      const { events } = await searchPage(journal(), selection, { limits, clock });
+      const kinds = new ErrorKinds();
+      for (const { event } of events.toReversed()) kinds.add(event);
+      found = kinds.list();
     } catch (error) {
       log.warn('errors from before the start could not be read from the journal', { reason: error });
     }
   };
-  return () => {
-    if (!found) void search();
+  return (untilMs) => {
+    if (!found) void search(untilMs);
     found ??= [];
     return found;
   };
@@ -94,6 +101,14 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     const own: Told = { node: others.ownName, uuid: installation.own.uuid, report };
     return { others, told: [own, ...others.nodes.filter(({ isGone }) => !isGone)] as [Told, ...Told[]] };
   };
+  /** Counts what waits for a person. */
+  const troubles = async () => {
+    const held = (await core().files.held.list()).filter((record) => record.held.state === 'held');
+    const missing = core()
+      .expectations.figures()
+      .filter(({ state, overdueS }) => overdueS > 0 || state === 'malformed');
+    return { held_uploads: held.length, missing_files: missing.length };
+  };
   return {
     deliveries,
     collections,
@@ -115,7 +130,8 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
         methods: named(told, 'methods'),
         handlers,
         ...listTransfers(told),
-        errors: newestErrors([findEarlierErrors(), named(told, 'errors')]).reverse(),
+        errors: newestErrors([findEarlierErrors(oldestStart(told)), named(told, 'errors')]).reverse(),
+        ...(await troubles()),
         journal: { bytes, free_bytes: free },
         nodes: nodeViews(told[0], others.nodes, clock.nowMs()),
         incomplete: others.incomplete,
@@ -123,10 +139,10 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     },
     async figures() {
       // Asked from the start of a console on: they are found before an administrator asks for them.
-      findEarlierErrors();
       const { others, told } = await askNodes();
+      findEarlierErrors(oldestStart(told));
       const sum = (name: 'connections' | 'memory_bytes') => told.reduce((total, { report }) => total + report[name], 0);
-      const handlers = await handlerViews.list(others);
+      const handlers = await handlerViews.list(others, false);
       return {
         ...counts.add(told.map(({ uuid, report }) => ({ uuid, ...report }))),
         // Nodes share their sessions.
@@ -137,6 +153,10 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
       };
     },
   };
+}
+
+function oldestStart(told: readonly Told[]): number {
+  return Math.min(...told.map(({ report }) => Date.parse(report.started)));
 }
 
 // With a failing disk all other figures are shown.

@@ -47,7 +47,13 @@ function describeMethods({ parts, config }: ServerView): NodeReport['methods'] {
   const faults = methodFaults(parts);
   return [...parts.methods.values()].map(({ uuid, name, type, state }) => {
     const isDisabled = config.authentications[uuid]?.enabled === false;
-    return { uuid, name, type, state, reason: isDisabled ? 'It is disabled in the configuration.' : (faults[uuid] ?? '') };
+    return {
+      uuid,
+      name,
+      type,
+      state: isDisabled ? 'disabled' : state,
+      reason: isDisabled ? 'It is disabled in the configuration.' : (faults[uuid] ?? ''),
+    };
   });
 }
 

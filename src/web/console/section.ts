@@ -42,6 +42,21 @@ export function panel(title: string, ...content: Child[]): HTMLElement {
   return make('section.panel', make('h2', title), ...content);
 }
 
+/** Names a part of a section, to which a link with `show` in its query leads. */
+export function shownAs<E extends HTMLElement>(name: string, element: E): E {
+  element.dataset.shownAs = name;
+  return element;
+}
+
+/** Brings the part that a link named into sight. */
+export function scrollToShown(main: HTMLElement, { query }: Route): void {
+  const shown = main.querySelector<HTMLElement>(`[data-shown-as="${CSS.escape(query.get('show') ?? '')}"]`);
+  if (!shown) return;
+  shown.tabIndex = -1;
+  shown.scrollIntoView();
+  shown.focus({ preventScroll: true });
+}
+
 export function heading(title: string, ...beside: Child[]): HTMLElement {
   return make('div.heading', make('h1', title), ...beside);
 }

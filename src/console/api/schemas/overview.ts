@@ -17,6 +17,13 @@ export const handlerView = z.object({
   oldest_waiting_seconds: z.number().nonnegative(),
   rate_per_minute: z.number().nonnegative(),
   suspended_urls: z.array(z.object({ url: text, until: time })),
+  urls: z.array(text).describe('URLs of the configuration, without their queries.'),
+  is_failing: z.boolean().describe('Whether all deliveries of the last hour failed, or the last three.'),
+  last_hour: z
+    .array(z.object({ delivered: count, failed: count.describe('Failed or discarded.') }))
+    .describe('Requests of the service in each five minutes of the last hour, retries not counted; the newest last.'),
+  last_error: text.describe('Why the last delivery of the hour failed that did; empty without one.'),
+  last_error_time: time.nullable(),
   node: text.describe('Node that runs the handler; empty while none does.'),
 });
 export type HandlerView = z.infer<typeof handlerView>;
@@ -56,7 +63,11 @@ export const overview = z.object({
   transfers: z.array(transferView),
   transfers_left_out: count.describe('The 100 oldest transfers under way are listed.'),
   /** Newest first; of errors before the start only recent ones. */
-  errors: z.array(failure.extend({ node: text })),
+  errors: z
+    .array(failure.extend({ node: text }))
+    .describe('The last 20 kinds of failures: errors that differ in names and numbers alone are one.'),
+  held_uploads: count.describe('Uploads that wait for a person.'),
+  missing_files: count.describe('Expectations whose files are overdue or not as expected.'),
   journal: z.object({ bytes: ofDisk, free_bytes: ofDisk }),
   nodes: z.array(nodeView),
   incomplete,

@@ -8,10 +8,11 @@ import { listen } from '../live.ts';
 import { ageText, rateText } from '../overview/overview.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { actionButton, badge, facts, heading, incompleteLine, type Stage, stateBadge } from '../section.ts';
+import { actionButton, badge, facts, heading, incompleteLine, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { renew } from '../table.ts';
+import { handlerBadge, hourBars } from './last-hour.ts';
 
 /** Shows the event handlers with their states and actions. */
 export async function showHandlers({ main, signal }: Stage): Promise<void> {
@@ -35,16 +36,19 @@ export async function showHandlers({ main, signal }: Stage): Promise<void> {
 }
 
 function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
-  const { uuid, name, state, reason, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, node } = handler;
+  const { uuid, name, state, reason, waiting_events, oldest_waiting_seconds, rate_per_minute, suspended_urls, urls, node } = handler;
   return make(
     'section.panel.handler',
     { attributes: { 'data-key': uuid } },
-    make('div.heading', make('h2', datum(name)), stateBadge(state)),
-    reason !== '' && make('p.reason', datum(reason)),
+    make('div.heading', make('h2', datum(name)), handlerBadge(handler)),
+    reason !== '' && make(state === 'stopped' ? 'p.reason' : 'p.hint', datum(reason)),
+    lastError(handler),
+    make('p.urls', ...urls.map((url) => datum(url, 'code'))),
     facts(
+      [text('lastHour'), hourBars(handler) ?? '–'],
+      [text('rate'), rateText(rate_per_minute)],
       [text('waitingEvents'), numberText(waiting_events)],
       [text('oldest'), ageText(oldest_waiting_seconds)],
-      [text('rate'), rateText(rate_per_minute)],
       [text('node'), node ? datum(node) : undefined],
       ['UUID', datum(uuid, 'code')],
     ),
@@ -55,6 +59,13 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
       make('a.button.quiet', { href: hashFor('deliveries', '', { handler: uuid }) }, text('deliveries')),
     ),
   );
+}
+
+/** Why its last delivery failed that did. */
+function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
+  if (last_error_time === null) return undefined;
+  const kind = state === 'stopped' || is_failing ? 'p.reason' : 'p.hint';
+  return make(kind, `${text('lastError')} `, timeElement(last_error_time), ': ', datum(last_error));
 }
 
 function actions(handler: HandlerView, refresh: () => Promise<void>): HTMLElement[] {

@@ -10,17 +10,19 @@ import type {
 } from '../../../console/api/schemas/overview.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
+import { handlerBadge, hourBars } from '../handlers/last-hour.ts';
 import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, facts, heading, incompleteLine, panel, type Stage, stateBadge } from '../section.ts';
+import { badge, facts, heading, incompleteLine, panel, type Stage, scrollToShown, shownAs, stateBadge } from '../section.ts';
 import { clear, datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, renew } from '../table.ts';
 import { makeCharts } from './charts.ts';
+import { problemStrip } from './problems.ts';
 
 /** Shows how the installation is, and keeps it true. */
-export async function showOverview({ main, signal }: Stage): Promise<void> {
+export async function showOverview({ main, route, signal }: Stage): Promise<void> {
   const [overview, { interval_seconds, samples }] = await Promise.all([
     ask<Overview>('GET', '/api/overview', { signal }),
     ask<SampleList>('GET', '/api/samples', { signal }),
@@ -30,14 +32,17 @@ export async function showOverview({ main, signal }: Stage): Promise<void> {
   const server = make('div.server');
   const tables = makeTables();
   const missing = incompleteLine();
-  main.append(heading(text('overview'), live), missing.element, server, charts.element, ...tables.elements);
+  const problems = problemStrip();
+  main.append(heading(text('overview'), live), problems.element, missing.element, server, charts.element, ...tables.elements);
   const show = (current: Overview) => {
     byId('server').textContent = clear(current.server.name);
     missing.show(current.incomplete);
+    problems.show(current);
     renew(server, [serverFacts(current)]);
     tables.show(current);
   };
   show(overview);
+  scrollToShown(main, route);
   listen('/api/live', signal, {
     messages: { overview: show, sample: (sample: Sample) => charts.add(sample) },
     onState: (isOpen) => {
@@ -65,15 +70,20 @@ function makeTables() {
   const methods = makeTable<MethodView>(text('methods'), text('noMethods'), methodColumns, ofNode);
   const handlers = makeTable<HandlerView>(text('handlers'), text('noHandlers'), handlerColumns, ({ uuid }) => uuid);
   const transfers = makeTable<TransferView>(text('transfers'), text('noTransfers'), transferColumns, ({ node, id }) => `${node} ${id}`);
-  const errors = makeTable<Overview['errors'][number]>(text('lastErrors'), text('noErrors'), errorColumns, ({ uuid }) => uuid);
+  const errors = makeTable<Overview['errors'][number]>(
+    text('lastErrors'),
+    text('noErrors'),
+    errorColumns,
+    ({ kind, uuid }) => kind || uuid,
+  );
   const nodes = makeTable<NodeView>(text('nodes'), '', nodeColumns, ({ uuid }) => uuid);
   const moreTransfers = make('p.hint', { hidden: true });
-  const nodesPanel = panel(text('nodes'), nodes.element);
+  const nodesPanel = shownAs('nodes', panel(text('nodes'), nodes.element));
   const elements = [
     panel(text('transfers'), transfers.element, moreTransfers),
     panel(text('services'), services.element),
     panel(text('handlers'), handlers.element),
-    panel(text('methods'), methods.element),
+    shownAs('methods', panel(text('methods'), methods.element)),
     nodesPanel,
     panel(text('lastErrors'), errors.element),
   ];
@@ -110,7 +120,8 @@ const methodColumns: Column<MethodView>[] = [
 
 const handlerColumns: Column<HandlerView>[] = [
   { title: text('name'), cell: ({ name, uuid }) => make('a', { href: hashFor('handlers') }, datum(name || uuid)) },
-  { title: text('state'), cell: ({ state }) => stateBadge(state) },
+  { title: text('state'), cell: handlerBadge },
+  { title: text('lastHour'), cell: (handler) => hourBars(handler) ?? '–' },
   { title: text('waitingEvents'), cell: ({ waiting_events }) => numberText(waiting_events), className: 'number' },
   { title: text('oldest'), cell: ({ oldest_waiting_seconds }) => ageText(oldest_waiting_seconds), className: 'number' },
   { title: text('rate'), cell: ({ rate_per_minute }) => rateText(rate_per_minute), className: 'number' },
@@ -143,14 +154,24 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
 }
 
 const errorColumns: Column<Overview['errors'][number]>[] = [
-  { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow' },
+  { title: text('time'), cell: errorTimes, className: 'narrow' },
   { title: text('event'), cell: ({ id }) => badge(id, 'bad'), className: 'narrow' },
+  { title: text('count'), cell: errorCount, className: 'number' },
   {
     title: text('message'),
     cell: ({ uuid, time, message }) => make('a', { href: hashFor('events', uuid, { at: time }) }, datum(message)),
   },
   { title: text('node'), cell: ({ node }) => datum(node) },
 ];
+
+/** How many there were, with the way to all of them. */
+function errorCount({ id, count, first }: Overview['errors'][number]): HTMLElement | string {
+  return count <= 1 ? '1' : make('a', { href: hashFor('events', '', { id, ...(first && { since: first }) }) }, numberText(count));
+}
+
+function errorTimes({ time, first, count }: Overview['errors'][number]): HTMLElement {
+  return make('span', timeElement(time), count > 1 && first !== '' && make('span.hint.since', `${text('since')} `, timeElement(first)));
+}
 
 const nodeColumns: Column<NodeView>[] = [
   { title: text('node'), cell: ({ node }) => datum(node) },
