@@ -91,6 +91,26 @@ export interface HomeFolderConfiguration {
   create_home_folder_group?: string | null | undefined;
 }
 
+/** Access tokens of an account; option names as in the configuration. */
+export interface TokenOptions {
+  enabled: boolean;
+  maximum: number;
+  maximum_days: number;
+  services?: readonly string[] | undefined;
+}
+
+/** Links to files of an account; option names as in the configuration. */
+export interface LinkOptions {
+  enabled: boolean;
+  maximum: number;
+  maximum_days: number;
+  default_days: number;
+  require_password: boolean;
+}
+
+const defaultTokens: TokenOptions = { enabled: true, maximum: 100, maximum_days: 365 };
+const defaultLinks: LinkOptions = { enabled: true, maximum: 1000, maximum_days: 90, default_days: 7, require_password: false };
+
 /** Options of both an account and its group; names as in the configuration. */
 interface SharedConfiguration extends HomeFolderConfiguration {
   home_folder_structure?: readonly string[] | null | undefined;
@@ -101,6 +121,8 @@ interface SharedConfiguration extends HomeFolderConfiguration {
   trash?: { days: number } | null | undefined;
   inspections?: InspectionOptions | null | undefined;
   show_expectations?: boolean | null | undefined;
+  tokens?: TokenOptions | null | undefined;
+  links?: LinkOptions | null | undefined;
 }
 
 /** A group; its members are the defaults of its accounts. */
@@ -152,6 +174,8 @@ export interface Account {
   readonly showExpectations: boolean;
   /** Whether it may see a list of its recent changes. */
   readonly showRecent: boolean;
+  readonly tokens: TokenOptions;
+  readonly links: LinkOptions;
   /** UUID and type of the method that accepted it. */
   readonly method: { readonly uuid: string; readonly type: string };
 }
@@ -239,6 +263,8 @@ export function effectiveAccount(
       requiredCredentials: group.required_credentials ?? 'any',
       showExpectations: configuration.show_expectations ?? group.show_expectations ?? false,
       showRecent: group.show_recent ?? false,
+      tokens: configuration.tokens ?? group.tokens ?? defaultTokens,
+      links: configuration.links ?? group.links ?? defaultLinks,
       method,
     };
   } catch (error) {

@@ -1,5 +1,15 @@
 import * as z from 'zod';
-import { expressionText, integer, largestSizeBytes, optionalText, readOrIssue, textList, uuidText, yesNo } from '../lib/option-types.ts';
+import {
+  expressionText,
+  integer,
+  largestSizeBytes,
+  number,
+  optionalText,
+  readOrIssue,
+  textList,
+  uuidText,
+  yesNo,
+} from '../lib/option-types.ts';
 import { parseVirtualPath } from '../lib/virtual-path.ts';
 import { defaultGroupUuid, type GroupConfiguration } from './account.ts';
 import { requiredCredentials } from './credential-kinds.ts';
@@ -114,7 +124,35 @@ const inspectionsOption = z
     return { general, rules };
   });
 
+const serviceUuids = textList().pipe(z.array(uuidText));
+const longestDays = 3650;
+
+/** Access tokens of accounts (docs/spec/tokens.md). */
+const tokensOption = z
+  .strictObject({
+    enabled: yesNo().default(true).describe('Whether access tokens of the account work, and it may make some (`allow-create-token`).'),
+    maximum: integer(1, 100_000).default(100).describe('Maximum number of tokens in force.'),
+    maximum_days: number(0.001, longestDays)
+      .default(365)
+      .describe('Longest life of a token, and the life of one that names none, in days.'),
+    services: serviceUuids.optional().describe('UUIDs of the services where tokens work; default: all.'),
+  })
+  .describe('Access tokens: secrets for machines, which narrow the rights of the account.');
+
+/** Links to files of accounts (docs/spec/links.md). */
+const linksOption = z
+  .strictObject({
+    enabled: yesNo().default(true).describe('Whether links of the account work, and it may make some (`allow-share`).'),
+    maximum: integer(1, 100_000).default(1000).describe('Maximum number of links in force.'),
+    maximum_days: number(0.001, longestDays).default(90).describe('Longest life of a link, in days.'),
+    default_days: number(0.001, longestDays).default(7).describe('Life of a link that names none, in days.'),
+    require_password: yesNo().default(false).describe('Whether each link needs a password.'),
+  })
+  .describe('Links: secrets for people without an account, to download files or to drop some.');
+
 const shared = {
+  tokens: tokensOption,
+  links: linksOption,
   home_folder_path: optionalText()
     .describe('Real folder that the account sees as `/`; `${USER}` stands for the account name.')
     .meta({ example: './files/${USER}' }),
@@ -172,6 +210,8 @@ export const groupOptions = z
       .default('any')
       .describe('Credentials that `ssh` services require of accounts of the group: any, password, ssh-key or both (in either order).'),
     show_expectations: shared.show_expectations.optional(),
+    tokens: shared.tokens.prefault({}),
+    links: shared.links.prefault({}),
     show_recent: yesNo().default(false).describe('Accounts of the group have a page of their recent changes, read from the journal.'),
   })
   .describe('Settings that accounts share; `DEFAULT_GROUP` is for accounts that name no group.');
@@ -210,6 +250,8 @@ export const accountOptions = z
     trash: shared.trash.optional(),
     inspections: shared.inspections.optional(),
     show_expectations: shared.show_expectations.optional(),
+    tokens: shared.tokens.optional(),
+    links: shared.links.optional(),
   })
   .describe('An account of the `application` method; the key is its name.');
 

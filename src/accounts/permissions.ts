@@ -64,6 +64,8 @@ export const permissionKeywords = [
   'allow-delete-file',
   'allow-delete-folder',
   'allow-set-attributes',
+  'allow-create-token',
+  'allow-share',
 ] as const;
 
 const rightBits = {
@@ -77,6 +79,8 @@ const rightBits = {
   'delete-folder': 128,
   'set-attributes': 256,
   'create-file': 512,
+  'create-token': 1024,
+  share: 2048,
 } as const;
 
 /** A right that an operation needs on a path. */

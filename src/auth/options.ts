@@ -71,6 +71,9 @@ export const calloutOptions = z.strictObject({
   ca_certificates_path: optionalText()
     .default('')
     .describe('PEM file of certificate authorities to trust in addition to those of the system.'),
+  tokens: yesNo()
+    .default(false)
+    .describe('Ask the endpoint about access tokens and links of its accounts, with `type` `token`; without it none of them works.'),
   cache_seconds: number(0, 86_400).default(0).describe('Seconds for which an accepted credential is remembered; 0 = ask every time.'),
 });
 export type CalloutOptions = z.infer<typeof calloutOptions>;

@@ -79,6 +79,11 @@ function expected(id: number, meaning: string, outcome: EventGroup, data: readon
   return event(id, meaning, ['expectation', outcome], ['expectation', 'opens', 'grace_ends', 'state', 'files', ...data]);
 }
 
+/** Events about tokens and links: `token` or `link` is the ID, `path` what it reaches. */
+function grantEvent(id: number, meaning: string, outcome: EventGroup, data: readonly string[] = []): EventDefinition {
+  return event(id, meaning, ['authentication', 'http', outcome], ['token', 'link', 'path', 'administrator', ...data]);
+}
+
 /** All events, by their names in the code, in the order of their IDs. */
 export const definitions = {
   serverStarting: event(20001, 'The server is starting.', process, ['version']),
@@ -271,6 +276,14 @@ export const definitions = {
   fileCopied: fileEvent(40068, 'The file "{path}" was copied to "{destination}".', 'success', 'operation-write', arrival),
   unfinishedUploadEnded: fileEvent(40069, 'The unfinished upload of "{path}" was {reason}.', 'informational', 'operation-write', [
     ...uploadWrite,
+    'details',
+  ]),
+  tokenMade: grantEvent(40081, 'The token "{name}" was made.', 'success', ['permissions', 'expires', 'addresses', 'services', 'parent']),
+  tokenEnded: grantEvent(40082, 'The token "{name}" was {reason}.', 'success'),
+  linkMade: grantEvent(40083, 'A link to "{path}" was made.', 'success', ['kind', 'expires', 'maximum_downloads']),
+  linkEnded: grantEvent(40084, 'The link to "{path}" was {reason}.', 'success', ['kind']),
+  linkOpened: grantEvent(40085, 'The link to "{path}" was opened.', 'informational', ['kind']),
+  grantRefused: grantEvent(40086, 'A token or link of "{username}" was refused although its secret was right: {reason}.', 'failure', [
     'details',
   ]),
   expectationMet: expected(40091, 'The files of "{name}" that were due at {due} are there.', 'success'),

@@ -74,6 +74,16 @@ const triggers = lineList().transform((lines, context): CustomTrigger[] => {
   });
 });
 
+function publicUrl() {
+  return z
+    .string()
+    .transform((text) => text.trim().replace(/\/+$/, ''))
+    .refine(
+      (text) => text === '' || (URL.canParse(text) && /^https?:\/\/[^/?#@]+$/.test(text)),
+      'must be a URL such as https://files.example.com, without path and credentials',
+    );
+}
+
 const passthrough = headerNames().superRefine((names, context) => {
   for (const name of names) {
     if (refusedPassthroughHeaders.has(name.toLowerCase()))
@@ -89,6 +99,11 @@ const shared = {
     .default([])
     .describe(
       'Origins under which browsers know the service, for example behind a proxy. If `https://HOST` is listed, changes from `http://HOST` are refused.',
+    ),
+  public_url: publicUrl()
+    .default('')
+    .describe(
+      'URL that links begin with, such as `https://files.example.com`; default: the first of `accepted_origins`, else the address of the service.',
     ),
   client_forwarded_header: forwardedHeader(),
   trusted_proxies: proxyRanges().describe(

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { GrantStore } from '../auth/grants/grant-store.ts';
 import type { Config } from '../config/schema/schema.ts';
 import { JournalledDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
@@ -31,6 +32,7 @@ import type { HandlerFigures, SharedFigures } from '../monitor/sources.ts';
 import { fileRecords } from '../state/memory/delivery-records.ts';
 import { FileDeliveryStore } from '../state/memory/delivery-store.ts';
 import { fileExpectations } from '../state/memory/expectations.ts';
+import { FileGrants } from '../state/memory/grants.ts';
 import { HandlerPositions } from '../state/memory/handler-positions.ts';
 import { FileUploadStore } from '../state/memory/uploads.ts';
 import { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
@@ -59,12 +61,14 @@ export class Core {
   readonly deliveries: DeliveryEngine;
   readonly expectations: ExpectationWatch;
   readonly journal: EventLog;
+  /** Tokens and links. */
+  readonly grants: GrantStore;
   readonly #temporaries: Temporaries;
   readonly #upkeeps: readonly { stop(): Promise<void> }[];
   readonly #shared: SharedJournal;
 
   private constructor(
-    parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries' | 'expectations'>,
+    parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries' | 'expectations' | 'grants'>,
     shared: SharedJournal,
     { temporaries, upkeeps }: { temporaries: Temporaries; upkeeps: readonly { stop(): Promise<void> }[] },
   ) {
@@ -73,6 +77,7 @@ export class Core {
     this.files = parts.files;
     this.deliveries = parts.deliveries;
     this.expectations = parts.expectations;
+    this.grants = parts.grants;
     this.journal = shared.journal;
     this.#shared = shared;
     this.#temporaries = temporaries;
@@ -179,7 +184,9 @@ export class Core {
     await heldUpkeep.start();
     const trashUpkeep = new TrashUpkeep(files, isJournalled);
     trashUpkeep.start();
-    return new Core({ server, events, files, deliveries, expectations }, opened, {
+    const ownGrants = new FileGrants(dataFolder.path, { clock, log });
+    const grants = state.grants?.(ownGrants) ?? ownGrants;
+    return new Core({ server, events, files, deliveries, expectations, grants }, opened, {
       temporaries,
       upkeeps: [upkeep, heldUpkeep, trashUpkeep],
     });
@@ -240,6 +247,7 @@ export class Core {
     this.#temporaries.close();
     await this.expectations.stop();
     const inTime = await this.deliveries.stop(timeoutMs);
+    await this.grants.close();
     await this.journal.close();
     return inTime;
   }

@@ -14,6 +14,7 @@ import { DeliveryLeases } from '../state/redis/delivery-leases.ts';
 import { redisRecords, redisReplayLog } from '../state/redis/delivery-records.ts';
 import { HandlerOrders, RedisDeliveryStore } from '../state/redis/delivery-store.ts';
 import { redisExpectations } from '../state/redis/expectations.ts';
+import { RedisGrants } from '../state/redis/grants.ts';
 import { keptSpool, RedisEventLog } from '../state/redis/journal/redis-event-log.ts';
 import { RedisLocks } from '../state/redis/locks.ts';
 import { RedisNodeTexts } from '../state/redis/node-texts.ts';
@@ -60,6 +61,7 @@ export async function openRedisState(
     places: new Slots(),
     uploads: new RedisUploadStore(link, clock, dependencies.uploadLimits),
     held: new RedisUploadStore(link, clock, dependencies.heldLimits, 'held'),
+    grants: (local) => new RedisGrants(link, local, { clock, log }),
     sessions: (service, lifetimes, onTimeout) => new RedisSessions(link, service, { clock, log, lifetimes, onTimeout }),
     urlHealth: (scope) => new RedisUrlHealth(link, clock, scope),
     accepted: (method, lifetimeMs) =>

@@ -1,6 +1,7 @@
 import type { AddressBans, SecurityPolicy } from '../auth/ban-list.ts';
 import type { AcceptedCredentials } from '../auth/callout-cache.ts';
 import type { Identity } from '../auth/credentials.ts';
+import type { GrantStore } from '../auth/grants/grant-store.ts';
 import type { SessionLifetimes, SessionStore } from '../auth/sessions.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { FileEventLog } from '../events/journal/file-event-log.ts';
@@ -14,6 +15,7 @@ import { MemoryUrlHealth, type UrlSuspensions } from '../lib/remote/url-health.t
 import type { SharedFigures } from '../monitor/sources.ts';
 import { MemoryBans } from '../state/memory/bans.ts';
 import { MemoryAcceptedCredentials } from '../state/memory/callout-cache.ts';
+import type { FileGrants } from '../state/memory/grants.ts';
 import { MemoryLocks } from '../state/memory/locks.ts';
 import { MemorySessions } from '../state/memory/sessions.ts';
 import type { DeliveryStore } from '../webhooks/engine/delivery-store.ts';
@@ -41,6 +43,8 @@ export interface State {
   readonly uploads?: SharedUploadStore;
   /** The same for uploads that wait for a decision. */
   readonly held?: SharedUploadStore;
+  /** Tokens and links of several nodes; undefined where those in the data folder are all. @param local the copy of this node */
+  readonly grants?: (local: FileGrants) => GrantStore;
   /** @param onTimeout called for each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (identity: Identity) => void): SessionStore;
   /** @param scope the method or handler that the URLs belong to */

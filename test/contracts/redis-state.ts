@@ -3,11 +3,13 @@ import { BackedUpUploads } from '../../src/files/uploads/backed-up-uploads.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
+import { FileGrants } from '../../src/state/memory/grants.ts';
 import { RedisBans } from '../../src/state/redis/bans.ts';
 import { RedisAcceptedCredentials } from '../../src/state/redis/callout-cache.ts';
 import { DeliveryLeases } from '../../src/state/redis/delivery-leases.ts';
 import { redisRecords } from '../../src/state/redis/delivery-records.ts';
 import { HandlerOrders, RedisDeliveryStore } from '../../src/state/redis/delivery-store.ts';
+import { RedisGrants } from '../../src/state/redis/grants.ts';
 import { RedisLocks } from '../../src/state/redis/locks.ts';
 import { RedisSessions } from '../../src/state/redis/sessions.ts';
 import { RedisUploadStore } from '../../src/state/redis/uploads.ts';
@@ -17,6 +19,7 @@ import { openJournal } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { bansContract, inTurns } from './bans.ts';
 import { type DeliveryGround, deliveryStoreContract } from './delivery-store.ts';
+import { grantStoreContract } from './grant-store.ts';
 import { lockStoreContract } from './lock-store.ts';
 import { sessionsContract } from './sessions.ts';
 import { acceptedContract, urlHealthContract } from './shared-state.ts';
@@ -64,6 +67,18 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
       return { store, journal, records: redisRecords(link as RedisLink) };
     };
     return link && { open: openStore };
+  });
+  grantStoreContract(`grants in ${kind}`, async (t) => {
+    const link = await open(t);
+    if (!link) return undefined;
+    const node = () => {
+      const local = new FileGrants(temporaryFolder(t), { clock: systemClock, log: silentLog });
+      const store = new RedisGrants(link, local, { clock: systemClock, log: silentLog });
+      t.after(() => store.close());
+      return store;
+    };
+    // The next process is another node, with an empty folder.
+    return { store: node(), reopen: async () => node() };
   });
   lockStoreContract(`locks in ${kind}`, async (t) => {
     const link = await open(t);

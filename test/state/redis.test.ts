@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
 import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
+import { FileGrants } from '../../src/state/memory/grants.ts';
 import { RedisBans } from '../../src/state/redis/bans.ts';
 import { RedisAcceptedCredentials } from '../../src/state/redis/callout-cache.ts';
+import { RedisGrants } from '../../src/state/redis/grants.ts';
 import { RedisLocks } from '../../src/state/redis/locks.ts';
 import { RedisSessions } from '../../src/state/redis/sessions.ts';
 import { RedisUrlHealth } from '../../src/state/redis/url-health.ts';
 import { attempt, guess } from '../contracts/bans.ts';
+import { tokenOf } from '../contracts/grant-store.ts';
 import { stateContracts } from '../contracts/redis-state.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/receiver.ts';
 import { freePort, linkTo, loginOf, longSessions, sessionsOn, startProxy, startRedis, type TestRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 async function open(t: TestContext): Promise<{ redis: TestRedis; link: RedisLink } | undefined> {
   if (!hasProgram(t, 'redis-server')) return undefined;
@@ -278,4 +283,69 @@ test('ACL users and passwords; a wrong password lets nobody in', async (t) => {
   assert.match(String(wrong.check()), /away/);
   assert.equal(String(wrong.check()).includes('wrong@'), false);
   await assert.rejects(sessionsOn(t, wrong).create(loginOf('alice')), { code: 'unavailable' });
+});
+
+/** A node of grants, with its own folder. */
+async function grantNode(t: TestContext, redis: TestRedis) {
+  const link = await linkTo(t, redis.url);
+  const local = new FileGrants(temporaryFolder(t), { clock: systemClock, log: silentLog });
+  const store = new RedisGrants(link, local, { clock: systemClock, log: silentLog });
+  t.after(() => store.close());
+  return { link, store };
+}
+
+test('a grant that one node revokes is over on the others at once, and they are told within a second', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const [here, there] = [await grantNode(t, opened.redis), await grantNode(t, opened.redis)];
+  const grant = tokenOf('alice');
+  await here.store.add(grant, 10);
+  assert.deepEqual(await there.store.find(grant.hash), grant);
+  let toldMs = Number.NaN;
+  there.store.onEnded(() => (toldMs = Date.now()));
+  const endedMs = Date.now();
+  await here.store.end([grant.id], 'revoked', 'alice');
+  assert.equal((await there.store.find(grant.hash))?.end?.reason, 'revoked');
+  await until('the other node is told', () => !Number.isNaN(toldMs));
+  assert.ok(toldMs - endedMs < 1000);
+});
+
+test('in an emptied Redis no grant is lost, and none that was revoked is in force again, though the node that revoked it is gone', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const [maker, revoker, third] = [await grantNode(t, opened.redis), await grantNode(t, opened.redis), await grantNode(t, opened.redis)];
+  const [kept, revoked, used] = [tokenOf('alice'), tokenOf('alice'), tokenOf('alice', { kind: 'link', link: { kind: 'download' } })];
+  for (const grant of [kept, revoked, used]) await maker.store.add(grant, 10);
+  await revoker.store.end([revoked.id], 'revoked', 'root');
+  assert.equal(await revoker.store.count(used.id, 'downloads', 1), true);
+  await third.store.find(kept.hash);
+  await revoker.link.close();
+  await opened.redis.command('FLUSHALL');
+  await assert.rejects(maker.store.find(revoked.hash) as Promise<unknown>, { code: 'unavailable' }, 'its data is not believed to be all');
+  await until('both nodes are back', () => maker.link.isReady && third.link.isReady);
+  for (const { store } of [maker, third, await grantNode(t, opened.redis)]) {
+    assert.equal((await store.find(revoked.hash))?.end?.by, 'root');
+    assert.equal((await store.find(kept.hash))?.end, undefined);
+  }
+});
+
+test('while Redis is away no grant is found, and what a node revoked then is revoked when it is back', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const [here, there] = [await grantNode(t, opened.redis), await grantNode(t, opened.redis)];
+  const [grant, other] = [tokenOf('alice'), tokenOf('alice')];
+  await here.store.add(grant, 10);
+  await here.store.add(other, 10);
+  await there.store.find(grant.hash);
+  await opened.redis.kill();
+  await until('both nodes notice', () => !here.link.isReady && !there.link.isReady);
+  const away = { code: 'unavailable' };
+  await assert.rejects(there.store.find(grant.hash) as Promise<unknown>, away);
+  await assert.rejects(here.store.add(tokenOf('alice'), 10), away);
+  await assert.rejects(here.store.end([grant.id], 'revoked', 'alice'), away);
+  assert.equal(here.store.get(grant.id)?.end?.reason, 'revoked', 'it is over here in any case');
+  await opened.redis.restart();
+  await until('both nodes are back', () => here.link.isReady && there.link.isReady);
+  await until('the end is known', async () => (await there.store.find(grant.hash))?.end !== undefined);
+  assert.equal((await there.store.find(other.hash))?.end, undefined);
 });

@@ -6,14 +6,14 @@ import { redisScript } from './redis-script.ts';
 
 /** The types of keys by their names without the prefix. Other keys are left alone. */
 export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
-  [/^(marker|run|form|journal-count)$/, 'string'],
+  [/^(marker|run|form|journal-count|grant-sequence)$/, 'string'],
   [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload):/, 'string'],
   [/^logins:[^:]*:session:[^:]*$/, 'hash'],
   [/^upload-hold:/, 'hash'],
-  [/^(locks|journal-lost|handler-orders|handler-states|node-reports)$/, 'hash'],
+  [/^(locks|journal-lost|handler-orders|handler-states|node-reports|grants|grant-counts|grant-uses)$/, 'hash'],
   [/^logins:[^:]*:sessions$/, 'zset'],
   [/^(failed|under-way|accepted-of|name-failed|name-under-way|accepted-from):/, 'zset'],
-  [/^(uploads|upload-paths|nodes|node-times)$/, 'zset'],
+  [/^(uploads|upload-paths|nodes|node-times|grant-changes)$/, 'zset'],
   [/^(logins:[^:]*:account:|uploads-of:)/, 'set'],
   [/^uploads-completing$/, 'set'],
   [/^(node-questions|node-answers):/, 'list'],

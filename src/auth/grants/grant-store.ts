@@ -1,0 +1,75 @@
+import { ServiceError } from '../../lib/errors.ts';
+import type { Grant, GrantEnd } from './grant.ts';
+
+/** Grants of an account that are kept, over ones included, for each one that it may have: who makes and revokes without end is refused. */
+const keptForEach = 100;
+
+/** A use is recorded once in this time. */
+export const useRecordedEveryMs = 60_000;
+
+/** Which of an account's counters. */
+export type GrantCounter = 'downloads' | 'opened';
+
+/** The store of tokens and links. Implementations: state/memory (a file in the data folder), and state/redis for nodes. */
+export interface GrantStore {
+  /**
+   * Adds a grant. When it resolves, the grant is on disk and in force on all nodes.
+   *
+   * @param maximum grants of its kind in force that the account may have
+   * @throws ServiceError `too-many-requests` beyond it, `storage-full`, `internal`, `unavailable` while the store cannot be reached
+   */
+  add(grant: Grant, maximum: number): Promise<void>;
+  /**
+   * The grant of a secret, in force or over; one look-up however many there are.
+   *
+   * @param hash of the secret
+   * @throws ServiceError `unavailable` while the store cannot be reached: nobody comes in then
+   */
+  find(hash: string): Promise<Grant | undefined> | Grant | undefined;
+  /** A grant by its ID as this process knows it: what other nodes changed is known within a second. */
+  get(id: string): Grant | undefined;
+  /** The grants, with their uses; those of one account, or all. @throws ServiceError `unavailable` */
+  list(accountUuid?: string): Promise<Grant[]>;
+  /**
+   * Ends grants. No use of them is accepted by this process from the call on, and by any process once the promise resolves; then it is on disk, too.
+   *
+   * @param by who did it
+   * @returns those that this call ended; others were over, or are not known
+   * @throws ServiceError as `add`: the end may have happened, and holds on this node in any case
+   */
+  end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]>;
+  /** Brings the end of a grant forward. @param expiresMs Unix time; a later one than its own changes nothing @throws as `add` */
+  shorten(id: string, expiresMs: number): Promise<void>;
+  /** Records a use, at most once a minute. Never throws and takes no time. */
+  use(grant: Grant, address: string): void;
+  /**
+   * Counts a download or a visit.
+   *
+   * @param maximum the count that it must not exceed
+   * @returns whether it was counted; false at the maximum, and for a grant that is not known
+   * @throws as `add`
+   */
+  count(id: string, counter: GrantCounter, maximum?: number): Promise<boolean>;
+  /** Adds a listener that hears of grants that ended or were shortened, here or on another node. */
+  onEnded(listener: (grants: readonly Grant[]) => void): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Refuses one more grant of an account.
+ *
+ * @param own all grants of the account that are kept
+ * @throws ServiceError `too-many-requests`
+ */
+export function requireRoom(grant: Grant, own: Iterable<Grant>, maximum: number, isInForce: (grant: Grant) => boolean): void {
+  let [kept, inForce] = [0, 0];
+  for (const other of own) {
+    if (other.kind !== grant.kind) continue;
+    kept++;
+    if (isInForce(other)) inForce++;
+  }
+  const what = grant.kind === 'token' ? 'tokens' : 'links';
+  if (inForce >= maximum) throw new ServiceError('too-many-requests', `The account has ${maximum} ${what} already; revoke one first.`);
+  if (kept >= maximum * keptForEach)
+    throw new ServiceError('too-many-requests', `The account made too many ${what} in a short time; wait until older ones are forgotten.`);
+}

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import type { SecretKind } from '../../lib/secrets.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+
+/** Why a token or a link is over before its time. */
+export const grantEnds = ['revoked', 'rotated', 'expired', 'used-up'] as const;
+export type GrantEnd = (typeof grantEnds)[number];
+
+/**
+ * A token (for machines) or a link (for people): its holder, who has the secret, may use a part of an account's files
+ * (docs/spec/tokens.md). Times are Unix times in milliseconds.
+ */
+export interface Grant {
+  /** Public: events, lists and commands name it. */
+  readonly id: string;
+  readonly kind: SecretKind;
+  /** SHA-256 of the secret, which is not kept. */
+  readonly hash: string;
+  /** The name of a token, the note of a link. */
+  readonly name: string;
+  readonly account: { readonly name: string; readonly uuid: string };
+  /** The method that accepted the account when it was made; asked again at each login. */
+  readonly method: { readonly uuid: string; readonly type: string };
+  /** The account, or the operator, that made it. */
+  readonly madeBy: string;
+  readonly createdMs: number;
+  readonly notBeforeMs?: number;
+  readonly expiresMs: number;
+  /** Files and folders that it reaches, with all that they hold; absent: all. */
+  readonly paths?: readonly VirtualPath[];
+  /** Permission keywords; absent: those of the account. It never has one that the account does not have. */
+  readonly permissions?: readonly string[];
+  /** UUIDs of the services where it holds; absent: all. */
+  readonly services?: readonly string[];
+  /** Addresses and CIDR ranges of its clients; absent: all. */
+  readonly addresses?: readonly string[];
+  /** ID of the token that made it, with which it ends. */
+  readonly parent?: string;
+  readonly link?: LinkDetails;
+  /** Set once it is over. */
+  readonly end?: { readonly reason: GrantEnd; readonly atMs: number; readonly by: string };
+  /** Its last use, to the minute. */
+  readonly used?: { readonly atMs: number; readonly address: string };
+  /** Downloads by a link, and visits to its page. */
+  readonly downloads?: number;
+  readonly opened?: number;
+}
+
+/** Members that links alone have. */
+export interface LinkDetails {
+  readonly kind: 'download' | 'drop';
+  /** Hash of the password that its visitors need (accounts/passwords.ts). */
+  readonly passwordHash?: string;
+  readonly maximumDownloads?: number;
+}
+
+/** Members that change during the life of a grant; all others stay as they were made. */
+export type GrantChange = Pick<Grant, 'id'> & Partial<Pick<Grant, 'expiresMs' | 'end' | 'used' | 'downloads' | 'opened'>>;
+
+/** How many grants may have made one another in a row: each is checked at each use. */
+export const maxGrantDepth = 5;
+
+/** For this long after its time a grant is known as one that is over, and not as a wrong secret. */
+const knownAfterMs = { token: 86_400_000, link: 30 * 86_400_000 } as const;
+
+export function newGrantId(): string {
+  return randomBytes(9).toString('base64url').replace(/[-_]/g, '0');
+}
+
+/**
+ * Why a grant cannot be used now, in one word for events and replies; undefined for one in force.
+ *
+ * @param get finds grants by ID, for the tokens that made it
+ */
+export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant | undefined): GrantEnd | 'not-yet' | undefined {
+  if (grant.notBeforeMs !== undefined && nowMs < grant.notBeforeMs) return 'not-yet';
+  let current: Grant | undefined = grant;
+  for (let depth = 0; current && depth <= maxGrantDepth; depth++) {
+    if (current.end) return current.end.reason;
+    if (current.expiresMs <= nowMs) return 'expired';
+    if (current.parent === undefined) return undefined;
+    current = get(current.parent);
+  }
+  // A grant whose maker is not known any more fails closed.
+  return 'revoked';
+}
+
+/** Whether a grant has been over long enough to be forgotten. It keeps its expiry until then, so no copy of it can be in force again. */
+export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolean {
+  return expiresMs + knownAfterMs[kind] <= nowMs;
+}
+
+/** Joins two copies of a grant, as two nodes know it: what ended stays ended, counters and times take the later value. */
+export function mergeGrants(first: Grant, second: Grant): Grant {
+  const { end: firstEnd, used: firstUsed } = first;
+  const { end: secondEnd, used: secondUsed } = second;
+  const end = firstEnd && secondEnd ? (firstEnd.atMs <= secondEnd.atMs ? firstEnd : secondEnd) : (firstEnd ?? secondEnd);
+  const used = (firstUsed?.atMs ?? 0) >= (secondUsed?.atMs ?? 0) ? firstUsed : secondUsed;
+  const downloads = Math.max(first.downloads ?? 0, second.downloads ?? 0);
+  const opened = Math.max(first.opened ?? 0, second.opened ?? 0);
+  return {
+    ...first,
+    expiresMs: Math.min(first.expiresMs, second.expiresMs),
+    ...(end && { end }),
+    ...(used && { used }),
+    ...(downloads > 0 && { downloads }),
+    ...(opened > 0 && { opened }),
+  };
+}
+
+/** Validates a grant from JSON. @throws TypeError */
+export function parseGrant(value: unknown): Grant {
+  const { id, kind, hash, name, account, method, madeBy, createdMs, expiresMs } = value as Grant;
+  const texts = [id, hash, name, account.name, account.uuid, method.uuid, method.type, madeBy];
+  const isGrant =
+    (kind === 'token' || kind === 'link') &&
+    texts.every((text) => typeof text === 'string') &&
+    [createdMs, expiresMs].every(Number.isFinite);
+  if (!isGrant) throw new TypeError('This is not a token or link.');
+  return value as Grant;
+}

@@ -1,0 +1,60 @@
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/** The kinds of secrets by the letter in their prefix: `svc_t_…` is an access token, `svc_l_…` the secret of a link. */
+const kinds = { t: 'token', l: 'link' } as const;
+export type SecretKind = (typeof kinds)[keyof typeof kinds];
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** Digits of 256 bits, and of a CRC-32, in base62. */
+const [secretDigits, checksumDigits] = [43, 6];
+
+const wholeSecret = /^svc_[tl]_[0-9A-Za-z]{49}$/;
+const anySecret = /\bsvc_([tl])_[0-9A-Za-z]{49}\b/g;
+
+/** A text with the form of a secret, as it was read. */
+export type ReadSecret =
+  | { kind: SecretKind /** SHA-256 in base64url: the only trace of a secret that is kept. */; hash: string }
+  /** It has the form, but a wrong checksum: it was mistyped or cut. */
+  | 'mistyped';
+
+/** Makes a secret of 256 random bits, with a CRC-32 over what stands before it (docs/spec/tokens.md#form). */
+export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
+  const value = BigInt(`0x${randomBytes(32).toString('hex')}`);
+  const body = `svc_${kind === 'token' ? 't' : 'l'}_${base62(value, secretDigits)}`;
+  const secret = body + checksum(body);
+  return { secret, hash: hashOf(secret) };
+}
+
+/** Reads a text that may be a secret, without asking any store. @returns undefined for a text of another form */
+export function readSecret(text: string): ReadSecret | undefined {
+  if (!hasSecretForm(text)) return undefined;
+  const body = text.slice(0, -checksumDigits);
+  if (checksum(body) !== text.slice(-checksumDigits)) return 'mistyped';
+  return { kind: kinds[text[4] as keyof typeof kinds], hash: hashOf(text) };
+}
+
+/** Whether a text has the form of a secret: such a text never goes to a callout or into a password hash. */
+export function hasSecretForm(text: string): boolean {
+  return text.length === 55 && wholeSecret.test(text);
+}
+
+/** Puts stars in place of the secrets in a text. */
+export function maskSecrets(text: string): string {
+  return text.includes('svc_') ? text.replace(anySecret, 'svc_$1_***') : text;
+}
+
+function hashOf(secret: string): string {
+  return hash('sha256', secret, 'base64url');
+}
+
+function checksum(body: string): string {
+  return base62(BigInt(crc32(body)), checksumDigits);
+}
+
+function base62(value: bigint, digits: number): string {
+  let text = '';
+  for (let rest = value; text.length < digits; rest /= 62n) text = (alphabet[Number(rest % 62n)] as string) + text;
+  return text;
+}

@@ -1,0 +1,174 @@
+import { closeSync, openSync, readSync, renameSync, truncateSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Grant, type GrantChange, isForgettable, parseGrant } from '../../auth/grants/grant.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
+import { closeAsync, fdatasyncAsync, fsyncAsync, ftruncateAsync, openIfThere, writeAsync } from '../../lib/disk/descriptors.ts';
+import { syncFolder } from '../../lib/disk/durable-files.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { parseJson } from '../../lib/json.ts';
+import type { Log } from '../../lib/log.ts';
+import type { GrantIndex } from './grant-index.ts';
+
+/** The file is written anew when it has this many lines more than twice its grants. */
+const spareLines = 1000;
+
+/** Grants written at once when the file is written anew. */
+const grantsPerChunk = 1000;
+
+const chunkBytes = 1024 * 1024;
+
+/**
+ * The grants of a data folder in `tokens-and-links.ndjson`: a line has a whole grant, or the ID of one and what changed. Lines are on disk
+ * before they are answered for; a crash can tear the last line alone, which was not answered for.
+ */
+export class GrantFile {
+  readonly #path: string;
+  readonly #index: GrantIndex;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #flushes = new SharedRuns(() => this.#flush());
+  #pending: string[] = [];
+  #fd: number;
+  #sizeBytes = 0;
+  #lines = 0;
+  /** After a failed write or sync it is not known what the file has: it is written anew. */
+  #isDoubtful = false;
+
+  /**
+   * Reads the file into the index. Lines that cannot be read are logged and skipped.
+   *
+   * @throws what opening and reading throw
+   */
+  constructor(dataFolderPath: string, index: GrantIndex, { clock, log }: { clock: Clock; log: Log }) {
+    this.#path = join(dataFolderPath, 'tokens-and-links.ndjson');
+    this.#index = index;
+    this.#clock = clock;
+    this.#log = log;
+    this.#read();
+    this.#fd = openSync(this.#path, 'a', 0o600);
+    syncFolder(dataFolderPath);
+  }
+
+  /**
+   * Writes grants or changes; they are on disk when the promise resolves.
+   *
+   * @throws ServiceError `storage-full` or `internal`
+   */
+  async write(items: readonly (Grant | GrantChange)[]): Promise<void> {
+    for (const item of items) this.#pending.push(`${JSON.stringify(item)}\n`);
+    try {
+      await this.#flushes.run();
+    } catch (error) {
+      const isFull = ['ENOSPC', 'EDQUOT'].includes(systemErrorCode(error) ?? '');
+      throw new ServiceError(isFull ? 'storage-full' : 'internal', 'The tokens and links could not be written to disk.', { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#flushes.run().catch((error) => this.#log.error('the tokens and links could not be written', { reason: error }));
+    closeSync(this.#fd);
+  }
+
+  #read(): void {
+    const fd = openIfThere(this.#path);
+    if (fd === undefined) return;
+    try {
+      const buffer = Buffer.allocUnsafe(chunkBytes);
+      let rest = Buffer.alloc(0);
+      for (;;) {
+        const bytesRead = readSync(fd, buffer);
+        if (bytesRead === 0) break;
+        const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+        const end = text.lastIndexOf(0x0a) + 1;
+        for (const line of text.toString('utf8', 0, end).split('\n')) if (line !== '') this.#readLine(line);
+        this.#sizeBytes += end;
+        rest = text.subarray(end);
+      }
+      if (rest.length > 0) truncateSync(this.#path, this.#sizeBytes);
+    } finally {
+      closeSync(fd);
+    }
+    const nowMs = this.#clock.nowMs();
+    for (const grant of this.#index.all()) if (isForgettable(grant, nowMs)) this.#index.remove(grant);
+  }
+
+  #readLine(line: string): void {
+    this.#lines++;
+    try {
+      const value = parseJson(line) as Grant | GrantChange;
+      if ('hash' in value) this.#index.put(parseGrant(value));
+      // A change of a grant that was forgotten means nothing.
+      else this.#index.change(value);
+    } catch (error) {
+      // The line may hold a hash, and names.
+      const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it does not have the expected form';
+      this.#log.error('a line of the tokens and links cannot be read and is skipped', { path: this.#path, line: this.#lines, reason });
+    }
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#isDoubtful || this.#lines > 2 * this.#index.size + spareLines) await this.#writeAnew();
+    const lines = this.#pending;
+    if (lines.length === 0) return;
+    this.#pending = [];
+    const bytes = Buffer.from(lines.join(''));
+    try {
+      await writeWhole(this.#fd, bytes);
+      await fdatasyncAsync(this.#fd);
+    } catch (error) {
+      this.#isDoubtful = true;
+      await ftruncateAsync(this.#fd, this.#sizeBytes).catch(() => {});
+      throw error;
+    }
+    this.#sizeBytes += bytes.length;
+    this.#lines += lines.length;
+  }
+
+  // Lines that come meanwhile stay in `#pending`, and follow.
+  async #writeAnew(): Promise<void> {
+    const path = `${this.#path}.new`;
+    const fd = openSync(path, 'w', 0o600);
+    let [sizeBytes, lines] = [0, 0];
+    try {
+      const write = async (chunk: readonly Grant[]) => {
+        const bytes = Buffer.from(chunk.map((grant) => `${JSON.stringify(grant)}\n`).join(''));
+        await writeWhole(fd, bytes);
+        sizeBytes += bytes.length;
+        lines += chunk.length;
+      };
+      let chunk: Grant[] = [];
+      for (const grant of this.#index.all()) {
+        chunk.push(grant);
+        if (chunk.length < grantsPerChunk) continue;
+        await write(chunk);
+        chunk = [];
+      }
+      await write(chunk);
+      await fsyncAsync(fd);
+      renameSync(path, this.#path);
+    } catch (error) {
+      await closeAsync(fd);
+      try {
+        unlinkSync(path);
+      } catch {
+        // Nothing reads it, and the next one replaces it.
+      }
+      throw error;
+    }
+    const old = this.#fd;
+    this.#fd = fd;
+    this.#sizeBytes = sizeBytes;
+    this.#lines = lines;
+    this.#isDoubtful = false;
+    await closeAsync(old);
+    syncFolder(join(this.#path, '..'));
+  }
+}
+
+async function writeWhole(fd: number, bytes: Buffer): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await writeAsync(fd, bytes, written, bytes.length - written);
+    written += bytesWritten;
+  }
+}

@@ -1,0 +1,129 @@
+import { type Grant, type GrantChange, type GrantEnd, isForgettable, whyOver } from '../../auth/grants/grant.ts';
+import { type GrantCounter, type GrantStore, requireRoom, useRecordedEveryMs } from '../../auth/grants/grant-store.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { GrantFile } from './grant-file.ts';
+import { GrantIndex } from './grant-index.ts';
+
+const forgetEveryMs = 3_600_000;
+
+/** Grants in memory and in a file of the data folder: of one process that is alone, or the copy that a node keeps of those of all nodes. */
+export class FileGrants implements GrantStore {
+  readonly index = new GrantIndex();
+  readonly #file: GrantFile;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #listeners: ((grants: readonly Grant[]) => void)[] = [];
+  readonly #forgetting: Timer;
+  /** Grants that are being added, which count already. */
+  readonly #adding = new Set<Grant>();
+
+  /** @throws what opening and reading the file throw */
+  constructor(dataFolderPath: string, dependencies: { clock: Clock; log: Log }) {
+    this.#file = new GrantFile(dataFolderPath, this.index, dependencies);
+    this.#clock = dependencies.clock;
+    this.#log = dependencies.log;
+    this.#forgetting = this.#clock.every(forgetEveryMs, () => this.#forget());
+  }
+
+  async add(grant: Grant, maximum: number): Promise<void> {
+    this.requireRoom(grant, maximum);
+    this.#adding.add(grant);
+    try {
+      await this.#file.write([grant]);
+      this.index.put(grant);
+    } finally {
+      this.#adding.delete(grant);
+    }
+  }
+
+  /** @throws ServiceError `too-many-requests` */
+  requireRoom(grant: Grant, maximum: number): void {
+    const { uuid } = grant.account;
+    const adding = [...this.#adding].filter(({ account }) => account.uuid === uuid);
+    requireRoom(grant, [...this.index.ofAccount(uuid), ...adding], maximum, (other) => this.#isInForce(other));
+  }
+
+  find(hash: string): Grant | undefined {
+    return this.index.find(hash);
+  }
+
+  get(id: string): Grant | undefined {
+    return this.index.get(id);
+  }
+
+  async list(accountUuid?: string): Promise<Grant[]> {
+    return accountUuid === undefined ? [...this.index.all()] : this.index.ofAccount(accountUuid);
+  }
+
+  async end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]> {
+    const end = { reason, atMs: this.#clock.nowMs(), by };
+    const ended = ids.flatMap((id) => {
+      const known = this.index.get(id);
+      return known && !known.end ? (this.index.change({ id, end }) ?? []) : [];
+    });
+    this.tell(ended);
+    // Those that another call is ending must be on disk as well.
+    await this.#file.write(ended.map(({ id }) => ({ id, end })));
+    return ended;
+  }
+
+  async shorten(id: string, expiresMs: number): Promise<void> {
+    const shortened = this.index.change({ id, expiresMs });
+    if (shortened) this.tell([shortened]);
+    await this.#file.write(shortened ? [{ id, expiresMs }] : []);
+  }
+
+  use({ id }: Pick<Grant, 'id'>, address: string): void {
+    const atMs = Math.round(this.#clock.nowMs());
+    const known = this.index.get(id);
+    if (!known || atMs - (known.used?.atMs ?? 0) < useRecordedEveryMs) return;
+    this.index.change({ id, used: { atMs, address } });
+    this.#file
+      .write([{ id, used: { atMs, address } }])
+      .catch((reason) => this.#log.warn('the use of a token was not recorded', { reason }));
+  }
+
+  async count(id: string, counter: GrantCounter, maximum = Number.POSITIVE_INFINITY): Promise<boolean> {
+    const known = this.index.get(id);
+    const number = (known?.[counter] ?? 0) + 1;
+    if (!known || number > maximum) return false;
+    await this.put([{ id, [counter]: number }]);
+    return true;
+  }
+
+  onEnded(listener: (grants: readonly Grant[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Takes over grants and changes, as another node made them; they are on disk when the promise resolves. @throws as `add` */
+  async put(items: readonly (Grant | GrantChange)[]): Promise<void> {
+    const over: Grant[] = [];
+    for (const item of items) {
+      const before = this.index.get(item.id);
+      const after = 'hash' in item ? this.index.put(item) : this.index.change(item);
+      if (before && after && (before.end !== after.end || before.expiresMs !== after.expiresMs)) over.push(after);
+    }
+    this.tell(over);
+    await this.#file.write(items);
+  }
+
+  /** Tells the listeners of grants that are over, or will be earlier. */
+  tell(grants: readonly Grant[]): void {
+    if (grants.length > 0) for (const listener of this.#listeners) listener(grants);
+  }
+
+  async close(): Promise<void> {
+    this.#forgetting.cancel();
+    await this.#file.close();
+  }
+
+  #isInForce(grant: Grant): boolean {
+    return whyOver(grant, this.#clock.nowMs(), (id) => this.index.get(id)) === undefined;
+  }
+
+  #forget(): void {
+    const nowMs = this.#clock.nowMs();
+    for (const grant of this.index.all()) if (isForgettable(grant, nowMs)) this.index.remove(grant);
+  }
+}

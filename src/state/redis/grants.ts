@@ -1,0 +1,229 @@
+import { type Grant, type GrantEnd, isForgettable, mergeGrants, parseGrant } from '../../auth/grants/grant.ts';
+import { type GrantCounter, type GrantStore, useRecordedEveryMs } from '../../auth/grants/grant-store.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { SharedRuns } from '../../lib/concurrency/shared-runs.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
+import type { FileGrants } from '../memory/grants.ts';
+import {
+  addScript,
+  changesScript,
+  countScript,
+  endScript,
+  forgetScript,
+  restoreCountsScript,
+  restoreScript,
+  sequenceScript,
+} from './grant-scripts.ts';
+
+/** Changes of other nodes are known within this time, so that what ended is cut within a second. */
+const followEveryMs = 300;
+
+const forgetEveryMs = 3_600_000;
+
+/** Grants compared at once with those of a Redis that is back. */
+const pageGrants = 500;
+
+/** Attempts to add a grant while other nodes add some, too. */
+const addAttempts = 50;
+
+/**
+ * Grants of all nodes. Redis decides; each node keeps a copy of all in its data folder, which is the durable one: it writes what it knows to a
+ * Redis that lost data before anybody comes in, so that nothing that ended is in force again. While Redis is away nobody comes in.
+ */
+export class RedisGrants implements GrantStore {
+  readonly #link: RedisLink;
+  readonly #local: FileGrants;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #timers: Timer[];
+  readonly #following = new SharedRuns(() => this.#followNow());
+  /** Number of the last change that the copy has. */
+  #sequence = '0';
+
+  /** @param local the copy of this node, which is closed with the store */
+  constructor(link: RedisLink, local: FileGrants, { clock, log }: { clock: Clock; log: Log }) {
+    this.#link = link;
+    this.#local = local;
+    this.#clock = clock;
+    this.#log = log;
+    this.#timers = [clock.every(followEveryMs, () => this.#followQuietly()), clock.every(forgetEveryMs, () => void this.#forget())];
+    link.onRecover((caller) => this.#recover(caller));
+  }
+
+  async add(grant: Grant, maximum: number): Promise<void> {
+    for (let attempt = 0; attempt < addAttempts; attempt++) {
+      await this.#refresh();
+      this.#local.requireRoom(grant, maximum);
+      const added = await this.#link.run(addScript, this.#keys(), [grant.id, JSON.stringify(grant), this.#sequence]);
+      if (Number(added) === 0) continue;
+      await this.#local.put([grant]).catch(async (error) => {
+        // Nobody was told its secret.
+        await this.end([grant.id], 'revoked', grant.madeBy).catch(() => {});
+        throw error;
+      });
+      return;
+    }
+    throw new ServiceError('unavailable', 'Too many tokens and links are made at once, try again.');
+  }
+
+  async find(hash: string): Promise<Grant | undefined> {
+    await this.#refresh();
+    return this.#local.find(hash);
+  }
+
+  get(id: string): Grant | undefined {
+    return this.#local.get(id);
+  }
+
+  async list(accountUuid?: string): Promise<Grant[]> {
+    await this.#refresh();
+    const grants = await this.#local.list(accountUuid);
+    const listed: Grant[] = [];
+    for (let start = 0; start < grants.length; start += pageGrants)
+      listed.push(...(await this.#withCounts(grants.slice(start, start + pageGrants))));
+    return listed;
+  }
+
+  async end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]> {
+    // A node without Redis ends what it knows, and tells Redis when that is back.
+    await this.#refresh().catch(() => {});
+    await this.#local.end(ids, reason, by);
+    const ended: Grant[] = [];
+    for (let start = 0; start < ids.length; start += pageGrants) {
+      const page = ids.slice(start, start + pageGrants).flatMap((id) => [id, JSON.stringify(this.#local.get(id)?.end ?? ''), '']);
+      const now = (await this.#link.run(endScript, this.#keys(), page)) as string[];
+      ended.push(...now.flatMap((id) => this.#local.get(String(id)) ?? []));
+    }
+    return ended;
+  }
+
+  async shorten(id: string, expiresMs: number): Promise<void> {
+    await this.#local.shorten(id, expiresMs);
+    await this.#link.run(endScript, this.#keys(), [id, '', expiresMs]);
+  }
+
+  use(grant: Grant, address: string): void {
+    const before = this.#local.get(grant.id)?.used?.atMs ?? 0;
+    this.#local.use(grant, address);
+    const nowMs = Math.round(this.#clock.nowMs());
+    if (nowMs - before < useRecordedEveryMs) return;
+    this.#link
+      .call(['HSET', this.#link.key('grant-uses'), grant.id, `${nowMs} ${address}`])
+      .catch((reason) => this.#log.debug('the use of a token was not told to Redis', { reason }));
+  }
+
+  async count(id: string, counter: GrantCounter, maximum = Number.MAX_SAFE_INTEGER): Promise<boolean> {
+    const keys = [this.#link.key('grant-counts'), this.#link.key('grants')];
+    const number = Number(await this.#link.run(countScript, keys, [id, counter, maximum]));
+    if (number === 0) return false;
+    await this.#local.put([{ id, [counter]: number }]);
+    return true;
+  }
+
+  onEnded(listener: (grants: readonly Grant[]) => void): void {
+    this.#local.onEnded(listener);
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) timer.cancel();
+    await this.#following.run().catch(() => {});
+    await this.#local.close();
+  }
+
+  #keys(): string[] {
+    return ['grants', 'grant-changes', 'grant-sequence'].map((name) => this.#link.key(name));
+  }
+
+  /** Learns what other nodes changed until now. @throws ServiceError `unavailable` */
+  async #refresh(): Promise<void> {
+    const last = String(await this.#link.run(sequenceScript, [this.#link.key('grant-sequence')], []));
+    if (last !== this.#sequence) await this.#following.run();
+  }
+
+  async #followQuietly(): Promise<void> {
+    if (!this.#link.isReady) return;
+    await this.#refresh().catch((reason) => this.#log.debug('changes of tokens and links could not be read', { reason }));
+  }
+
+  async #followNow(): Promise<void> {
+    for (;;) {
+      const found = ((await this.#link.run(changesScript, this.#keys(), [this.#sequence])) as string[]).map(String);
+      const last = found.pop() ?? this.#sequence;
+      const known = found.flatMap((id, index) => (index % 2 === 0 ? (this.#read(id, found[index + 1]) ?? []) : []));
+      const news = known.filter((grant) => this.#differs(grant));
+      if (news.length > 0) await this.#local.put(news);
+      if (last === this.#sequence) return;
+      this.#sequence = last;
+    }
+  }
+
+  #read(id: string, json: unknown): Grant | undefined {
+    return this.#link.values.read(`${this.#link.key('grants')} ${id}`, json, parseGrant);
+  }
+
+  #differs(grant: Grant): boolean {
+    const known = this.#local.get(grant.id);
+    return !known || known.end?.atMs !== grant.end?.atMs || known.expiresMs !== grant.expiresMs;
+  }
+
+  async #withCounts(grants: readonly Grant[]): Promise<Grant[]> {
+    if (grants.length === 0) return [];
+    const fields = grants.flatMap(({ id }) => [`${id}:downloads`, `${id}:opened`]);
+    const counts = (await this.#link.call(['HMGET', this.#link.key('grant-counts'), ...fields])) as (string | null)[];
+    const uses = (await this.#link.call(['HMGET', this.#link.key('grant-uses'), ...grants.map(({ id }) => id)])) as (string | null)[];
+    return grants.map((grant, index) => {
+      const [atMs, address = ''] = String(uses[index] ?? '').split(' ');
+      const used = atMs ? { used: { atMs: Number(atMs), address } } : {};
+      const [downloads, opened] = [Number(counts[2 * index] ?? 0), Number(counts[2 * index + 1] ?? 0)];
+      return mergeGrants(grant, { ...grant, ...used, downloads, opened });
+    });
+  }
+
+  // Compares all, as a replica that took over may lack any of the last changes.
+  async #recover(caller: RedisCaller): Promise<void> {
+    const [grantsKey = ''] = this.#keys();
+    const own = [...this.#local.index.all()];
+    for (let start = 0; start < own.length; start += pageGrants) {
+      const page = own.slice(start, start + pageGrants);
+      const texts = (await caller.call(['HMGET', grantsKey, ...page.map(({ id }) => id)])) as (string | null)[];
+      const lacking = page.flatMap((grant, index) => {
+        const there = texts[index] == null ? undefined : this.#read(grant.id, texts[index]);
+        if (there && (there.end || !grant.end) && there.expiresMs <= grant.expiresMs) return [];
+        return [grant.id, JSON.stringify(withoutCounters(there ? mergeGrants(there, grant) : grant))];
+      });
+      if (lacking.length > 0) await caller.run(restoreScript, this.#keys(), lacking);
+      const counts = page.flatMap(({ id, downloads, opened }) => [
+        ...(downloads ? [`${id}:downloads`, downloads] : []),
+        ...(opened ? [`${id}:opened`, opened] : []),
+      ]);
+      const uses = page.flatMap(({ id, used }) => (used ? [id, `${used.atMs} ${used.address}`] : []));
+      const counters = [this.#link.key('grant-counts'), this.#link.key('grant-uses')];
+      if (counts.length + uses.length > 0) await caller.run(restoreCountsScript, counters, [...counts, '', ...uses]);
+    }
+    // Numbers of an emptied Redis begin anew.
+    this.#sequence = '0';
+  }
+
+  async #forget(): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    const over = [...this.#local.index.all()].filter((grant) => isForgettable(grant, nowMs)).map(({ id }) => id);
+    const keys = ['grants', 'grant-changes', 'grant-counts', 'grant-uses'].map((name) => this.#link.key(name));
+    try {
+      for (let start = 0; start < over.length; start += pageGrants)
+        await this.#link.run(forgetScript, keys, over.slice(start, start + pageGrants));
+    } catch (reason) {
+      this.#log.debug('old tokens and links could not be forgotten', { reason });
+    }
+  }
+}
+
+function withoutCounters({
+  used: _used,
+  downloads: _downloads,
+  opened: _opened,
+  ...grant
+}: Grant): Omit<Grant, 'used' | 'downloads' | 'opened'> {
+  return grant;
+}

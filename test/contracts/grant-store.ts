@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type Grant, newGrantId, whyOver } from '../../src/auth/grants/grant.ts';
+import type { GrantStore } from '../../src/auth/grants/grant-store.ts';
+import { isServiceError } from '../../src/lib/errors.ts';
+import { makeSecret } from '../../src/lib/secrets.ts';
+import type { VirtualPath } from '../../src/lib/virtual-path.ts';
+
+/** A store of a test, closed with it. */
+export interface GrantGround {
+  store: GrantStore;
+  /** Another process, after this one ended. */
+  reopen(): Promise<GrantStore>;
+}
+
+/** A token of an account, which lives for an hour. */
+export function tokenOf(account: string, more: Partial<Grant> = {}): Grant {
+  const nowMs = Math.floor(Date.now());
+  return {
+    id: newGrantId(),
+    kind: 'token',
+    hash: makeSecret('token').hash,
+    name: 'nightly',
+    account: { name: account, uuid: account },
+    method: { uuid: 'application', type: 'application' },
+    madeBy: account,
+    createdMs: nowMs,
+    expiresMs: nowMs + 3_600_000,
+    ...more,
+  };
+}
+
+/** What every implementation of `GrantStore` promises. @param open makes an empty store */
+export function grantStoreContract(name: string, open: (t: TestContext) => Promise<GrantGround | undefined>): void {
+  const contract = (what: string, body: (ground: GrantGround) => Promise<void>) =>
+    test(`${name}: ${what}`, async (t) => {
+      const ground = await open(t);
+      if (ground) await body(ground);
+    });
+
+  contract('a grant is found by the hash of its secret and by its ID, by the next process, too', async ({ store, reopen }) => {
+    const grant = tokenOf('alice', {
+      paths: ['/in', '/é ü'] as VirtualPath[],
+      permissions: ['allow-read'],
+      services: [],
+      addresses: ['10.0.0.0/8'],
+    });
+    const link = tokenOf('alice', { kind: 'link', link: { kind: 'drop', passwordHash: '$scrypt$x', maximumDownloads: 3 } });
+    await store.add(grant, 10);
+    await store.add(link, 10);
+    assert.deepEqual(await store.find(grant.hash), grant);
+    assert.deepEqual(store.get(link.id), link);
+    assert.equal(await store.find(makeSecret('token').hash), undefined);
+    assert.deepEqual(new Set((await store.list('alice')).map(({ id }) => id)), new Set([grant.id, link.id]));
+    assert.deepEqual(await store.list('bob'), []);
+    const next = await reopen();
+    assert.deepEqual(await next.find(grant.hash), grant);
+    assert.deepEqual(await next.find(link.hash), link);
+  });
+
+  contract('what ended stays ended, and tells who ended it', async ({ store, reopen }) => {
+    const heard: string[] = [];
+    store.onEnded((grants) => heard.push(...grants.map(({ id }) => id)));
+    const grants = [tokenOf('alice'), tokenOf('alice'), tokenOf('bob')] as const;
+    for (const grant of grants) await store.add(grant, 10);
+    const ended = await store.end([grants[0].id, 'unknown'], 'revoked', 'root');
+    assert.deepEqual(
+      ended.map(({ id }) => id),
+      [grants[0].id],
+    );
+    assert.deepEqual(await store.end([grants[0].id], 'expired', ''), [], 'it is told once');
+    assert.deepEqual(heard, [grants[0].id]);
+    const soonMs = grants[1].createdMs + 1000;
+    await store.shorten(grants[1].id, soonMs);
+    await store.shorten(grants[1].id, grants[1].expiresMs);
+    assert.equal(heard.includes(grants[1].id), true);
+    for (const current of [store, await reopen()]) {
+      const found = await current.find(grants[0].hash);
+      assert.deepEqual([found?.end?.reason, found?.end?.by], ['revoked', 'root']);
+      assert.equal((await current.find(grants[1].hash))?.expiresMs, soonMs);
+      assert.equal((await current.find(grants[2].hash))?.end, undefined);
+    }
+  });
+
+  contract('an account has at most its number in force, however many ask at once', async ({ store }) => {
+    const refused = (error: unknown) => isServiceError(error, 'too-many-requests');
+    const made = Array.from({ length: 8 }, () => tokenOf('alice'));
+    const outcomes = await Promise.allSettled(made.map((grant) => store.add(grant, 3)));
+    const added = made.filter((_, index) => outcomes[index]?.status === 'fulfilled');
+    assert.equal(added.length, 3);
+    assert.ok(outcomes.every((outcome) => outcome.status === 'fulfilled' || refused(outcome.reason)));
+    await store.add(tokenOf('alice', { kind: 'link' }), 3);
+    await store.add(tokenOf('bob'), 3);
+    await store.end([added[0]?.id ?? ''], 'revoked', 'alice');
+    await store.add(tokenOf('alice'), 3);
+    await assert.rejects(store.add(tokenOf('alice'), 3), refused);
+  });
+
+  contract('who makes and revokes without end is refused', async ({ store }) => {
+    for (let made = 0; made < 100; made++) {
+      const grant = tokenOf('alice');
+      await store.add(grant, 1);
+      await store.end([grant.id], 'revoked', 'alice');
+    }
+    await assert.rejects(store.add(tokenOf('alice'), 1), (error) => isServiceError(error, 'too-many-requests'));
+  });
+
+  contract('downloads are counted up to their maximum, whoever counts', async ({ store, reopen }) => {
+    const link = tokenOf('alice', { kind: 'link', link: { kind: 'download', maximumDownloads: 3 } });
+    await store.add(link, 10);
+    const counted = await Promise.all(Array.from({ length: 6 }, () => store.count(link.id, 'downloads', 3)));
+    assert.equal(counted.filter(Boolean).length, 3);
+    assert.equal(await store.count(link.id, 'opened'), true);
+    assert.equal(await store.count('unknown', 'opened'), false);
+    const next = await reopen();
+    assert.equal(await next.count(link.id, 'downloads', 3), false);
+    const [listed] = await next.list('alice');
+    assert.deepEqual([listed?.downloads, listed?.opened], [3, 1]);
+  });
+
+  contract('the last use is known to the minute', async ({ store }) => {
+    const grant = tokenOf('alice');
+    await store.add(grant, 10);
+    store.use(grant, '192.0.2.1');
+    store.use(grant, '192.0.2.2');
+    const [listed] = await store.list('alice');
+    assert.equal(listed?.used?.address, '192.0.2.1');
+    assert.ok(Math.abs((listed?.used?.atMs ?? 0) - Date.now()) < 10_000);
+  });
+}
+
+test('a grant is over with its time, its end, and any of those that made it', () => {
+  const root = tokenOf('alice');
+  const child = tokenOf('alice', { parent: root.id });
+  const known = new Map([root, child].map((grant) => [grant.id, grant]));
+  const why = (grant: Grant, nowMs = Date.now()) => whyOver(grant, nowMs, (id) => known.get(id));
+  assert.equal(why(child), undefined);
+  assert.equal(why(child, child.expiresMs), 'expired');
+  assert.equal(why(tokenOf('alice', { notBeforeMs: Date.now() + 1000 })), 'not-yet');
+  known.set(root.id, { ...root, end: { reason: 'revoked', atMs: 1, by: 'alice' } });
+  assert.equal(why(child), 'revoked');
+  known.delete(root.id);
+  assert.equal(why(child), 'revoked', 'a maker that is not known fails closed');
+  known.set(child.id, { ...child, parent: child.id });
+  assert.equal(why(known.get(child.id) as Grant), 'revoked', 'a circle ends');
+});

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { FileGrants } from '../../src/state/memory/grants.ts';
+import { grantStoreContract, tokenOf } from '../contracts/grant-store.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+const open = (folder: string) => new FileGrants(folder, { clock: systemClock, log: silentLog });
+
+grantStoreContract('grants in files', async (t) => {
+  const folder = temporaryFolder(t);
+  let store = open(folder);
+  t.after(() => store.close());
+  const reopen = async () => {
+    await store.close();
+    store = open(folder);
+    return store;
+  };
+  return { store, reopen };
+});
+
+test('the file of grants is written anew before it grows much larger than they are, and stays readable for its owner alone', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'tokens-and-links.ndjson');
+  const store = open(folder);
+  const grant = tokenOf('alice');
+  const link = tokenOf('alice', { kind: 'link' });
+  await store.add(grant, 10);
+  await store.add(link, 10);
+  await store.end([grant.id], 'revoked', 'alice');
+  for (let count = 0; count < 25; count++) await Promise.all(Array.from({ length: 100 }, () => store.count(link.id, 'opened')));
+  assert.ok(readFileSync(path, 'utf8').split('\n').length < 2000);
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  await store.close();
+  const next = open(folder);
+  assert.equal(next.get(link.id)?.opened, 2500);
+  assert.equal(next.get(grant.id)?.end?.reason, 'revoked');
+  await next.close();
+});
+
+test('a line that a crash tore is cut off, and one that cannot be read harms no other', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'tokens-and-links.ndjson');
+  const store = open(folder);
+  const grants = [tokenOf('alice'), tokenOf('alice'), tokenOf('alice')] as const;
+  await store.add(grants[0], 10);
+  await store.close();
+  appendFileSync(path, `not JSON\n{"id":1,"hash":2}\n${JSON.stringify(grants[1]).slice(0, 50)}`);
+  const second = open(folder);
+  assert.equal(second.get(grants[1].id), undefined);
+  await second.add(grants[2], 10);
+  await second.close();
+  const third = open(folder);
+  assert.deepEqual(third.get(grants[0].id), grants[0]);
+  assert.deepEqual(third.get(grants[2].id), grants[2]);
+  await third.close();
+});
