@@ -1,7 +1,7 @@
 // Makes bundles of the sources, for the build and the tests.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { transform } from 'esbuild';
+import { build as bundle, transform } from 'esbuild';
 import { gzipSync } from 'fflate';
 import { pageScripts } from './page-scripts.mjs';
 import { patchedPackages } from './patched-packages.mjs';
@@ -75,6 +75,36 @@ export const scriptStarts = {
   'svc:console-scripts': new URL('../src/web/console/main.ts', import.meta.url),
 };
 
+/** `svc:password-worker`: the program of the thread that verifies hashes of other systems, packed. What is in it counts as what is in the bundle. */
+const passwordWorker = {
+  name: 'password-worker',
+  setup(build) {
+    const inputs = {};
+    build.onResolve({ filter: /^svc:password-worker$/ }, ({ path }) => ({ path, namespace: 'password-worker' }));
+    build.onLoad({ filter: /.*/, namespace: 'password-worker' }, async () => {
+      const { outputFiles, metafile } = await bundle({
+        entryPoints: ['src/accounts/password-worker.ts'],
+        absWorkingDir: new URL('..', import.meta.url).pathname.replace(/\/$/, ''),
+        bundle: true,
+        write: false,
+        metafile: true,
+        minify: true,
+        platform: 'node',
+        format: 'cjs',
+        target: 'node20.19',
+        mainFields: ['module', 'main'],
+        plugins: [patchedPackages(false)],
+      });
+      for (const output of Object.values(metafile.outputs)) Object.assign(inputs, output.inputs);
+      return { contents: `export default ${packedFile(Buffer.from(outputFiles[0].text))};`, loader: 'js' };
+    });
+    build.onEnd(({ metafile }) => {
+      const [output] = Object.values(metafile?.outputs ?? {}).filter(({ entryPoint }) => entryPoint !== undefined);
+      if (output) for (const [path, input] of Object.entries(inputs)) output.inputs[path] ??= input;
+    });
+  },
+};
+
 /** The scripts of pages by their file names. What is in them counts as what is in the bundle. */
 const scripts = {
   name: 'page-scripts',
@@ -125,7 +155,7 @@ export const bundleOptions = {
   loader: { '.html': 'text', '.yaml': 'text' },
   // An ES module has no `__dirname`; the WebAssembly of ssh2 asks for it, though it loads nothing from there.
   define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
-  plugins: [swaggerUi, scripts, webFiles, patchedPackages(false)],
+  plugins: [swaggerUi, scripts, webFiles, passwordWorker, patchedPackages(false)],
   logLevel: 'warning',
 };
 

@@ -76,6 +76,8 @@ const disabledFeatures = [
 
 /** Foreign programs that tests use, and the Debian package of each. */
 const programs = {
+  htpasswd: 'apache2-utils',
+  sshd: 'openssh-server',
   curl: 'curl',
   unzip: 'unzip',
   openssl: 'openssl',

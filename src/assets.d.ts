@@ -32,6 +32,12 @@ declare module 'svc:web-files' {
   export default files;
 }
 
+/** The program of the thread that verifies password hashes of other systems (src/accounts/password-worker.ts), as CommonJS. */
+declare module 'svc:password-worker' {
+  const program: import('svc:swagger-ui').PackedFile;
+  export default program;
+}
+
 /** Swagger UI's style and script. */
 declare module 'svc:swagger-ui' {
   /** Made by the bundler: the SHA-256 of the content, and the content as gzip, in base64. */

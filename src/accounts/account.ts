@@ -52,6 +52,8 @@ export interface LocalAccount {
   readonly name: string;
   readonly enabled: boolean;
   readonly passwordHash: string | undefined;
+  /** SHA-256 in base64url of the hash of the same password that this one replaced: sessions that it opened go on. */
+  readonly replacedHashFingerprint?: string | undefined;
   /** OpenSSH public key lines. */
   readonly sshKeys: readonly string[];
   /** Certificates in PEM text. */

@@ -22,17 +22,25 @@ const overrideOptions = z.strictObject({
   replaces: z.string(),
 });
 
+/** A hash of another system that was replaced by one of the same password. */
+const replacedOptions = z.strictObject({
+  /** SHA-256 in base64url of the former hash, and of the one in its place; they count while that one is the account's. */
+  from: z.string(),
+  to: z.string(),
+});
+
 const fileOptions = z.strictObject({
   accounts: z.record(z.string(), accountOptions).default({}),
   /** Former password hashes of accounts, newest first, for the policy's `history`. */
   password_history: z.record(z.string(), z.array(z.string())).default({}),
   password_overrides: z.record(z.string(), overrideOptions).default({}),
+  replaced_hashes: z.record(z.string(), replacedOptions).default({}),
 });
 
 type FileOptions = z.infer<typeof fileOptions>;
 
 /** The members that a change of a password changes. */
-type Passwords = Pick<FileOptions, 'password_history' | 'password_overrides'> & {
+type Passwords = Pick<FileOptions, 'password_history' | 'password_overrides' | 'replaced_hashes'> & {
   accounts: Record<string, { password?: string | null | undefined }>;
 };
 
@@ -111,16 +119,51 @@ export class AccountsFile {
    *   password counts, and a power cut may undo it
    */
   async setPassword(name: string, hash: string, keptHashes: number): Promise<void> {
-    let unsynced: UnsyncedChange | undefined;
-    await withFileLock(this.#path, this.#clock, async () => {
-      const { written, options, isJson } = this.#parse();
-      this.#content = this.#contentOf(options);
+    await this.#change((documents) => {
+      const [, options] = documents;
       const formerHash = this.find(name)?.passwordHash;
       const history = [...(formerHash ? [formerHash] : []), ...(options.password_history[name] ?? [])].slice(0, keptHashes);
-      for (const document of [written, options]) {
+      for (const document of documents) {
         if (history.length > 0) document.password_history = { ...document.password_history, [name]: history };
         this.#replaceHash(document, name, hash);
       }
+      return true;
+    });
+  }
+
+  /**
+   * Puts other hashes of the same passwords in the place of hashes, where these are still the accounts': atomically, and locked.
+   *
+   * @param hashes the former and the new hash of each account
+   * @returns the names of the accounts that have the new ones
+   * @throws as `setPassword`
+   */
+  async replaceHashes(hashes: ReadonlyMap<string, { from: string; to: string }>): Promise<string[]> {
+    const replaced: string[] = [];
+    await this.#change((documents) => {
+      for (const [name, { from, to }] of hashes) {
+        if (this.#content.accounts.get(name)?.passwordHash !== from) continue;
+        const record = { from: hash('sha256', from, 'base64url'), to: hash('sha256', to, 'base64url') };
+        for (const document of documents) {
+          this.#replaceHash(document, name, to);
+          document.replaced_hashes = { ...document.replaced_hashes, [name]: record };
+        }
+        replaced.push(name);
+      }
+      return replaced.length > 0;
+    });
+    return replaced;
+  }
+
+  /** Changes the file as written and its options, which are read anew. @param edit returns whether there is anything to write */
+  async #change(edit: (documents: [Passwords, FileOptions]) => boolean): Promise<void> {
+    let unsynced: UnsyncedChange | undefined;
+    let isChanged = false;
+    await withFileLock(this.#path, this.#clock, async () => {
+      const { written, options, isJson } = this.#parse();
+      this.#content = this.#contentOf(options);
+      isChanged = edit([written, options]);
+      if (!isChanged) return;
       try {
         await writeFileAtomically(this.#path, isJson ? `${JSON.stringify(written, null, 2)}\n` : toYaml(written), { mode: 0o600 });
       } catch (error) {
@@ -130,6 +173,7 @@ export class AccountsFile {
       this.#version = this.#versionOnDisk();
       this.#content = this.#contentOf(options);
     });
+    if (!isChanged) return;
     this.#options.onChange?.();
     // After this time each process has checked the file and refuses the old password.
     if (this.#options.isShared) await this.#clock.sleep(checkEveryMs);
@@ -179,6 +223,11 @@ export class AccountsFile {
       const isInForce = override !== undefined && override.replaces === fingerprint(configured.passwordHash);
       accounts.set(name, isInForce ? { ...configured, passwordHash: override.password } : configured);
     }
+    for (const [name, { from, to }] of Object.entries(options.replaced_hashes)) {
+      const account = accounts.get(name);
+      if (account?.passwordHash !== undefined && hash('sha256', account.passwordHash, 'base64url') === to)
+        accounts.set(name, { ...account, replacedHashFingerprint: from });
+    }
     const passwordHashes = [...accounts.values()].flatMap(({ passwordHash }) => passwordHash ?? []);
     return { history: new Map(Object.entries(options.password_history)), accounts, passwordHashes };
   }
@@ -225,7 +274,7 @@ export function parseAccountsFile(text: string, path: string): { written: Passwo
   } catch (error) {
     throw new ServiceError('unavailable', `accounts file ${path}: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error });
   }
-  const isWhole = isObject(value) && ('accounts' in value || 'password_overrides' in value);
+  const isWhole = isObject(value) && ['accounts', 'password_overrides', 'replaced_hashes'].some((member) => member in (value as object));
   const written = (isWhole ? value : { accounts: value }) as Passwords;
   const result = fileOptions.safeParse(written);
   if (result.success) return { written: { ...written, accounts: written.accounts ?? {} }, options: result.data, isJson };

@@ -15,7 +15,7 @@ import { defaultGroupUuid, type GroupConfiguration } from './account.ts';
 import { requiredCredentials } from './credential-kinds.ts';
 import { structureSegments } from './home-folder.ts';
 import type { InspectionOptions } from './inspection-rules.ts';
-import { parsePasswordHash } from './passwords.ts';
+import { parsePasswordHash, parseScryptHash } from './passwords.ts';
 import { defaultPermissions, type PermissionOptions, permissionKeywords, permissionsOfEmptyList } from './permissions.ts';
 
 const keyword = z.enum(permissionKeywords, { error: `must be one of ${permissionKeywords.join(', ')}` });
@@ -217,7 +217,10 @@ export const groupOptions = z
   .describe('Settings that accounts share; `DEFAULT_GROUP` is for accounts that name no group.');
 
 /** A password hash, as `svc hash-password` prints it. */
-export const passwordHash = z.string().superRefine((text, context) => void readOrIssue(context, () => parsePasswordHash(text)));
+export const ownPasswordHash = z.string().superRefine((text, context) => void readOrIssue(context, () => parseScryptHash(text)));
+
+/** The same, or a hash that another system made. */
+const passwordHash = z.string().superRefine((text, context) => void readOrIssue(context, () => parsePasswordHash(text)));
 
 /** One entry of `accounts`. */
 export const accountOptions = z
@@ -227,7 +230,9 @@ export const accountOptions = z
     password: z
       .union([passwordHash, z.null()])
       .optional()
-      .describe('Password hash as `svc hash-password` prints it; without it no password is accepted.'),
+      .describe(
+        'Password hash as `svc hash-password` prints it, or one of another system (bcrypt, SHA-crypt, Argon2, PBKDF2, MD5-crypt, SSHA, SHA), which the first login replaces; without it no password is accepted.',
+      ),
     email: optionalText().optional().describe('One or several e-mail addresses, comma-separated.'),
     group: uuidText.default(defaultGroupUuid).describe('UUID of the group.'),
     ssh_keys: z

@@ -4,6 +4,7 @@ import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import { FairQueue } from '../lib/concurrency/fair-queue.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { dropOldest } from '../lib/expiring-map.ts';
+import { type ForeignHash, parseForeignHash } from './foreign-hashes.ts';
 import { longestCredentialCharacters } from './user-names.ts';
 
 /** Requirements of new passwords (`server.password_policy`). */
@@ -53,19 +54,31 @@ const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
 /** Memory that one hash may need. */
 const memoryLimitBytes = 256 * 1024 * 1024;
+/** Largest product of N, r and p: about two seconds. */
+const largestWork = 2 ** 23;
 const saltBytes = 16;
 const hashBytes = 32;
 
 /**
- * Reads a password hash.
+ * Reads a password hash of any format that is accepted.
+ *
+ * @returns one of our form, or one that another system made
+ * @throws ServiceError `bad-request` when it is neither, or verifying it would cost too much
+ */
+export function parsePasswordHash(text: string): PasswordHash | ForeignHash {
+  return parseForeignHash(text) ?? parseScryptHash(text);
+}
+
+/**
+ * Reads a password hash of our form.
  *
  * @throws ServiceError `bad-request` when it is not of our form, or would cost too much
  */
-export function parsePasswordHash(text: string): PasswordHash {
+export function parseScryptHash(text: string): PasswordHash {
   const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/.exec(text);
   if (!match) throw new ServiceError('bad-request', 'is not a password hash; make one with "svc hash-password"');
   const [ln, r, p] = [Number(match[1]), Number(match[2]), Number(match[3])];
-  if (ln < 1 || r < 1 || p < 1 || 128 * 2 ** ln * r > memoryLimitBytes || ln > 20 || p > 64) {
+  if (ln < 1 || r < 1 || p < 1 || 128 * 2 ** ln * r > memoryLimitBytes || 2 ** ln * r * p > largestWork) {
     throw new ServiceError('bad-request', 'is a password hash with a cost out of bounds');
   }
   return { ln, r, p, salt: Buffer.from(match[4] as string, 'base64'), hash: Buffer.from(match[5] as string, 'base64') };
@@ -112,11 +125,23 @@ export async function hashPassword(password: string, cost: HashCost = defaultCos
   return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${unpadded(salt)}$${unpadded(hash)}`;
 }
 
+/** Whether another system made a hash. @param text a hash that `parsePasswordHash` reads */
+export function isForeignHash(text: string): boolean {
+  return !text.startsWith('$scrypt$');
+}
+
 /** Compares a password with a hash, in constant time. */
 export async function verifyPassword(password: string, text: string): Promise<boolean> {
   if (!isPassword(password)) return false;
   const parsed = parsePasswordHash(text);
+  if ('format' in parsed) return verifyForeign(password, parsed);
   return timingSafeEqual(await derive(password, parsed, parsed.hash.length), parsed.hash);
+}
+
+/** Other systems hash what the keyboard sent: that is tried first, then the composed form that svc hashes. */
+async function verifyForeign(password: string, hash: ForeignHash): Promise<boolean> {
+  for (const form of new Set([password, password.normalize('NFC')])) if (await hash.verify(Buffer.from(form))) return true;
+  return false;
 }
 
 /** Passwords verified at once; each takes a thread and its memory. */
@@ -174,7 +199,9 @@ export class PasswordVerifier {
     await this.#once(this.#tokenOf(`unknown ${username}`, password), turn, async () => {
       const number = Number.parseInt(digest('sha256', `${this.#key}\0${username}`).slice(0, 12), 16);
       const known = hashes[number % hashes.length];
-      await derive(password, { ...(known === undefined ? defaultCost : parsePasswordHash(known)), salt: this.#dummySalt }, hashBytes);
+      const parsed = known === undefined ? defaultCost : parsePasswordHash(known);
+      if ('format' in parsed) await verifyForeign(password, parsed);
+      else await derive(password, { ...parsed, salt: this.#dummySalt }, hashBytes);
       return false;
     });
     return false;

@@ -6,6 +6,7 @@ import type { Timer } from '../lib/clock.ts';
 import type { AuthMethod, AuthResult, MethodState } from './auth-method.ts';
 import { loginSource } from './ban-list.ts';
 import { type Credentials, fingerprintCredential, type Identity, type Proof, parseKeyBlob } from './credentials.ts';
+import type { HashReplacement } from './hash-replacement.ts';
 
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
@@ -17,16 +18,25 @@ export class ApplicationMethod implements AuthMethod {
   readonly name: string;
   readonly accounts: AccountsFile;
   readonly #passwords: PasswordVerifier;
+  readonly #replacement: HashReplacement | undefined;
   /** The account that a login was last confirmed with. */
   readonly #confirmed = new WeakMap<Identity, LocalAccount>();
   #watch: Timer | undefined;
   state: MethodState = 'stopped';
 
-  constructor(options: { uuid: string; name: string; accounts: AccountsFile; passwords: PasswordVerifier }) {
+  /** @param options without `replacement` hashes of other systems stay as they are */
+  constructor(options: {
+    uuid: string;
+    name: string;
+    accounts: AccountsFile;
+    passwords: PasswordVerifier;
+    replacement?: HashReplacement | undefined;
+  }) {
     this.uuid = options.uuid;
     this.name = options.name;
     this.accounts = options.accounts;
     this.#passwords = options.passwords;
+    this.#replacement = options.replacement;
   }
 
   async start(): Promise<void> {
@@ -37,6 +47,7 @@ export class ApplicationMethod implements AuthMethod {
   async stop(): Promise<void> {
     this.state = 'stopped';
     this.#watch?.cancel();
+    await this.#replacement?.end();
   }
 
   async authenticate(credentials: Credentials): Promise<AuthResult> {
@@ -44,6 +55,7 @@ export class ApplicationMethod implements AuthMethod {
     const matches = await this.#matches(account, credentials);
     if (!account || !matches) return unknown;
     if (!account.enabled) return { outcome: 'rejected', kind: 'forbidden', reason: 'The account is disabled.' };
+    if (credentials.type === 'password') this.#replacement?.propose(account, credentials.content);
     return { outcome: 'authenticated', account: account.configuration, proof: makeProof(account, credentials) };
   }
 
@@ -95,7 +107,10 @@ function makeProof({ passwordHash = '' }: LocalAccount, { type, content }: Crede
 function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
   switch (type) {
     case 'password':
-      return account.passwordHash === undefined ? [] : [fingerprintCredential(account.passwordHash)];
+      return [
+        ...(account.passwordHash === undefined ? [] : [fingerprintCredential(account.passwordHash)]),
+        ...(account.replacedHashFingerprint === undefined ? [] : [account.replacedHashFingerprint]),
+      ];
     case 'ssh-key':
       return account.sshKeys.flatMap((line) => parseKeyBlob(line) ?? []).map(fingerprintCredential);
     case 'ssl-certificate':

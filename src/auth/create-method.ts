@@ -4,6 +4,7 @@ import type { PasswordVerifier } from '../accounts/passwords.ts';
 import { ApplicationMethod } from './application.ts';
 import type { AuthMethod, MethodState } from './auth-method.ts';
 import { type CalloutDependencies, CalloutMethod } from './callout.ts';
+import { HashReplacement } from './hash-replacement.ts';
 import { type AuthenticationOptions, accountsFilePath } from './options.ts';
 
 /** Account name of requests without credentials (docs/spec/authentication.md#anonymous-access). */
@@ -57,7 +58,8 @@ export function createAuthMethod(uuid: string, options: AuthenticationOptions, d
       const path = accountsFilePath(options, dependencies.dataFolderPath);
       const { clock, log, isAccountsFileShared: isShared, onAccountsChanged: onChange } = dependencies;
       const accounts = new AccountsFile(path, dependencies.accounts, clock, log, { isShared, onChange });
-      return new ApplicationMethod({ uuid, name, accounts, passwords: dependencies.passwords });
+      const replacement = options.replace_password_hashes ? new HashReplacement(accounts, clock, log) : undefined;
+      return new ApplicationMethod({ uuid, name, accounts, passwords: dependencies.passwords, replacement });
     }
     case 'anonymous':
       return createAnonymousMethod(uuid, name, { group: options.group });

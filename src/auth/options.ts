@@ -86,6 +86,11 @@ export const applicationOptions = z.strictObject({
     .describe(
       'File of further accounts, in YAML or JSON; the service writes password changes to it. Default: `accounts.yaml` in the data folder. For tens of thousands of accounts use JSON, which is read four times as fast.',
     ),
+  replace_password_hashes: yesNo()
+    .default(true)
+    .describe(
+      'After a login by a password whose hash another system made (bcrypt and others), write a hash of svc to the accounts file in its place.',
+    ),
 });
 
 export type ApplicationOptions = z.infer<typeof applicationOptions>;

@@ -31,7 +31,8 @@ export function isReference(text: string): boolean {
 
 /** Whether a text resembles a secret: a password hash, a private key, a long random text or a token of three of them. */
 export function resemblesSecret(text: string): boolean {
-  if (/\$(?:scrypt|argon2|pbkdf2|2[abxy]?|[1567y])\$|\$scrypt|PRIVATE KEY/.test(text)) return true;
+  if (/\$(?:scrypt|argon2\w*|pbkdf2[\w-]*|2[abxy]?|[1567y]|g?y|apr1|sha1|md5)\$|\$scrypt|PRIVATE KEY/.test(text)) return true;
+  if (/\bpbkdf2_sha\d+\$|\{S?(?:SHA|MD5)\d*\}|\{CRYPT\}/i.test(text)) return true;
   return /(?<![\w+/-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-][\w+/-]{39,}/.test(text);
 }
 

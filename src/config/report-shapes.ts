@@ -161,6 +161,7 @@ export const findingCodes = {
   'method-disabled': 'A service names an authentication method that is disabled; it is skipped.',
   'accounts-unused': 'There are accounts, but no enabled method of type application asks for them.',
   'account-unusable': 'An account that cannot log in.',
+  'weak-password-hash': 'A password hash of another system that can be guessed fast by who has the file.',
   'home-collision': 'Two accounts that are meant to be apart share a folder, or one is inside the other.',
   'home-in-data-folder': 'A folder of accounts lies in the data folder, which no account can reach.',
   'virtual-folder-overlap': 'Two virtual folders have the same path, or show the same real folder.',

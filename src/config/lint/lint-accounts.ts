@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { defaultGroupUuid, type GroupConfiguration, noHomeFolder } from '../../accounts/account.ts';
+import { parseForeignHash } from '../../accounts/foreign-hashes.ts';
 import { defaultPermissions, type PermissionOptions, permissionsOfEmptyList } from '../../accounts/permissions.ts';
 import { compileExpression } from '../../lib/expression.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
@@ -195,6 +196,8 @@ type AccountsOptions = Pick<GroupConfiguration, 'permissions' | 'on_name_taken' 
 export function lintAccounts(config: Config, report: Report): void {
   const methods = Object.values(config.authentications);
   const hasApplication = methods.length === 0 || methods.some((method) => method.enabled && method.type === 'application');
+  const isReplaced = methods.every((method) => method.type !== 'application' || method.replace_password_hashes);
+  const remedy = isReplaced ? 'the first login puts a hash of svc in its place' : 'svc hash-password makes one of svc';
   const names = Object.keys(config.accounts);
   if (names.length > 0 && !hasApplication)
     report.warning('accounts-unused', ['accounts'], 'no enabled authentication method of type application asks for these accounts');
@@ -212,6 +215,9 @@ export function lintAccounts(config: Config, report: Report): void {
       const fault = keyLineFault(line);
       if (fault !== undefined) unusable(fault, [...path, 'ssh_keys', index as never]);
     }
+    const { format, weakness } = (account.password ? parseForeignHash(account.password) : undefined) ?? {};
+    if (weakness !== undefined)
+      report.warning('weak-password-hash', [...path, 'password'], `is a hash of ${format} that is fast to guess: ${weakness}`, remedy);
     const group = findGroup(config, account.group);
     if (group && !group.enabled && account.enabled) unusable(`the group "${account.group}" is disabled`, [...path, 'group']);
     if (group !== null && homeOptionsInForce(config, account, account.group).home_folder_path === '')

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { passwordHash } from '../../accounts/options.ts';
+import { ownPasswordHash } from '../../accounts/options.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { forwardedHeader, proxyRanges, servicePort } from '../../auth/options.ts';
 import { integer, number, optionalText, originList, yesNo } from '../../lib/option-types.ts';
@@ -9,7 +9,7 @@ import type { AdministratorRole } from '../report-shapes.ts';
 const administratorRoles = ['viewer', 'operator'] as const satisfies AdministratorRole[];
 
 const administratorOptions = z.strictObject({
-  password: passwordHash.describe('Password hash, as `svc hash-password` prints it.'),
+  password: ownPasswordHash.describe('Password hash, as `svc hash-password` prints it.'),
   role: z
     .enum(administratorRoles, { error: 'must be viewer or operator' })
     .default('viewer')

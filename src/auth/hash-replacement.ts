@@ -1,0 +1,75 @@
+import type { LocalAccount } from '../accounts/account.ts';
+import type { AccountsFile } from '../accounts/accounts-file.ts';
+import { hashPassword, isForeignHash, newPasswordFault, parsePasswordHash } from '../accounts/passwords.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+
+/** Accounts that may wait for a new hash; others get theirs at their next login. */
+const maxWaiting = 1000;
+/** New hashes that are written together: each writing is one of the whole file. */
+const maxTogether = 50;
+/** Pause after a failure, in milliseconds. */
+const pauseMs = 600_000;
+
+/**
+ * Puts hashes of our form in the place of those that other systems made, once a login has shown the password. It works behind the logins, on
+ * one password at a time.
+ */
+export class HashReplacement {
+  readonly #accounts: AccountsFile;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #waiting = new Map<string, { hash: string; password: string }>();
+  #running: Promise<void> | undefined;
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(accounts: AccountsFile, clock: Clock, log: Log) {
+    this.#accounts = accounts;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Replaces the hash of an account, where another system made it. @param password the right one */
+  propose({ name, passwordHash }: LocalAccount, password: string): void {
+    if (passwordHash === undefined || !isForeignHash(passwordHash) || this.#waiting.has(name)) return;
+    if (this.#waiting.size >= maxWaiting || this.#clock.monotonicMs() < this.#pausedUntilMs) return;
+    if (newPasswordFault(password) !== undefined || !countsWhole(password, passwordHash)) return;
+    this.#waiting.set(name, { hash: passwordHash, password });
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Drops what waits, and resolves when what was begun has ended. */
+  async end(): Promise<void> {
+    this.#waiting.clear();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#waiting.size > 0) await this.#replaceSome();
+    } catch (error) {
+      this.#waiting.clear();
+      this.#pausedUntilMs = this.#clock.monotonicMs() + pauseMs;
+      this.#log.warn('password hashes of other systems cannot be replaced at present', { reason: error });
+    }
+  }
+
+  async #replaceSome(): Promise<void> {
+    const hashes = new Map<string, { from: string; to: string }>();
+    for (const [name, { hash, password }] of this.#waiting) {
+      hashes.set(name, { from: hash, to: await hashPassword(password) });
+      if (hashes.size === maxTogether) break;
+    }
+    const accounts = await this.#accounts.replaceHashes(hashes);
+    for (const name of hashes.keys()) this.#waiting.delete(name);
+    if (accounts.length > 0) this.#log.info('password hashes of another system replaced', { accounts });
+  }
+}
+
+/** Whether the hash is of the whole password: of one that bcrypt cut, several are right. */
+function countsWhole(password: string, passwordHash: string): boolean {
+  const parsed = parsePasswordHash(passwordHash);
+  return !('format' in parsed) || Buffer.byteLength(password) <= parsed.countedBytes;
+}
