@@ -46,7 +46,7 @@ browserTest('two large uploads at once each go on where they were, over cuts, lo
   await choose(page, ...files.map(({ path }) => path));
   await until('one is held', () => proxy.offsets.length >= 5);
   await proxy.goDown();
-  await page.locator('.queue li', { hasText: 'trying again' }).first().waitFor();
+  await page.locator('.queue li', { hasText: 'waiting for the connection' }).first().waitFor();
   await proxy.comeBack();
   await page.getByText('2 files were uploaded.').waitFor({ state: 'attached' });
   assert.equal(proxy.troubles.length, 0);

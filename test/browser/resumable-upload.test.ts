@@ -12,7 +12,7 @@ browserTest('a large upload goes on by itself over cuts, a server that is away a
   await choose(page, path);
   await until('it goes on', () => proxy.offsets.length === 2);
   await proxy.goDown();
-  await lineOf(page, 'large.bin').getByText('the connection was lost; trying again').waitFor();
+  await lineOf(page, 'large.bin').getByText('waiting for the connection').waitFor();
   await proxy.comeBack();
   await lineOf(page, 'large.bin', 'done').waitFor();
   await page.getByRole('link', { name: 'large.bin' }).waitFor();

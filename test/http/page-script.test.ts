@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { preferredLanguage } from '../../src/lib/headers/accept-header.ts';
 import { fillText, type Text } from '../../src/lib/translated-text.ts';
-import { nextName, Speed } from '../../src/web/files/uploads/upload.ts';
+import { nextName, Speed } from '../../src/web/files/uploads/upload-state.ts';
 
 test('keeping both files counts up and keeps the extension', () => {
   const cases = [
@@ -41,7 +41,7 @@ test('every language has every text with the same places', () => {
     JSON.parse(readFileSync(join(folder, group, `${language}.json`), 'utf8'));
   const places = (text: Text) => [...new Set(JSON.stringify(text).match(/\{[a-z]+\}/g) ?? [])].sort();
   const groups = readdirSync(folder);
-  assert.deepEqual(groups.sort(), ['console', 'files', 'found', 'pages', 'previews', 'problems']);
+  assert.deepEqual(groups.sort(), ['console', 'files', 'found', 'pages', 'previews', 'problems', 'uploads']);
   for (const group of groups) {
     const [first = 'en', ...others] = group === 'problems' ? ['de', 'es', 'fr'] : ['en', 'de', 'es', 'fr'];
     assert.deepEqual(readdirSync(join(folder, group)).sort(), [first, ...others].map((language) => `${language}.json`).sort());

@@ -15,6 +15,7 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import type { HiddenContent, Leave } from '../inspections/holding.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
 import { type Kept, whileKept } from '../trash/trash.ts';
+import { EarlySync } from './early-sync.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
 import { freeName, type NameRules, nameTaken, renameToFree } from './new-names.ts';
@@ -25,18 +26,6 @@ import { asServiceError } from './system-errors.ts';
 
 /** Files up to this size are written synchronously, into the page cache: the thread pool would cost far more. */
 const atOnceBytes = 128 * 1024;
-
-/** A large file is synced after each such part while the rest still comes in. */
-const syncEveryBytes = 32 * 1024 * 1024;
-
-/**
- * The first such part of content that may come in many pieces; each further one is twice as large. More syncs would slow each piece of 8 MiB
- * down by more than its end has to wait: writing stops during each commit of the file system.
- */
-const firstSyncBytes = 4 * 1024 * 1024;
-
-/** Synced content is reported after this many more bytes. */
-const reportEveryBytes = 16 * 1024 * 1024;
 
 /**
  * Writes a file so that its name means either the old content or the whole new one: into a hidden temporary file beside the target,
@@ -55,11 +44,7 @@ export class FileWriter implements RandomWriter {
   #isOpen = true;
   /** End of the written part. */
   sizeBytes = 0;
-  #unsyncedBytes = 0;
-  #syncAtBytes: number;
-  #reportedBytes: number;
-  #syncing: Promise<void> | undefined;
-  #syncFailure: unknown;
+  readonly #early: EarlySync;
 
   /**
    * @param newMode permission bits of a new file, before the umask
@@ -67,7 +52,7 @@ export class FileWriter implements RandomWriter {
    */
   constructor(
     target: WriteTarget,
-    { temporaries, pathMutex, retention }: Pick<FilesEnvironment, 'temporaries' | 'pathMutex' | 'retention'>,
+    { temporaries, pathMutex, retention, clock }: Pick<FilesEnvironment, 'temporaries' | 'pathMutex' | 'retention' | 'clock'>,
     newMode = 0o666,
     kept?: KeptContent,
   ) {
@@ -77,8 +62,6 @@ export class FileWriter implements RandomWriter {
     this.#retention = retention;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
-    this.#syncAtBytes = kept ? firstSyncBytes : syncEveryBytes;
-    this.#reportedBytes = kept?.sizeBytes ?? 0;
     // An upload that received nothing may have no file.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
@@ -88,6 +71,7 @@ export class FileWriter implements RandomWriter {
         constants.O_RDWR | constants.O_NOFOLLOW | (isNew ? constants.O_CREAT : 0) | (kept ? 0 : constants.O_EXCL),
         target.existing ? target.existing.mode & 0o777 : newMode,
       );
+      this.#early = new EarlySync(this.fd, clock, kept && ((sizeBytes) => this.#confirm(sizeBytes)));
       if (kept) this.#cutTo(kept.sizeBytes);
       if (target.existing) keepOwnerAndMode(this.fd, target.existing);
     } catch (error) {
@@ -131,39 +115,19 @@ export class FileWriter implements RandomWriter {
       while (rest.length > 0) {
         const bytesWritten = isSmall ? writevSync(this.fd, rest, at) : (await writevAsync(this.fd, rest, at)).bytesWritten;
         at += bytesWritten;
-        this.#unsyncedBytes += bytesWritten;
         this.sizeBytes = Math.max(this.sizeBytes, at);
+        this.#early.wrote(bytesWritten, this.sizeBytes);
         rest = dropWritten(rest, bytesWritten);
       }
-      this.#syncEarly();
-      // Linux reports a failed sync only once.
-      if (this.#syncFailure !== undefined) throw this.#syncFailure;
+      if (this.#early.failure !== undefined) throw this.#early.failure;
     } catch (error) {
       throw asServiceError(error);
     }
   }
 
-  // Syncs a large file while it still comes in, so that the end has little to wait for.
-  #syncEarly(): void {
-    if (this.#syncing || this.#unsyncedBytes < this.#syncAtBytes) return;
-    this.#unsyncedBytes = 0;
-    this.#syncAtBytes = Math.min(2 * this.#syncAtBytes, syncEveryBytes);
-    const syncedBytes = this.sizeBytes;
-    this.#syncing = fdatasyncAsync(this.fd)
-      .then(() => this.#confirm(syncedBytes))
-      .catch((error) => {
-        this.#syncFailure ??= error;
-      })
-      .finally(() => {
-        this.#syncing = undefined;
-      });
-  }
-
   async #confirm(syncedBytes: number): Promise<void> {
-    if (!this.#onSynced || syncedBytes - this.#reportedBytes < reportEveryBytes) return;
-    this.#reportedBytes = syncedBytes;
     await this.#syncName();
-    this.#onSynced(syncedBytes);
+    this.#onSynced?.(syncedBytes);
   }
 
   // Content without a name would be lost.
@@ -185,10 +149,10 @@ export class FileWriter implements RandomWriter {
   async sync(): Promise<void> {
     // A sync under way covers a part; the rest need not wait for it.
     const rest = fdatasyncAsync(this.fd).catch((error) => {
-      this.#syncFailure ??= error;
+      this.#early.failure ??= error;
     });
-    await Promise.all([this.#syncing, rest]);
-    if (this.#syncFailure !== undefined) throw asServiceError(this.#syncFailure);
+    await Promise.all([this.#early.current, rest]);
+    if (this.#early.failure !== undefined) throw asServiceError(this.#early.failure);
   }
 
   /** Changes the name that the file gets in the end. @param target is owned by the writer from now on, also on failure */
@@ -221,14 +185,14 @@ export class FileWriter implements RandomWriter {
     const { parent, name: wanted } = this.#target;
     let release: (() => void) | undefined;
     try {
-      await this.#syncing;
-      if (this.#syncFailure !== undefined) throw this.#syncFailure;
+      await this.#early.end();
+      if (this.#early.failure !== undefined) throw this.#early.failure;
       if (options.modifiedMs !== undefined) {
         const time = toSeconds(options.modifiedMs);
         await futimesAsync(this.fd, options.accessedMs === undefined ? time : toSeconds(options.accessedMs), time);
       }
       await fsyncAsync(this.fd).catch((error) => {
-        this.#syncFailure = error;
+        this.#early.failure = error;
         throw error;
       });
       const leave = await options.gate?.(this.#hidden(options.reservation));
@@ -340,6 +304,7 @@ export class FileWriter implements RandomWriter {
   /** Ends the writer; the temporary file stays, all of it on disk, to be continued by another one. */
   async suspend(): Promise<void> {
     try {
+      await this.#early.end();
       await this.sync();
       await this.#syncName();
     } catch (error) {
@@ -354,7 +319,7 @@ export class FileWriter implements RandomWriter {
   async leave(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await this.#syncing;
+    await this.#early.end();
     await this.#close();
   }
 
@@ -362,7 +327,7 @@ export class FileWriter implements RandomWriter {
   async discard(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await this.#syncing;
+    await this.#early.end();
     try {
       unlinkSync(this.#target.parent.member(this.#temporaryName));
     } catch (error) {

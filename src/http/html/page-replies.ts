@@ -40,6 +40,7 @@ function pageAccount({ account, session }: Client, { passwords }: HttpService): 
     isAnonymous,
     hasSession: session !== undefined,
     hasTrash: account.trashDays > 0,
+    hasQuota: account.quotaSizeBytes > 0,
     maySeeRecent: account.showRecent && !isAnonymous,
     mayChangePassword: session !== undefined && account.allowOwnPasswordChange && passwords.isOwn(account.method.uuid),
   };

@@ -16,6 +16,11 @@ export function wholeTime(timeMs: number): string {
   return new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'medium' }).format(timeMs);
 }
 
+/** The day and the time to the second, as short as the language has it. */
+export function shortTime(timeMs: number): string {
+  return new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'medium' }).format(timeMs);
+}
+
 function dayNumber(timeMs: number): number {
   const at = new Date(timeMs);
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;

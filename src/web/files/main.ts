@@ -1,5 +1,4 @@
-import { byId, make, makeButton } from '../shared/dom.ts';
-import { sizeText } from '../shared/locale.ts';
+import { byId, makeButton } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
 import { loadPart } from '../shared/parts.ts';
@@ -11,7 +10,7 @@ import { elementTime, growsOlder, showDate, wholeTime } from './dates.ts';
 import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
-import { folderUrl, may } from './navigation/folder.ts';
+import { may } from './navigation/folder.ts';
 import { startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { leadToPreview, startLinks } from './navigation/links.ts';
@@ -30,9 +29,9 @@ import {
   shownRows,
   startRows,
   whenRowIsWritten,
+  whenRowsChange,
 } from './rows/rows.ts';
 import { selectedRows, startRowClicks, startSelection } from './rows/selection.ts';
-import { requestDocument, scriptHeaders } from './server.ts';
 import { forgetThumbnails } from './thumbnails/thumbnail-cache.ts';
 import { startThumbnails } from './thumbnails/thumbnails.ts';
 import { startUploads } from './uploads/uploads.ts';
@@ -82,31 +81,14 @@ function startView(): void {
   }
 }
 
-/** RFC 4331. */
-const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
+const loadSpace = () => loadPart(() => import('./space.ts'));
 
-/** Shows how full the storage is, or the account's part of it, whenever the menu opens. */
+/** Shows how full the account's quota is whenever the menu opens, and on the page when it is nearly full. */
 function startSpace(): void {
+  if (!document.getElementById('space')) return;
   byId('menu').addEventListener('beforetoggle', (event) => {
-    if ((event as ToggleEvent).newState === 'open') void show(byId('space'));
+    if ((event as ToggleEvent).newState === 'open') void loadSpace().then((part) => part?.showSpace());
   });
-}
-
-async function show(place: HTMLElement): Promise<void> {
-  const folder = folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl();
-  const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };
-  const { responseXML } = await requestDocument('PROPFIND', folder, { headers, body: question });
-  const bytesOf = (name: string) => Number(responseXML?.getElementsByTagNameNS('DAV:', name)[0]?.textContent || Number.NaN);
-  const used = bytesOf('quota-used-bytes');
-  const total = used + bytesOf('quota-available-bytes');
-  place.hidden = !(total > 0);
-  if (place.hidden) return;
-  const words = text('spaceUsed', { used: sizeText(used), total: sizeText(total) });
-  const percent = Math.round((used / total) * 100);
-  const bar = make('span');
-  bar.style.width = `${percent}%`;
-  const attributes = { role: 'meter', 'aria-label': text('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };
-  place.replaceChildren(make('p.hint', words), make('div', { className: percent < 90 ? 'meter' : 'meter full', attributes }, bar));
 }
 
 let underWay: AbortController | undefined;
@@ -200,5 +182,6 @@ function startListing(): void {
     startDrag();
     void startRename().then((isOffered) => isOffered && offerTransfer('move'));
   }
+  if (may('quota')) whenRowsChange(() => void loadSpace().then((part) => part?.showNearlyFull()));
   finishRows();
 }

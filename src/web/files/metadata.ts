@@ -2,6 +2,7 @@ import { writeKeyValueList } from '../../lib/list-values.ts';
 import { ask, cancelButton } from '../shared/dialogs.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { text } from './language.ts';
+import { uploadText } from './uploads/upload-text.ts';
 
 /** The fields for metadata; null if the service or the folder accepts none. */
 let fields: HTMLFieldSetElement | null = null;
@@ -37,7 +38,11 @@ function updateRequired(): void {
 function moreDetails(): HTMLElement {
   const field = (label: string, name: string) =>
     make('label.field', make('span', label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));
-  const detail = make('div.detail.free.added', field(text('detailName'), 'metadata-name'), field(text('detailValue'), 'metadata-value'));
+  const detail = make(
+    'div.detail.free.added',
+    field(uploadText('detailName'), 'metadata-name'),
+    field(uploadText('detailValue'), 'metadata-value'),
+  );
   fields?.append(detail);
   return detail;
 }
@@ -48,12 +53,12 @@ export async function askMetadata(uploads: readonly object[]): Promise<boolean> 
   if (!fields || uploads.length === 0) return true;
   const home = fields.parentElement;
   const after = fields.nextSibling;
-  const more = makeButton(text('moreDetails'), 'plus', () => moreDetails().querySelector('input')?.focus(), 'quiet');
+  const more = makeButton(uploadText('moreDetails'), 'plus', () => moreDetails().querySelector('input')?.focus(), 'quiet');
   fields.oninput = updateRequired;
   updateRequired();
   const first = fields.querySelector<HTMLInputElement>('input:not([type=hidden])');
   const answer = await ask({
-    title: text('uploadCount', { count: uploads.length }),
+    title: uploadText('uploadCount', { count: uploads.length }),
     content: [fields, more],
     buttons: [cancelButton(), { value: 'ok', label: text('upload'), kind: 'primary' }],
     ...(first && { focus: first }),

@@ -23,6 +23,8 @@ export interface DialogModel {
   isText?: boolean;
   /** Receives the focus; else the first field or button. */
   focus?: HTMLElement;
+  /** Value of the button that receives it instead. */
+  focusOn?: string;
   /** Characters of the field that are selected; else all. */
   selectedLength?: number | undefined;
   /** Whether it is about more than the folder that is shown, and stays when another one is. */
@@ -101,7 +103,7 @@ export function ask(model: DialogModel): Promise<string> {
     });
     dialog.showModal();
     if (model.isRunning) begin('');
-    model.focus?.focus();
+    (model.focus ?? buttons.find(({ value }) => value === model.focusOn))?.focus();
     if (!(model.focus instanceof HTMLInputElement)) return;
     if (model.selectedLength === undefined) model.focus.select();
     else model.focus.setSelectionRange(0, model.selectedLength);

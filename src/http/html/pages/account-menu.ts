@@ -11,7 +11,7 @@ export function accountMenu(context: PageContext): Html {
 <button type="button" class="quiet opener" popovertarget="menu">${person ? whoIs(context, person) : anybody(context)}${icon('down')}</button>
 <div id="menu" popover>
 ${person && html`<p class="me">${bdi(person.name)}</p>`}
-<div id="space" hidden></div>
+${account?.hasQuota && html`<div id="space" hidden></div>`}
 ${themeChoice(context)}
 ${languageChoice(context)}
 <hr>

@@ -34,6 +34,8 @@ export interface PageAccount {
   mayChangePassword: boolean;
   /** Whether what it deletes goes to a trash. */
   hasTrash: boolean;
+  /** Whether there is a limit for the size of its files together. */
+  hasQuota: boolean;
   maySeeRecent: boolean;
   hasSession: boolean;
 }

@@ -109,25 +109,34 @@ export async function makeThumbnail(row: Row): Promise<HTMLCanvasElement | undef
   const name = `${rowLink(row).pathname}?thumbnail=${row.dataset.size}-${row.querySelector<HTMLElement>('[data-time]')?.dataset.time}`;
   const kept = await keptThumbnail(name);
   if (kept) return kept;
-  const canvas = previewKind(row) === 'video' ? await drawPoster(rowLink(row).pathname) : await drawPicture(row);
+  const { pathname } = rowLink(row);
+  const draw = () => drawPicture(Number(row.dataset.size), (firstBytes) => readPart(pathname, firstBytes));
+  const canvas = await (previewKind(row) === 'video' ? drawPoster(pathname) : draw());
   if (canvas) keepThumbnail(name, canvas);
   return canvas;
 }
 
-async function drawPicture(row: Row): Promise<HTMLCanvasElement | undefined> {
-  const sizeBytes = Number(row.dataset.size);
-  const start = await fetchPart(row, sizeBytes <= headBytes ? undefined : `bytes=0-${headBytes - 1}`);
+/**
+ * Draws a picture small. @param read its first bytes, or all of it without a number; undefined when there is nothing to be read
+ * @returns undefined for what is no picture, or too large a one
+ */
+export async function drawPicture(
+  sizeBytes: number,
+  read: (firstBytes?: number) => Promise<Blob | undefined>,
+): Promise<HTMLCanvasElement | undefined> {
+  const start = await read(sizeBytes <= headBytes ? undefined : headBytes);
   const head = start && pictureHead(new Uint8Array(await start.arrayBuffer()));
   if (!head || head.width * head.height === 0) return undefined;
   const isSmall = sizeBytes <= maxBytes && head.width * head.height <= maxPixels;
   const inside = head.thumbnail && new Blob([new Uint8Array(head.thumbnail)], { type: 'image/jpeg' });
-  const whole = inside || !isSmall || sizeBytes <= headBytes ? start : await fetchPart(row);
+  const whole = inside || !isSmall || sizeBytes <= headBytes ? start : await read();
   const content = inside ?? (isSmall ? whole : undefined);
   return content && drawSmall(content, head, !inside);
 }
 
-/** Not by `send`: a thumbnail is no reason to ask for a password. */
-async function fetchPart(row: Row, range?: string): Promise<Blob | undefined> {
-  const reply = await fetch(`${rowLink(row).pathname}?inline`, { headers: { ...scriptHeaders, ...(range !== undefined && { range }) } });
+/** Reads a file of the service for `drawPicture`. Not by `send`: a thumbnail is no reason to ask for a password. */
+export async function readPart(url: string, firstBytes?: number): Promise<Blob | undefined> {
+  const range = firstBytes !== undefined && { range: `bytes=0-${firstBytes - 1}` };
+  const reply = await fetch(`${url}?inline`, { headers: { ...scriptHeaders, ...range } });
   return reply.ok ? reply.blob() : undefined;
 }

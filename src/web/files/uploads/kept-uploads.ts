@@ -1,12 +1,10 @@
 import { folderUrl } from '../navigation/folder.ts';
 import { currentUserName } from '../sign-in.ts';
 import { ask, pauseAfter } from './requests.ts';
-import type { Upload } from './upload.ts';
+import { keptPrefix, type Upload } from './upload.ts';
 
 /** Uploads that this tab continues: each request for one cuts the request of another tab. */
 const claims = new Map<string, () => void>();
-
-const lockPrefix = 'svc-upload:';
 
 /**
  * Takes an upload for this tab until `letGo`, or until the tab is closed.
@@ -15,7 +13,7 @@ const lockPrefix = 'svc-upload:';
 export function claim(location: string): Promise<boolean> {
   if (!navigator.locks || claims.has(location)) return Promise.resolve(true);
   return new Promise((resolve) => {
-    void navigator.locks.request(lockPrefix + location, { ifAvailable: true }, (lock) => {
+    void navigator.locks.request(keptPrefix + location, { ifAvailable: true }, (lock) => {
       resolve(lock !== null);
       return lock && new Promise<void>((release) => claims.set(location, release));
     });
@@ -24,7 +22,7 @@ export function claim(location: string): Promise<boolean> {
 
 /** Waits until no tab, this one included, continues an upload. */
 export async function whenFree(location: string): Promise<void> {
-  await navigator.locks?.request(lockPrefix + location, { mode: 'shared' }, () => {});
+  await navigator.locks?.request(keptPrefix + location, { mode: 'shared' }, () => {});
 }
 
 /** A remembered unfinished upload: enough to recognise its file, and to continue. */
@@ -40,15 +38,12 @@ export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
 /** Age at which an upload is forgotten: the service has done so before. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
-/** Prefix of the key of each upload in localStorage; the account and the folder of the page follow. */
-const prefix = 'svc-upload:';
-
 function keyOf({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
   return keysAt(home) + JSON.stringify([folder, fileName, size, lastModified]);
 }
 
 function keysAt(home: string): string {
-  return `${prefix}${JSON.stringify([currentUserName(), home])}`;
+  return `${keptPrefix}${JSON.stringify([currentUserName(), home])}`;
 }
 
 function fileIdentity({ home, folder, file }: Upload) {
@@ -73,7 +68,7 @@ export function keptUpload(upload: Upload): KeptUpload | undefined {
 /** Unfinished uploads of this account from the shown folder. Old ones are forgotten. */
 export function keptUploads(): KeptUpload[] {
   try {
-    const keys = Object.keys(localStorage).filter((key) => key.startsWith(prefix));
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(keptPrefix));
     for (const key of keys) if (!read(key)) localStorage.removeItem(key);
     return keys.filter((key) => key.startsWith(keysAt(folderUrl()))).flatMap((key) => read(key) ?? []);
   } catch {

@@ -1,9 +1,11 @@
 import { displayName } from '../../../lib/display-name.ts';
 import { icon, iconButton, make, makeButton } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
-import { type ScriptTextName, text } from '../language.ts';
+import { text } from '../language.ts';
 import type { UploadQueue } from './queue.ts';
-import { isOver, isResumable, Speed, type Upload, uploadPath } from './upload.ts';
+import type { Upload } from './upload.ts';
+import { isOver, isResumable, Speed, uploadPath } from './upload-state.ts';
+import { type UploadTextName, uploadText } from './upload-text.ts';
 
 /** Maximum of shown uploads; nobody reads the list of thousands of files. */
 const maxShown = 100;
@@ -30,16 +32,19 @@ interface Line {
   shownState: Upload['state'] | undefined;
 }
 
+/** Where the panel begins as one line. */
+const smallScreen = matchMedia('(max-width: 40rem)');
+
 /** The panel at the foot of the page that shows the queue. */
 export function uploadPanel(queue: () => UploadQueue) {
   const lines = new Map<Upload, Line>();
   const speed = new Speed();
   const summary = make('p.hint');
-  const total = make('progress', { max: 1, ariaLabel: text('totalProgress') });
-  const list = make('ul', { tabIndex: 0, ariaLabel: text('uploads') });
+  const total = make('progress', { max: 1, ariaLabel: uploadText('totalProgress') });
+  const list = make('ul', { tabIndex: 0, ariaLabel: uploadText('uploads') });
   const said = make('p.hidden', { role: 'status' });
-  const forAll = (name: ScriptTextName, action: (upload: Upload) => void) =>
-    makeButton(text(name), undefined, () => [...queue().uploads].forEach(action), 'quiet');
+  const forAll = (name: UploadTextName, action: (upload: Upload) => void) =>
+    makeButton(uploadText(name), undefined, () => [...queue().uploads].forEach(action), 'quiet');
   const pauseAll = forAll('pauseAll', (upload) => queue().pause(upload));
   const resumeAll = forAll('resumeAll', (upload) => queue().resume(upload));
   const cancelAll = forAll('cancelAll', (upload) => queue().cancel(upload));
@@ -48,10 +53,20 @@ export function uploadPanel(queue: () => UploadQueue) {
     queue().clear();
     element.hidden = true;
   });
-  const buttons = make('div.row', retryAll, resumeAll, pauseAll, cancelAll, close);
-  const header = make('header', make('h2', text('uploads')), buttons, summary, total);
-  const element = make('section.queue', { hidden: true, ariaLabel: text('uploads') }, header, list, said);
+  const fold = iconButton('', 'down', () => setFolded(!isFolded));
+  const buttons = make('div.row', retryAll, resumeAll, pauseAll, cancelAll, fold, close);
+  const header = make('header', make('h2', uploadText('uploads')), buttons, summary, total);
+  const element = make('section.queue', { hidden: true, ariaLabel: uploadText('uploads') }, header, list, said);
   document.body.append(element);
+  let isFolded = false;
+  const setFolded = (folded: boolean) => {
+    isFolded = folded;
+    element.classList.toggle('folded', folded);
+    list.hidden = folded;
+    fold.ariaExpanded = String(!folded);
+    fold.ariaLabel = fold.title = uploadText(folded ? 'unfoldPanel' : 'foldPanel');
+    if (!element.hidden) draw();
+  };
   // The foot of the page makes room for the panel.
   const root = document.documentElement;
   new ResizeObserver(() => {
@@ -63,6 +78,8 @@ export function uploadPanel(queue: () => UploadQueue) {
   const draw = () => {
     const { uploads } = queue();
     const isBusy = queue().isBusy();
+    // Each time that it comes up on a small screen.
+    if (element.hidden && uploads.length > 0) setFolded(smallScreen.matches);
     element.hidden = uploads.length === 0;
     const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, maxShown);
     for (const [upload, line] of lines) {
@@ -72,11 +89,11 @@ export function uploadPanel(queue: () => UploadQueue) {
     }
     order(shown.map(drawLine));
     const has = (...states: Upload['state'][]) => uploads.some((upload) => states.includes(upload.state));
-    pauseAll.hidden = !has('waiting') && !uploads.some((upload) => upload.state === 'running' && isResumable(upload));
-    resumeAll.hidden = !pauseAll.hidden || !has('paused');
-    cancelAll.hidden = !isBusy;
+    pauseAll.hidden = isFolded || (!has('waiting') && !uploads.some((upload) => upload.state === 'running' && isResumable(upload)));
+    resumeAll.hidden = isFolded || !pauseAll.hidden || !has('paused');
+    cancelAll.hidden = isFolded || !isBusy;
     close.hidden = isBusy;
-    retryAll.hidden = !has('failed');
+    retryAll.hidden = isFolded || !uploads.some(({ state, isRefused }) => state === 'failed' && !isRefused);
     drawTotal(isBusy);
   };
 
@@ -98,16 +115,22 @@ export function uploadPanel(queue: () => UploadQueue) {
     const done = wanted.filter(({ state }) => state === 'done').length;
     total.value = size === 0 ? Number(!isBusy) : sent / size;
     speed.note(sent - sum(({ foundBytes }) => foundBytes), performance.now());
-    const parts = [text('running', { done: sizeText(sent), total: sizeText(size) })];
-    if (wanted.length > 1) parts.unshift(text('filesDone', { done, count: wanted.length }));
     const { bytesPerSecond } = speed;
     const isMoving = wanted.some(({ state, isReconnecting }) => state === 'running' && !isReconnecting);
-    if (queue().isSignedOut()) parts.push(text('signInFirst'));
-    else if (isMoving && bytesPerSecond !== undefined && bytesPerSecond > 0) {
-      const time = durationText((size - sent) / bytesPerSecond);
-      parts.push(text('speed', { speed: sizeText(bytesPerSecond) }), text('timeLeft', { time }));
-    }
-    summary.textContent = parts.join(' · ');
+    const hasTime = isMoving && bytesPerSecond !== undefined && bytesPerSecond > 0;
+    const time = hasTime && uploadText('timeLeft', { time: durationText((size - sent) / bytesPerSecond) });
+    const failed = wanted.filter(({ state }) => state === 'failed').length;
+    const waits = wanted.some(({ state, isReconnecting }) => state === 'running' && isReconnecting) && !isMoving;
+    const parts = isFolded
+      ? [text('running', { done, total: wanted.length }), waits && uploadText('reconnecting')]
+      : [
+          wanted.length > 1 && uploadText('filesDone', { done, count: wanted.length }),
+          text('running', { done: sizeText(sent), total: sizeText(size) }),
+        ];
+    if (queue().isSignedOut()) parts.push(uploadText('signInFirst'));
+    else if (hasTime) parts.push(!isFolded && uploadText('speed', { speed: sizeText(bytesPerSecond) }), time);
+    if (isFolded && failed > 0) parts.push(uploadText('failedCount', { count: failed }));
+    summary.textContent = parts.filter((part) => part !== false).join(' · ');
   };
 
   const drawLine = (upload: Upload) => {
@@ -121,9 +144,9 @@ export function uploadPanel(queue: () => UploadQueue) {
     const halt = upload.state === 'paused' ? 'resume' : 'pause';
     line.halt.hidden = isOver(upload) || !isResumable(upload);
     label(line.halt, text(halt), upload, icon(halt));
-    const canRetry = upload.state === 'failed' || upload.state === 'cancelled';
+    const canRetry = !upload.isRefused && (upload.state === 'failed' || upload.state === 'cancelled');
     line.end.hidden = isOver(upload) && !canRetry;
-    const end = text(canRetry ? 'retry' : 'cancel');
+    const end = canRetry ? uploadText('retry') : text('cancel');
     label(line.end, end, upload, canRetry ? end : icon('close'));
     return line.element;
   };
@@ -166,7 +189,7 @@ function label(button: HTMLButtonElement, name: string, { name: fileName }: Uplo
 function stateText(upload: Upload): string {
   const { state, sentBytes, file, reason, isReconnecting } = upload;
   const soFar = text('running', { done: sizeText(sentBytes), total: sizeText(file.size) });
-  if (state === 'running') return isReconnecting ? `${soFar} · ${text('reconnecting')}` : soFar;
-  if (state === 'paused') return sentBytes > 0 ? `${soFar} · ${text('paused')}` : text('paused');
-  return state === 'failed' ? text('failed', { reason }) : text(state);
+  if (state === 'running') return isReconnecting ? `${soFar} · ${uploadText('reconnecting')}` : soFar;
+  if (state === 'paused') return sentBytes > 0 ? `${soFar} · ${uploadText('paused')}` : uploadText('paused');
+  return state === 'failed' ? uploadText('failed', { reason }) : uploadText(state);
 }

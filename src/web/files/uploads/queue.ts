@@ -1,42 +1,13 @@
-import { nameInText } from '../../../lib/display-name.ts';
-import { ask } from '../../shared/dialogs.ts';
-import { make } from '../../shared/dom.ts';
-import { text } from '../language.ts';
-import { may } from '../navigation/folder.ts';
 import { signInAgain } from '../sign-in.ts';
+import { forgetAnswer, resolveConflict } from './conflict.ts';
 import { ensureFolder, knownFolders } from './folders.ts';
 import { discardUpload, keptUpload } from './kept-uploads.ts';
+import type { Refused } from './requests.ts';
 import { sendFile } from './resumable-sending.ts';
-import { isOver, isResumable, nextName, type Upload } from './upload.ts';
-
-/** Choices for a file whose name is taken. */
-type ConflictChoice = 'overwrite' | 'keep-both' | 'skip';
-
-let forAll: ConflictChoice | undefined;
-let before: Promise<unknown> = Promise.resolve();
-
-/** Asks what to do, one question at a time; an answer for all further conflicts is kept until the queue is empty. */
-function decide(name: string): Promise<ConflictChoice> {
-  const decision = before.then(() => forAll ?? question(name));
-  before = decision;
-  return decision;
-}
-
-async function question(name: string): Promise<ConflictChoice> {
-  const always = make('input', { type: 'checkbox' });
-  const answer = await ask({
-    title: text('conflict', { name: nameInText(name) }),
-    content: [make('p', text('conflictQuestion')), make('label.line', always, text('forAll'))],
-    buttons: [
-      { value: 'skip', label: text('skip') },
-      ...(may('overwrite') ? [{ value: 'overwrite', label: text('overwrite') }] : []),
-      { value: 'keep-both', label: text('keepBoth'), kind: 'primary' },
-    ],
-  });
-  const decision = answer === 'overwrite' || answer === 'keep-both' ? answer : 'skip';
-  if (always.checked) forAll = decision;
-  return decision;
-}
+import { forgetRoom, lackOfRoom } from './room.ts';
+import type { Upload } from './upload.ts';
+import { isOver, isResumable } from './upload-state.ts';
+import { uploadText } from './upload-text.ts';
 
 /** Concurrent uploads: several hide the pause between small files, many would slow each other down. */
 const atOnce = 3;
@@ -46,9 +17,10 @@ export type UploadQueue = ReturnType<typeof makeQueue>;
 /**
  * Sends uploads in the order in which they were chosen.
  * @param onChange called after each visible change
+ * @param onDone called for each file that is there
  * @param onEnd called when nothing is in progress, with the uploads that ended since the last call
  */
-export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]) => void) {
+export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];
   /** Uploads chosen or retried since the queue was last empty. */
   const batch = new Set<Upload>();
@@ -65,7 +37,8 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
   const changed = () => {
     onChange();
     if (isMoving() || isSignedOut) return;
-    forAll = undefined;
+    forgetAnswer();
+    forgetRoom();
     knownFolders.clear();
     const over = ended;
     ended = [];
@@ -92,15 +65,20 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
   const run = async (upload: Upload): Promise<void> => {
     const problem = await ensureFolder(upload.home, upload.folder);
     if (upload.state !== 'running') return;
-    if (problem !== undefined) return fail(upload, problem);
+    if (problem !== undefined) return fail(upload, { reason: problem });
     while (upload.state === 'running') {
+      const lack = await lackOfRoom(upload);
+      if (upload.state !== 'running') return;
+      if (lack !== undefined) return fail(upload, { reason: lack, isFinal: true });
       const sent = await sendFile(upload, onChange);
       if (upload.state !== 'running') return;
-      if (sent === 'done') upload.state = 'done';
-      else if (sent === 'stopped') upload.state = 'cancelled';
+      if (sent === 'done') {
+        upload.state = 'done';
+        onDone(upload);
+      } else if (sent === 'stopped') upload.state = 'cancelled';
       else if (sent === 'conflict') await resolveConflict(upload);
       else if (sent === 'signed-out') await signIn(upload);
-      else fail(upload, sent.reason);
+      else fail(upload, sent);
     }
   };
 
@@ -110,7 +88,7 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
     onChange();
     const isSignedIn = await signInAgain();
     isSignedOut = false;
-    if (!isSignedIn) fail(upload, text('signInFirst'));
+    if (!isSignedIn) fail(upload, { reason: uploadText('signInFirst') });
     next();
   };
 
@@ -166,7 +144,7 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
     },
 
     retry(upload: Upload): void {
-      if (upload.state !== 'failed' && upload.state !== 'cancelled') return;
+      if (upload.isRefused || (upload.state !== 'failed' && upload.state !== 'cancelled')) return;
       begin([upload]);
       Object.assign(upload, { state: 'waiting', sentBytes: 0, foundBytes: 0, reason: '', remark: '' });
       next();
@@ -178,18 +156,6 @@ export function makeQueue(onChange: () => void, onEnd: (ended: readonly Upload[]
   };
 }
 
-function fail(upload: Upload, reason: string): void {
-  Object.assign(upload, { state: 'failed', reason });
-}
-
-async function resolveConflict(upload: Upload): Promise<void> {
-  Object.assign(upload, { sentBytes: 0, foundBytes: 0 });
-  const decision = upload.onConflict === 'ask' ? await decide(upload.name) : upload.onConflict;
-  if (upload.state !== 'running') return;
-  if (decision === 'skip') {
-    upload.state = 'skipped';
-    return;
-  }
-  upload.onConflict = decision;
-  if (decision === 'keep-both') upload.name = nextName(upload.name);
+function fail(upload: Upload, { reason, isFinal = false }: Refused): void {
+  Object.assign(upload, { state: 'failed', reason, isRefused: isFinal });
 }

@@ -1,6 +1,7 @@
 import { metadataHeader } from '../metadata.ts';
 import { reasonFor, scriptHeaders } from '../server.ts';
-import { type Upload, uploadPath } from './upload.ts';
+import type { Upload } from './upload.ts';
+import { uploadPath } from './upload-state.ts';
 
 /** Pauses before a lost connection is tried again, in seconds; the last one again and again. */
 const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
@@ -24,7 +25,20 @@ export function pauseAfter(failures: number, signal: AbortSignal): Promise<void>
   });
 }
 
-export type Sent = 'done' | 'conflict' | 'signed-out' | 'stopped' | { reason: string };
+/** Why an upload was refused, for people. */
+export interface Refused {
+  reason: string;
+  /** Whether another attempt would be refused as well. */
+  isFinal?: boolean;
+}
+
+export type Sent = 'done' | 'conflict' | 'signed-out' | 'stopped' | Refused;
+
+/** Statuses of a busy service or a proxy without one: retrying may help. */
+export const passing: readonly number[] = [408, 502, 503, 504];
+
+/** Statuses that another attempt with the same file and rights has, too. */
+const final: readonly number[] = [400, 403, 405, 413, 414, 415, 422];
 
 /** Time without progress, or without an answer, after which the connection counts as dead. */
 const stallMs = 60_000;
@@ -54,7 +68,7 @@ export function fileHeaders(upload: Upload): Record<string, string> {
 export function readRefusal(status: number, body: string): Sent {
   if (status === 412) return 'conflict';
   if (status === 401) return 'signed-out';
-  return { reason: reasonFor(status, messageIn(body)) };
+  return { reason: reasonFor(status, messageIn(body)), isFinal: final.includes(status) };
 }
 
 function messageIn(body: string): string | undefined {

@@ -1,7 +1,9 @@
 import { text } from '../language.ts';
 import { claim, discardUpload, keepUpload, letGo } from './kept-uploads.ts';
-import { ask, fileHeaders, pauseAfter, readRefusal, type Sent, sendContent, uploadUrl } from './requests.ts';
-import { isReadable, isResumable, type Upload } from './upload.ts';
+import { ask, fileHeaders, passing, pauseAfter, readRefusal, type Sent, sendContent, uploadUrl } from './requests.ts';
+import type { Upload } from './upload.ts';
+import { isReadable, isResumable } from './upload-state.ts';
+import { uploadText } from './upload-text.ts';
 
 /**
  * Sends one file, or goes on with it.
@@ -14,34 +16,62 @@ export function sendFile(upload: Upload, onChange: () => void): Promise<Sent> {
   return (isResumable(upload) ? sendInParts : put)(upload, controller.signal, onChange);
 }
 
+/** Attempts with a connection that breaks each time, while the service answers: something between refuses the content. */
+const maxBroken = 5;
+
+/** Sends a small file in one request, and again after each break of the connection. */
 async function put(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
-  upload.sentBytes = 0;
-  const request = await sendContent('PUT', uploadUrl(upload), fileHeaders(upload), upload.file, signal, (bytes) => {
-    upload.sentBytes = bytes;
-    onChange();
-  });
-  if (!request) return signal.aborted ? 'stopped' : diagnose(upload);
-  const { status } = request;
-  return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
+  const { file } = upload;
+  let broken = 0;
+  for (let failures = 0; ; failures++) {
+    upload.sentBytes = 0;
+    const request = await sendContent('PUT', uploadUrl(upload), fileHeaders(upload), file, signal, (bytes) => {
+      upload.sentBytes = bytes;
+      onChange();
+    });
+    if (signal.aborted) return 'stopped';
+    if (request && !passing.includes(request.status)) {
+      const { status } = request;
+      return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
+    }
+    if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
+    // A reply that comes while the body is still on its way can be lost with the connection: ask again, without a body.
+    const reply = request ?? (await ask('HEAD', uploadUrl(upload)));
+    if (reply?.status === 401) return 'signed-out';
+    if (reply instanceof Response && reply.ok && isSame(reply, file)) return 'done';
+    if (reply instanceof Response && reply.ok && upload.onConflict !== 'overwrite') return 'conflict';
+    if (reply && !passing.includes(reply.status) && ++broken >= maxBroken) return { reason: text('noConnection') };
+    await waitForConnection(upload, failures, signal, onChange);
+    if (signal.aborted) return 'stopped';
+  }
 }
 
-// A refusal that comes while the body is still on its way can be lost with the connection: ask again, without a body.
-async function diagnose(upload: Upload): Promise<Sent> {
-  if (!(await isReadable(upload.file))) return { reason: text('fileChanged') };
-  const reply = await ask('HEAD', uploadUrl(upload));
-  if (reply?.status === 401) return 'signed-out';
-  if (reply?.ok && upload.onConflict !== 'overwrite') return 'conflict';
-  return { reason: text('noConnection') };
+/** Whether the file of the service is the one that was sent: its reply was lost. */
+function isSame({ headers }: Response, { size, lastModified }: File): boolean {
+  const modifiedMs = Date.parse(headers.get('last-modified') ?? '');
+  return Number(headers.get('content-length')) === size && modifiedMs === Math.floor(lastModified / 1000) * 1000;
+}
+
+async function waitForConnection(upload: Upload, failures: number, signal: AbortSignal, onChange: () => void): Promise<void> {
+  upload.isReconnecting = true;
+  onChange();
+  await pauseAfter(failures, signal);
+  upload.isReconnecting = false;
+  onChange();
 }
 
 /** The outcome of a request: the offset, the end of the upload, no answer, or an upload that the service has forgotten. */
 type Step = number | Sent | 'lost' | 'gone';
 
+/** Larger and smaller requests of a connection that loses much at a time, in bytes: each that has come counts. */
+const largestPiece = 16 * 1024 * 1024;
+const smallestPiece = 8 * 1024 * 1024;
+
+/** Bytes that may be on their way when a connection is lost, to the service and to its disk. */
+const keptBackBytes = 12 * 1024 * 1024;
+
 /** Restarts from the beginning, after the service has forgotten the upload. */
 const maxRestarts = 3;
-
-/** Statuses of a busy service or a proxy without one: retrying may help. */
-const passing: readonly number[] = [408, 502, 503, 504];
 
 /** Sends a file in as many requests as it takes: each goes on where the one before ended (docs/spec/uploads.md). */
 async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
@@ -50,6 +80,10 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
   let offset: number | undefined;
   /** Bytes that one request may bring. */
   let requestBytes = Number.POSITIVE_INFINITY;
+  /** Bytes of a request after something between has kept back what left this device, as some proxies do with whole requests. */
+  let pieceBytes = Number.POSITIVE_INFINITY;
+  /** Bytes that had left when the connection was lost. */
+  let lostAt = 0;
 
   const noteLimit = ({ headers }: Response) => {
     requestBytes = Number(/\bmax-append-size=(\d+)/.exec(headers.get('upload-limit') ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
@@ -84,11 +118,11 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
   };
 
   const append = async (location: string, from: number): Promise<Step> => {
-    const endBytes = Math.min(file.size, from + requestBytes);
+    const endBytes = Math.min(file.size, from + Math.min(requestBytes, pieceBytes));
     const content = file.slice(from, endBytes);
     if (!(await isReadable(content))) {
       void discardUpload(upload);
-      return { reason: text('fileChanged') };
+      return { reason: uploadText('fileChanged'), isFinal: true };
     }
     const headers = {
       'content-type': 'application/partial-upload',
@@ -116,11 +150,8 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
 
   const reconnect = async (failures: number) => {
     offset = undefined;
-    upload.isReconnecting = true;
-    onChange();
-    await pauseAfter(failures, signal);
-    upload.isReconnecting = false;
-    onChange();
+    lostAt = upload.sentBytes;
+    await waitForConnection(upload, failures, signal, onChange);
   };
 
   const goTo = (step: number) => {
@@ -144,8 +175,10 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
       letGo(upload);
       offset = undefined;
       if (++restarts > maxRestarts) return { reason: text('refused', { status: '404' }) };
-      upload.remark = text('begunAnew');
+      upload.remark = uploadText('begunAnew');
     } else if (typeof step === 'number') {
+      if (lostAt - step > keptBackBytes) pieceBytes = pieceBytes > largestPiece ? largestPiece : smallestPiece;
+      lostAt = 0;
       if (step > farthest) failures = 0;
       farthest = Math.max(step, farthest);
       goTo(step);

@@ -7,7 +7,9 @@ import { text } from '../language.ts';
 import { conflictRule, folderUrl } from '../navigation/folder.ts';
 import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './kept-uploads.ts';
 import { ask } from './requests.ts';
-import { newUpload, type Upload, uploadPath } from './upload.ts';
+import { newUpload, type Upload } from './upload.ts';
+import { uploadPath } from './upload-state.ts';
+import { uploadText } from './upload-text.ts';
 
 /**
  * Offers to continue the unfinished uploads to the folder, each once its file is chosen again and as soon as no other tab has it.
@@ -18,8 +20,8 @@ export function offerUnfinished(add: (uploads: Upload[]) => void): (location: st
   const lines = new Map<string, HTMLElement>();
   const taken = new Set<string>();
   const list = make('ul');
-  const heading = make('h2', { id: 'unfinished' }, text('unfinished'));
-  const hint = make('p.hint', text('unfinishedHint'));
+  const heading = make('h2', { id: 'unfinished' }, uploadText('unfinished'));
+  const hint = make('p.hint', uploadText('unfinishedHint'));
   const element = make('section.unfinished', { attributes: { 'aria-labelledby': heading.id } }, heading, hint, list);
 
   const withdraw = (location: string) => {
@@ -44,7 +46,7 @@ export function offerUnfinished(add: (uploads: Upload[]) => void): (location: st
       field.value = '';
     });
     const resume = makeButton(text('resume'), undefined, () => field.click());
-    const discard = makeButton(text('discard'), undefined, () => drop(kept), 'quiet');
+    const discard = makeButton(uploadText('discard'), undefined, () => drop(kept), 'quiet');
     for (const button of [resume, discard]) button.ariaLabel = `${button.textContent}: ${path}`;
     const title = make('span.title', { title: displayName(path) }, make('bdi', displayName(path)));
     const line = make('li', title, make('span.hint', done), resume, discard, field);
@@ -56,7 +58,7 @@ export function offerUnfinished(add: (uploads: Upload[]) => void): (location: st
   const take = ({ fileName, size, lastModified, home, folder }: KeptUpload, file: File) => {
     if (file.name === fileName && file.size === size && file.lastModified === lastModified)
       add([newUpload(file, home, folder, conflictRule())]);
-    else notice(text('otherFile', { name: nameInText(fileName), size: sizeText(size), time: wholeTime(lastModified) }), 'error');
+    else notice(uploadText('otherFile', { name: nameInText(fileName), size: sizeText(size), time: wholeTime(lastModified) }), 'error');
   };
 
   const drop = (kept: KeptUpload) => {

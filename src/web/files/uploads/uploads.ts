@@ -1,14 +1,11 @@
 import { byId, icon, make, makeButton } from '../../shared/dom.ts';
-import { notice } from '../../shared/notices.ts';
+import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
-import { askMetadata } from '../metadata.ts';
 import { conflictRule, folderUrl, may } from '../navigation/folder.ts';
-import { refreshRows } from '../rows/rows.ts';
-import { ensureFolder } from './folders.ts';
-import { uploadPanel } from './panel.ts';
-import { makeQueue, type UploadQueue } from './queue.ts';
-import { offerUnfinished } from './unfinished.ts';
-import { newUpload, pastedName, type Upload } from './upload.ts';
+import { keptPrefix, newUpload, pastedName, type Upload } from './upload.ts';
+
+/** Time after which the part that sends files is fetched ahead, in milliseconds. */
+const aheadMs = 1500;
 
 /** Takes files and pictures that are pasted anywhere but into a field. @param take takes them while the event is handled */
 function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => void) => void): void {
@@ -23,52 +20,37 @@ function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => v
   });
 }
 
-type Add = (uploads: Upload[]) => void;
+type Add = (uploads: Upload[], emptyFolders?: readonly string[]) => void;
+
+const loadSending = () => import('./sending.ts');
 
 /**
- * Starts uploads: drag and drop, and the queue with its panel, which goes on whichever folder is shown.
+ * Starts uploads: drag and drop, and pasted files. The part that sends them goes on whichever folder is shown.
  *
  * @returns offers uploads to the folder that is shown
  */
 export function startUploads(): () => void {
-  const panel = uploadPanel(() => queue);
-  const queue: UploadQueue = makeQueue(
-    () => panel.update(),
-    (ended) => {
-      const message = resultMessage(ended);
-      if (message !== undefined) panel.say(message);
-      if (ended.some(({ home }) => home === folderUrl())) void refreshRows();
-    },
-  );
-  let withdraw = (_location: string) => {};
-  const send: Add = (uploads) => {
-    queue.add(uploads);
-    for (const { location } of uploads) if (location !== undefined) withdraw(location);
-  };
-  const add: Add = (uploads) => {
-    void askMetadata(uploads).then((isGiven) => isGiven && send(uploads));
+  const add: Add = (uploads, emptyFolders) => {
+    const home = folderUrl();
+    void loadPart(loadSending).then((part) => part?.sendUploads(uploads, home, emptyFolders));
   };
   startDrops(add);
   startPaste((transfer, rename) => void (may('write') && take(transfer, add, rename)));
-  window.addEventListener('beforeunload', (event) => {
-    if (queue.isBusy()) event.preventDefault();
-  });
   return () => {
-    // A ZIP or a trigger must not take the page away while files are on their way.
-    byId('members').addEventListener('submit', (event) => {
-      if (event.currentTarget instanceof HTMLFormElement) event.currentTarget.target = queue.isBusy() ? '_blank' : '';
-    });
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
-    withdraw = offerUnfinished(send);
+    if (isAnyUnfinished()) void loadPart(loadSending).then((part) => part?.offerToContinue());
+    // Without a connection, uploads wait for it: the part must be here by then.
+    else setTimeout(() => void loadSending().catch(() => {}), aheadMs);
   };
 }
 
-function resultMessage(uploads: readonly Upload[]): string | undefined {
-  const failed = uploads.filter((upload) => upload.state === 'failed').length;
-  const done = uploads.filter((upload) => upload.state === 'done').length;
-  if (failed > 0) return text('someFailed', { count: failed });
-  return done > 0 ? text('allDone', { count: done }) : undefined;
+function isAnyUnfinished(): boolean {
+  try {
+    return Object.keys(localStorage).some((key) => key.startsWith(keptPrefix));
+  } catch {
+    return false;
+  }
 }
 
 function buttons(add: Add, mayCreateFolder: boolean): HTMLElement[] {
@@ -150,9 +132,5 @@ async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) 
   if (entries.length === 0) uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', onConflict)));
   for (const entry of entries) await gather(entry, '');
   if (rename) uploads.forEach(rename);
-  add(uploads);
-  const problems = await Promise.all(emptyFolders.map((folder) => ensureFolder(home, folder)));
-  const problem = problems.find((candidate) => candidate !== undefined);
-  if (problem !== undefined) notice(text('error', { reason: problem }), 'error');
-  if (emptyFolders.length > 0 && uploads.length === 0) await refreshRows();
+  add(uploads, emptyFolders);
 }

@@ -103,6 +103,7 @@ function rightNames({ account }: PageContext, model: ListingModel): string {
     delete: model.mayDelete,
     rename: model.mayRename,
     trash: account?.hasTrash,
+    quota: account?.hasQuota,
   };
   return Object.entries(rights)
     .filter(([, isAllowed]) => isAllowed)

@@ -1,0 +1,76 @@
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
+
+/** A large file is synced after each such part while the rest still comes in. */
+const syncEveryBytes = 32 * 1024 * 1024;
+
+/** Content that may come in many pieces is synced after these bytes or this time: what is on disk outlives a kill. */
+const keepEveryBytes = 4 * 1024 * 1024;
+const keepEveryMs = 1000;
+
+/** Syncs a file while it still comes in, so that its end has little to wait for. */
+export class EarlySync {
+  readonly #fd: number;
+  readonly #clock: Clock;
+  readonly #onSynced: ((sizeBytes: number) => Promise<void>) | undefined;
+  #isEnded = false;
+  #sizeBytes = 0;
+  #unsyncedBytes = 0;
+  #syncing: Promise<void> | undefined;
+  #restsUntilMs = 0;
+  #timer: Timer | undefined;
+  /** The first fault; Linux reports a failed sync only once. */
+  failure: unknown;
+
+  /** @param onSynced called with the bytes on disk, often: for content that may come in many pieces */
+  constructor(fd: number, clock: Clock, onSynced: ((sizeBytes: number) => Promise<void>) | undefined) {
+    this.#fd = fd;
+    this.#clock = clock;
+    this.#onSynced = onSynced;
+  }
+
+  /** The sync that is under way. */
+  get current(): Promise<void> | undefined {
+    return this.#syncing;
+  }
+
+  /** Notes bytes that were written. @param sizeBytes end of the written part */
+  wrote(bytes: number, sizeBytes: number): void {
+    this.#unsyncedBytes += bytes;
+    this.#sizeBytes = sizeBytes;
+    this.#consider();
+  }
+
+  /** Begins no further sync. Resolves when none is under way. */
+  async end(): Promise<void> {
+    this.#isEnded = true;
+    this.#timer?.cancel();
+    await this.#syncing;
+  }
+
+  #consider(): void {
+    if (this.#syncing || this.#unsyncedBytes === 0 || this.#isEnded) return;
+    const everyBytes = this.#onSynced ? keepEveryBytes : syncEveryBytes;
+    if (this.#unsyncedBytes >= everyBytes && this.#clock.monotonicMs() >= this.#restsUntilMs) this.#begin();
+    else if (this.#onSynced) this.#timer ??= this.#clock.after(keepEveryMs, () => this.#begin());
+  }
+
+  #begin(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#unsyncedBytes = 0;
+    const [sizeBytes, beganMs] = [this.#sizeBytes, this.#clock.monotonicMs()];
+    this.#syncing = fdatasyncAsync(this.#fd)
+      .then(() => this.#onSynced?.(sizeBytes))
+      .catch((error) => {
+        this.failure ??= error;
+      })
+      .finally(() => {
+        this.#syncing = undefined;
+        // Writing stops while a file system commits. On a slow disk it goes on for as long.
+        const endedMs = this.#clock.monotonicMs();
+        if (this.#onSynced) this.#restsUntilMs = 2 * endedMs - beganMs;
+        this.#consider();
+      });
+  }
+}

@@ -1,0 +1,57 @@
+import { byId, make } from '../shared/dom.ts';
+import { sizeText } from '../shared/locale.ts';
+import { folderUrl } from './navigation/folder.ts';
+import { requestDocument, scriptHeaders } from './server.ts';
+import { uploadText } from './uploads/upload-text.ts';
+
+/** The quota of the account, in bytes. */
+interface Space {
+  usedBytes: number;
+  availableBytes: number;
+}
+
+/** RFC 4331. */
+const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>';
+
+/** How full a quota is that the page warns of. */
+const nearlyFull = 0.9;
+
+/** @returns undefined when the service does not say */
+export async function askSpace(): Promise<Space | undefined> {
+  const folder = folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl();
+  const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };
+  const { responseXML } = await requestDocument('PROPFIND', folder, { headers, body: question });
+  const bytesOf = (name: string) => Number(responseXML?.getElementsByTagNameNS('DAV:', name)[0]?.textContent || Number.NaN);
+  const space = { usedBytes: bytesOf('quota-used-bytes'), availableBytes: bytesOf('quota-available-bytes') };
+  return space.usedBytes + space.availableBytes > 0 ? space : undefined;
+}
+
+/** Shows in the menu how full the quota is. */
+export async function showSpace(): Promise<void> {
+  const space = await askSpace();
+  const place = byId('space');
+  place.hidden = !space;
+  if (space) place.replaceChildren(...bar(space));
+}
+
+/** Shows on the page that the quota is nearly full. */
+export async function showNearlyFull(): Promise<void> {
+  const main = byId('main');
+  const space = await askSpace();
+  main.querySelector('.quota')?.remove();
+  if (space && space.usedBytes >= nearlyFull * (space.usedBytes + space.availableBytes))
+    main.querySelector('#members')?.before(make('div.quota', ...bar(space)));
+}
+
+function bar({ usedBytes, availableBytes }: Space): HTMLElement[] {
+  const total = usedBytes + availableBytes;
+  const percent = Math.round((usedBytes / total) * 100);
+  const words = [
+    uploadText('spaceUsed', { used: sizeText(usedBytes), total: sizeText(total) }),
+    uploadText('spaceFree', { free: sizeText(availableBytes) }),
+  ].join(' · ');
+  const filled = make('span');
+  filled.style.width = `${percent}%`;
+  const attributes = { role: 'meter', 'aria-label': uploadText('space'), 'aria-valuenow': String(percent), 'aria-valuetext': words };
+  return [make('p.hint', words), make('div', { className: usedBytes < nearlyFull * total ? 'meter' : 'meter full', attributes }, filled)];
+}

@@ -1,0 +1,106 @@
+import { notice } from '../../shared/notices.ts';
+import { addStyle } from '../../shared/parts.ts';
+import { text } from '../language.ts';
+import { askMetadata } from '../metadata.ts';
+import { folderUrl } from '../navigation/folder.ts';
+import { allRows, refreshRows, rowName } from '../rows/rows.ts';
+import { ensureFolder } from './folders.ts';
+import { uploadPanel } from './panel.ts';
+import { makeQueue, type UploadQueue } from './queue.ts';
+import { offerUnfinished } from './unfinished.ts';
+import type { Upload } from './upload.ts';
+import { uploadText } from './upload-text.ts';
+import style from './uploads.css';
+
+addStyle(style);
+
+/** Shortest time between two looks at the folder while files come, in milliseconds, and how many times as long as a look takes. */
+const lookEveryMs = 1000;
+const restPerLook = 4;
+
+/** How long new rows are marked, in milliseconds. */
+const markedMs = 2000;
+
+/** Names in the shown folder whose files have come since its rows were read. */
+let arrived = new Set<string>();
+let isLooking = false;
+
+/** Shows files that have come. A folder of many rows is read more seldom. */
+async function look(): Promise<void> {
+  if (isLooking) return;
+  isLooking = true;
+  while (arrived.size > 0) {
+    const names = arrived;
+    arrived = new Set();
+    const startedMs = performance.now();
+    await refreshRows();
+    mark(names);
+    const tookMs = performance.now() - startedMs;
+    await new Promise((resolve) => setTimeout(resolve, queue.isBusy() ? Math.max(lookEveryMs, restPerLook * tookMs) : 0));
+  }
+  isLooking = false;
+}
+
+function mark(names: ReadonlySet<string>): void {
+  const rows = allRows().filter((row) => names.has(rowName(row)));
+  for (const row of rows) row.classList.add('fresh');
+  setTimeout(() => {
+    for (const row of rows) row.classList.remove('fresh');
+  }, markedMs);
+}
+
+const panel = uploadPanel(() => queue);
+const queue: UploadQueue = makeQueue(
+  () => panel.update(),
+  ({ home, folder, name }) => {
+    if (home !== folderUrl()) return;
+    arrived.add(folder.split('/')[0] || name);
+    void look();
+  },
+  (ended) => {
+    const message = resultMessage(ended);
+    if (message !== undefined) panel.say(message);
+    void (ended.some(({ home }) => home === folderUrl()) && look());
+  },
+);
+
+let withdraw = (_location: string) => {};
+
+window.addEventListener('beforeunload', (event) => {
+  if (queue.isBusy()) event.preventDefault();
+});
+
+// A ZIP or a trigger must not take the page away while files are on their way.
+document.addEventListener(
+  'submit',
+  ({ target }) => {
+    if (target instanceof HTMLFormElement && target.id === 'members') target.target = queue.isBusy() ? '_blank' : '';
+  },
+  { capture: true },
+);
+
+function resultMessage(uploads: readonly Upload[]): string | undefined {
+  const failed = uploads.filter((upload) => upload.state === 'failed').length;
+  const done = uploads.filter((upload) => upload.state === 'done').length;
+  if (failed > 0) return uploadText('someFailed', { count: failed });
+  return done > 0 ? uploadText('allDone', { count: done }) : undefined;
+}
+
+function send(uploads: Upload[]): void {
+  queue.add(uploads);
+  for (const { location } of uploads) if (location !== undefined) withdraw(location);
+}
+
+/** Sends files, once their metadata is filled in, and makes empty folders. */
+export async function sendUploads(uploads: Upload[], home: string, emptyFolders: readonly string[] = []): Promise<void> {
+  if (await askMetadata(uploads)) send(uploads);
+  const problems = await Promise.all(emptyFolders.map((folder) => ensureFolder(home, folder)));
+  const problem = problems.find((candidate) => candidate !== undefined);
+  if (problem !== undefined) notice(text('error', { reason: problem }), 'error');
+  if (emptyFolders.length > 0 && uploads.length === 0) await refreshRows();
+}
+
+/** Offers to continue the unfinished uploads to the folder that is shown. */
+export function offerToContinue(): void {
+  withdraw = offerUnfinished(send);
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+
+const file = (name: string, size = 1) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(size, 'x') });
+
+browserTest('a file shows up when it is there, marked for a moment, while others are on their way', async (t) => {
+  const server = await startServer(t);
+  const page = await openFolder(t, server);
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await page.route('**/held.txt', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByText('This folder is empty.').waitFor();
+  await page
+    .locator('#tools input[type=file]')
+    .first()
+    .setInputFiles([file('held.txt'), file('small.txt')]);
+  await page.locator('tr.fresh', { hasText: 'small.txt' }).waitFor();
+  assert.equal(await page.getByText('This folder is empty.').count(), 0);
+  assert.equal(await page.locator('.queue li.running', { hasText: 'held.txt' }).count(), 1);
+  await page.locator('tr:not(.fresh)', { hasText: 'small.txt' }).waitFor();
+  letGo();
+  await page.locator('tr.fresh', { hasText: 'held.txt' }).waitFor();
+});
+
+browserTest('a file that the quota has no room for is not sent; from 90 % on the page shows how full it is', async (t) => {
+  const server = await startServer(t, { group: { quota_size: 2_000_000 } });
+  writeFileSync(join(server.home, 'old.bin'), Buffer.alloc(1_700_000));
+  const page = await openFolder(t, server, { expectedErrors: /404/ });
+  const puts: string[] = [];
+  page.on('request', (request) => void (request.method() === 'PUT' && puts.push(new URL(request.url()).pathname)));
+  const choose = (...files: ReturnType<typeof file>[]) => page.locator('#tools input[type=file]').first().setInputFiles(files);
+  assert.equal(await page.getByRole('meter').count(), 0);
+  await choose(file('large.bin', 900_000), file('fits.bin', 200_000));
+  const failed = page.locator('.queue li.failed', { hasText: 'large.bin' });
+  await failed.getByText(/^failed: it needs 900 kB, and [13]00 kB are free$/).waitFor();
+  assert.equal(await failed.getByRole('button', { name: 'Try again' }).count(), 0);
+  await page.locator('.queue li.done', { hasText: 'fits.bin' }).waitFor();
+  assert.deepEqual(puts, ['/home/fits.bin']);
+  await page.getByText('1.9 MB of 2 MB used · 100 kB free').waitFor();
+  assert.equal(await page.locator('.quota').getByRole('meter').getAttribute('aria-valuenow'), '95');
+  await assertAccessible(page, 'a quota that is nearly full');
+  await page.getByLabel('Select old.bin').check();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.locator('.quota').waitFor({ state: 'detached' });
+});
+
+browserTest('the question about a taken name shows what differs, and Enter keeps both', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), 'older');
+  utimesSync(join(server.home, 'a.txt'), 1_600_000_000, 1_600_000_000);
+  const page = await openFolder(t, server, { expectedErrors: /412/ });
+  await page.locator('#tools input[type=file]').first().setInputFiles(file('a.txt', 2000));
+  const question = page.getByRole('dialog');
+  await question.getByText('13 Sept 2020, 12:26:40').waitFor();
+  const [here = '', own = ''] = await question.locator('dd').allTextContents();
+  assert.match(here, /^5 bytes/);
+  assert.match(own, /^2 kB.*newer$/);
+  assert.doesNotMatch(here, /newer/);
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'a (2).txt' }).waitFor();
+});
+
+browserTest('on a phone the panel is one line, which opens and folds', async (t) => {
+  const server = await startServer(t);
+  const page = await openFolder(t, server, { viewport: { width: 360, height: 640 } });
+  await page
+    .locator('#tools input[type=file]')
+    .first()
+    .setInputFiles([file('a.txt'), file('b.txt')]);
+  const panel = page.locator('.queue');
+  await panel.getByText('2 of 2').waitFor();
+  assert.equal(await panel.getByRole('listitem').count(), 0);
+  assert.ok(((await panel.boundingBox())?.height ?? 99) < 70);
+  await assertAccessible(page, 'a folded panel');
+  await panel.getByRole('button', { name: 'Show all uploads' }).click();
+  await panel.getByRole('listitem').filter({ hasText: 'b.txt' }).waitFor();
+  await panel.getByRole('button', { name: 'Show less' }).click();
+  assert.equal(await panel.getByRole('listitem').count(), 0);
+});
