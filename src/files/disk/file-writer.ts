@@ -256,11 +256,13 @@ export class FileWriter implements RandomWriter {
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
+    // What is kept and what counts for a quota are waited for.
+    let mayHaveChanged = reservation !== unlimited;
     const put = (kept: Kept | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
       verify?.(this.#currentEntry());
       leave?.recheck(entry.name);
-      const current = lstatOrUndefined(member);
+      const current = mayHaveChanged ? lstatOrUndefined(member) : before;
       if (current && !mayReplace()) throw new NameIsTaken();
       const replace = () => {
         kept?.take();
@@ -276,6 +278,7 @@ export class FileWriter implements RandomWriter {
     };
     try {
       const prepared = isReplacement && mayReplace() ? await keep?.(parent, entry.name, before) : undefined;
+      mayHaveChanged ||= prepared !== undefined;
       const replacedBytes = isReplacement ? before.size : 0;
       const commit = (kept: Kept | undefined) => reservation.commit(entry.sizeBytes, kept ? 0 : replacedBytes, put(kept));
       const { freed, kept } = await whileKept(prepared, commit);

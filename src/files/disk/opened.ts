@@ -109,8 +109,13 @@ export class OpenedFolder {
 
   /** Whether the folder was removed, or moved into the trash, since it was opened. */
   get isGone(): boolean {
-    if (fstatSync(this.fd).nlink === 0) return true;
-    return descriptorsNameFiles && readlinkSync(descriptorPath(this.fd)).includes(`/${trashName}/`);
+    if (descriptorsNameFiles) {
+      const path = readlinkSync(descriptorPath(this.fd));
+      if (path.includes(`/${trashName}/`)) return true;
+      // A folder may have a name that ends so.
+      if (!path.endsWith(' (deleted)')) return false;
+    }
+    return fstatSync(this.fd).nlink === 0;
   }
 
   close(): void {
