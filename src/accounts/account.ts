@@ -157,6 +157,8 @@ export interface Account {
   readonly homeFolderGroup: string | undefined;
   readonly homeFolderStructure: readonly string[];
   readonly virtualFolders: readonly { path: VirtualPath; realPath: string }[];
+  /** The only path in reach, with what it holds: no link leads out of it. Undefined for all. */
+  readonly confinedTo?: VirtualPath | undefined;
   readonly permissions: Permissions;
   /** The fate of new content whose name is taken by a file that may not be replaced. */
   readonly onNameTaken: 'refuse' | 'number';

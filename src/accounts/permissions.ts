@@ -1,6 +1,6 @@
 import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
-import type { VirtualPath } from '../lib/virtual-path.ts';
+import { isWithin, type VirtualPath } from '../lib/virtual-path.ts';
 import { longestCredentialCharacters, userForPath, userVariable } from './user-names.ts';
 
 /** A name is put in for `${USER}`, with `\` before what would mean something (permissions.ts). */
@@ -92,6 +92,16 @@ const allRights = Object.values(rightBits).reduce((sum, bit) => sum | bit, 0);
 export interface PermissionOptions {
   general: readonly string[];
   rules: readonly { expression: string; permissions: readonly string[] }[];
+  /** The parts that tokens and links leave of them, one after the other. */
+  narrowings?: readonly Narrowing[];
+}
+
+/** A part of an account's permissions: never more than it has. */
+export interface Narrowing {
+  /** Paths, with all that they hold; absent: all. */
+  paths?: readonly VirtualPath[] | undefined;
+  /** Keywords; absent: those of the account. `allow-create-file` is a part of `allow-write`. */
+  permissions?: readonly string[] | undefined;
 }
 
 /** The permissions of a group that says nothing of them. */
@@ -140,22 +150,32 @@ export interface PermissionSet {
 export class Permissions {
   /** The configured form. */
   readonly options: PermissionOptions;
+  readonly #userName: string;
   readonly #general: number;
   readonly #rules: readonly Rule[];
+  readonly #narrowings: readonly { paths: readonly VirtualPath[] | undefined; rights: number }[];
 
   /**
    * @param options keywords and expressions, already validated
    * @param userName the account's name, for `${USER}`
+   * @param base permissions with the same rules, which need not be compiled again
    * @throws ServiceError `bad-request` when an expression does not parse
    */
-  constructor(options: PermissionOptions, userName: string) {
+  constructor(options: PermissionOptions, userName: string, base?: Permissions) {
     this.options = options;
+    this.#userName = userName;
     this.#general = rightsOf(options.general);
-    this.#rules = options.rules.map((rule) => ({
-      expression: compileExpression(expandUserInExpression(rule.expression, userName), 'paths'),
-      permissions: rule.permissions,
-      rights: rightsOf(rule.permissions),
+    this.#narrowings = (options.narrowings ?? []).map(({ paths, permissions }) => ({
+      paths,
+      rights: permissions ? rightsOf(permissions) : allRights,
     }));
+    this.#rules = base
+      ? base.#rules
+      : options.rules.map((rule) => ({
+          expression: compileExpression(expandUserInExpression(rule.expression, userName), 'paths'),
+          permissions: rule.permissions,
+          rights: rightsOf(rule.permissions),
+        }));
   }
 
   /**
@@ -167,6 +187,12 @@ export class Permissions {
     return rights.every((right) => (granted & rightBits[right]) !== 0);
   }
 
+  /** The same, narrowed: never more than these permissions grant. */
+  narrowed(narrowing: Narrowing): Permissions {
+    const { options } = this;
+    return new Permissions({ ...options, narrowings: [...(options.narrowings ?? []), narrowing] }, this.#userName, this);
+  }
+
   /** Whether any of `rights` holds on `path`. */
   allowsAny(path: VirtualPath, rights: readonly Right[]): boolean {
     const granted = this.#rightsAt(path);
@@ -174,9 +200,15 @@ export class Permissions {
     return false;
   }
 
+  /** Whether a right holds on any path, as far as that can be said without a path. */
+  mayEver(right: Right): boolean {
+    const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
+    return (this.#narrowings.reduce((left, { rights }) => left & rights, any) & rightBits[right]) !== 0;
+  }
+
   /** Whether rules make some paths differ from others; without any, what holds for a folder holds for all it holds. */
   get hasRules(): boolean {
-    return this.#rules.length > 0;
+    return this.#rules.length > 0 || this.#narrowings.some(({ paths }) => paths !== undefined);
   }
 
   /** The set of permissions that is in force on `path`, for explanations; `allows` is what decides. */
@@ -191,6 +223,13 @@ export class Permissions {
   readonly #ofRules = memoizeForTick((path) => this.#rules.find((rule) => rule.expression.matches(path))?.rights ?? this.#general);
 
   #rightsAt(path: VirtualPath): number {
-    return this.#rules.length > 0 ? this.#ofRules(path) : this.#general;
+    let granted = this.#rules.length > 0 ? this.#ofRules(path) : this.#general;
+    for (const { paths, rights } of this.#narrowings) {
+      if (paths?.every((top) => !isWithin(path, top))) return 0;
+      // Who may write may also create.
+      if ((granted & rightBits.write) !== 0) granted |= rightBits['create-file'];
+      granted &= rights;
+    }
+    return granted;
   }
 }

@@ -33,9 +33,11 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
 }
 
 /** The members of `data` that are not undefined, and the request. */
-function definedData({ data, context: { request } }: EventDraft): Record<string, unknown> {
+function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
+  if (token !== undefined) members.token = token;
+  if (link !== undefined) members.link = link;
   if (request) members.request_id = request.id;
   if (request?.traceparent !== undefined) members.traceparent = request.traceparent;
   return members;

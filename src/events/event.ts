@@ -72,6 +72,9 @@ export interface EventContext {
   component: EventComponent;
   /** The group of the account, for `user_groups` filters of handlers; not part of the event object (docs/spec/events.md#event-object). */
   group?: string;
+  /** ID of the token or link by which the client came; becomes `data.token` or `data.link`. */
+  token?: string | undefined;
+  link?: string | undefined;
   /** The request that led to the event; becomes `data.request_id` and `data.traceparent`. */
   request?: RequestTrace | undefined;
 }

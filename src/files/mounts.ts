@@ -41,10 +41,18 @@ export class Mounts {
   readonly #virtualFolders: Account['virtualFolders'];
 
   /** @param excluded real folders that stay out of reach even inside the account's roots */
-  constructor(account: Pick<Account, 'homeFolderPath' | 'virtualFolders'>, excluded: readonly string[]) {
+  constructor(account: Pick<Account, 'homeFolderPath' | 'virtualFolders' | 'confinedTo'>, excluded: readonly string[]) {
     this.#homeFolderPath = account.homeFolderPath;
     this.#virtualFolders = account.virtualFolders.toSorted((a, b) => b.path.length - a.path.length);
-    this.roots = new RealRoots([account.homeFolderPath, ...account.virtualFolders.map((folder) => folder.realPath)], excluded);
+    const folders = [account.homeFolderPath, ...account.virtualFolders.map((folder) => folder.realPath)];
+    this.roots = new RealRoots(folders, excluded, account.confinedTo && this.#realPathsOf(account.confinedTo));
+  }
+
+  /** Where a path and the virtual folders below it lie, links not resolved. */
+  #realPathsOf(path: VirtualPath): string[] {
+    const location = this.locate(path);
+    const own = location.kind === 'real' ? [location.realPath] : [];
+    return [...own, ...this.virtualFoldersBelow(path).map((folder) => folder.realPath)];
   }
 
   /** Resolves a path; `isFixed` marks the home folder, roots of virtual folders and their parents, which cannot be changed. */

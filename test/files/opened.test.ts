@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openFolder } from '../../src/files/disk/opened.ts';
+import { inspect, openFolder } from '../../src/files/disk/opened.ts';
 import { RealRoots } from '../../src/files/disk/real-roots.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
 import { temporaryFolder } from '../support/temp.ts';
@@ -60,4 +60,23 @@ test('a folder that was moved away, with a link in its place, is still the one t
   const target = Buffer.alloc(6);
   folder.readMembers((readInto) => readInto('name', target));
   assert.equal(target.toString(), 'inside');
+});
+
+test('from a part of the roots no link leads to the rest of them, and a file can be a part', (t) => {
+  const root = temporaryFolder(t);
+  for (const folder of ['shared', 'private']) mkdirSync(join(root, folder));
+  writeFileSync(join(root, 'private/key'), 'secret');
+  writeFileSync(join(root, 'shared/own'), 'shown');
+  symlinkSync('../private', join(root, 'shared/way'));
+  symlinkSync('own', join(root, 'shared/alias'));
+  const whole = new RealRoots([root], []);
+  const part = new RealRoots([root], [], [join(root, 'shared')]);
+  const reached = (roots: RealRoots) =>
+    ['shared', 'shared/own', 'shared/alias', 'shared/way', 'shared/way/key', 'private/key', ''].map(
+      (path) => inspect(roots, join(root, path)) !== undefined,
+    );
+  assert.deepEqual(reached(whole), Array(7).fill(true));
+  assert.deepEqual(reached(part), [true, true, true, false, false, false, false]);
+  assert.deepEqual(part.paths, whole.paths, 'quotas count all');
+  assert.deepEqual(reached(new RealRoots([root], [], [join(root, 'shared/own')])), [false, true, true, false, false, false, false]);
 });
