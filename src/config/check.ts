@@ -7,6 +7,7 @@ import { ServiceError } from '../lib/errors.ts';
 import { didYouMean } from '../lib/nearest-name.ts';
 import { byPosition, ConfigError, pathText, type Report } from './findings.ts';
 import { lintAccounts, lintAdding, lintPermissions } from './lint/lint-accounts.ts';
+import { lintAcme } from './lint/lint-acme.ts';
 import { lintExpectations } from './lint/lint-expectations.ts';
 import { lintHandlers } from './lint/lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint/lint-homes.ts';
@@ -56,6 +57,7 @@ export function lintConfig(
   if (!Object.values(config.services).some((service) => service.enabled)) report.error('no-service', ['services'], 'no service is enabled');
   lintAddresses(config, report);
   lintTls(config, report, nowMs);
+  lintAcme(config, report, nowMs);
   lintSsh(config, report, { isRunning, isFolderShared });
   lintState(config, report, isFolderShared);
   lintInspections(config, report);

@@ -1,6 +1,8 @@
+import { lookup } from 'node:dns/promises';
 import { createCalloutEndpoint, testCredentials, testFailure } from '../auth/callout.ts';
 import { credentialsContentType, credentialsRequestBody } from '../auth/credentials.ts';
 import { createInspector } from '../files/inspections/inspections.ts';
+import { readAcmeDirectory } from '../lib/acme/acme-client.ts';
 import { systemClock } from '../lib/clock.ts';
 import { readCaCertificates } from '../lib/disk/named-file.ts';
 import { createLog } from '../lib/log.ts';
@@ -15,7 +17,12 @@ const maxWaitMs = 10_000;
 
 /** Checks the network: each authentication endpoint passes its test request, each handler URL answers. */
 export async function onlineFindings(loaded: LoadedConfig): Promise<Finding[]> {
-  const findings = await Promise.all([...calloutChecks(loaded), ...inspectionChecks(loaded), ...handlerChecks(loaded)]);
+  const findings = await Promise.all([
+    ...calloutChecks(loaded),
+    ...inspectionChecks(loaded),
+    ...handlerChecks(loaded),
+    ...certificateChecks(loaded),
+  ]);
   return findings.flat();
 }
 
@@ -52,6 +59,26 @@ function inspectionChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
       inspector.close();
       return reason === undefined ? [] : [finding(loaded, ['inspections', uuid, 'url'], `${url}: ${reason}`)];
     });
+  });
+}
+
+/** Each directory answers as one of ACME, and each domain has an address. */
+function certificateChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
+  return Object.entries(loaded.config.services).flatMap(([uuid, service]) => {
+    const acme = 'tls' in service && service.type !== 'http' && service.enabled ? service.tls.acme : undefined;
+    if (!acme) return [];
+    const check = async (option: 'directory' | 'domains', subject: string, ask: () => Promise<unknown>) => {
+      const reason = await ask().then(
+        () => undefined,
+        (error: Error) => error.message,
+      );
+      return reason === undefined ? [] : [finding(loaded, ['services', uuid, 'tls', 'acme', option], `${subject}: ${reason}`)];
+    };
+    const caPem = readCaCertificates(acme.ca_certificates_path, 'ca_certificates_path');
+    return [
+      ...acme.directory.map((url) => check('directory', url, () => readAcmeDirectory(url, caPem, systemClock))),
+      ...acme.domains.map((domain) => check('domains', domain, () => lookup(domain))),
+    ];
   });
 }
 

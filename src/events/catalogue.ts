@@ -156,6 +156,21 @@ export const definitions = {
     'uuid',
     'details',
   ]),
+  certificateObtained: event(20193, 'A certificate for "{name}" was obtained.', componentSuccess, [
+    'type',
+    'uuid',
+    'domains',
+    'directory',
+    'expires',
+  ]),
+  certificateFailed: event(20194, 'No certificate for "{name}" could be obtained: {details}', componentFailure, [
+    'type',
+    'uuid',
+    'domains',
+    'failures',
+    'days_left',
+    'next_try',
+  ]),
   journalCheckpoint: event(20201, 'A checkpoint of the journal was signed: segment {segment}, byte {position}.', process, [
     'hash',
     'previous',

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { forwardedHeader, loginServiceOptions, proxyRanges, servicePort } from '../auth/options.ts';
+import { tlsOptions } from '../certificates/options.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { isHeaderName, refusedPassthroughHeaders } from '../lib/headers/header-fields.ts';
 import { parseList } from '../lib/list-values.ts';
@@ -140,6 +141,7 @@ const tls = {
     .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
     .default('TLSv1.2')
     .describe('Lowest TLS version (https).'),
+  tls: tlsOptions.prefault({}),
 };
 
 /** A service of type http or https. */

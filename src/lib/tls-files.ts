@@ -11,7 +11,7 @@ const certificateBlock = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?
 const keyBlock = /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[\s\S]*?-----END \1PRIVATE KEY-----/g;
 
 /** The certificates of a PEM text, one after the other. */
-function certificateBlocks(pem: string): string[] {
+export function certificateBlocks(pem: string): string[] {
   return pem.match(certificateBlock) ?? [];
 }
 

@@ -25,15 +25,24 @@ export interface PreparedReload {
   abort(): Promise<void>;
 }
 
-/** Two reloads that are made or dropped together, the first one first. */
-export function bothReloads(first: PreparedReload, second: PreparedReload): PreparedReload {
-  return {
-    commit: async () => sumOfEnded([await first.commit(), await second.commit()]),
-    abort: async () => {
-      await first.abort();
-      await second.abort();
-    },
+/** Prepares one part after the other: all of them are made or dropped together. @throws what one throws; those before it are dropped */
+export async function prepareAll(parts: readonly (() => Promise<PreparedReload>)[]): Promise<PreparedReload> {
+  const prepared: PreparedReload[] = [];
+  const abort = async () => {
+    for (const part of [...prepared].reverse()) await part.abort();
   };
+  try {
+    for (const prepare of parts) prepared.push(await prepare());
+  } catch (error) {
+    await abort();
+    throw error;
+  }
+  const commit = async () => {
+    const ended: Ended[] = [];
+    for (const part of prepared) ended.push(await part.commit());
+    return sumOfEnded(ended);
+  };
+  return { commit, abort };
 }
 
 /** Emits an event about the life of a service: `serviceStarted`, `serviceStartFailed`, `serviceStopped`. */

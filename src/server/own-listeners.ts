@@ -41,6 +41,7 @@ interface ListenerDependencies {
   monitoring: Monitoring;
   announce: Announce;
   recentChanges: HttpService['recentChanges'];
+  tlsChallenge: (config: Config) => HttpService['tlsChallenge'];
   expectations: HttpService['expectations'];
   clock: Clock;
   log: Log;
@@ -67,6 +68,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     recentChanges: dependencies.recentChanges,
     expectations: dependencies.expectations,
     tickets: dependencies.tickets,
+    tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
       // Node.js 20 takes as long to prepare its expression of IPv6 addresses as for most of a listener.

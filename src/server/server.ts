@@ -3,7 +3,6 @@ import { changesBetween, needsRestart } from '../config/changes.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
 import type { ReloadReport } from '../config/report-shapes.ts';
 import type { Config } from '../config/schema/schema.ts';
-import { takesLocks } from '../config/schema/schema.ts';
 import type { Collections } from '../control/collection.ts';
 import { openControlSocket } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';
@@ -21,17 +20,18 @@ import type { Log } from '../lib/log.ts';
 import type { RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { MetricFigures } from '../monitor/sources.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
+import { Certificates, withCertificatePaths } from './certificates.ts';
 import type { ConsoleServices } from './console/console-services.ts';
 import { makeConsoles } from './console/console-services.ts';
 import { controlledCollections, controlOrders } from './control.ts';
 import { Core } from './core.ts';
-import { type Announce, bothReloads, type PreparedReload } from './listeners.ts';
+import { type Announce, prepareAll } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
 import { longestRetention, makeParts, type RequestParts, startMethods, stopMethods, trashDays } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
-import { memoryState, type State } from './state.ts';
+import { openState, type State } from './state.ts';
 import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
 
 /** The parts of one configuration, without listeners. */
@@ -49,6 +49,7 @@ interface Opened {
   readonly state: State;
   readonly core: Core;
   readonly listeners: OwnListeners;
+  readonly certificates: Certificates;
 }
 
 /** A server with all that it has opened, whether or not it listens yet. */
@@ -94,7 +95,7 @@ export class Server {
     this.#supervisor = supervisor;
     this.#tickets = new TicketKeys(supervisor?.setup.ticketSecret);
     this.#loaded = loaded;
-    this.#config = nodeConfig(loaded.config, supervisor?.setup);
+    this.#config = this.#ownConfig(loaded.config);
     this.#monitoring = new Monitoring(
       monitorSources(() => this.#view(), clock, supervisor?.figures),
       log,
@@ -141,7 +142,7 @@ export class Server {
 
   async #start(): Promise<void> {
     const running = await this.#openAll();
-    const { core, listeners, consoles, parts } = running;
+    const { core, listeners, consoles, certificates, parts } = running;
     try {
       // The monitor of a node answers only once the node serves: other nodes answer at the same address until then.
       if (this.#supervisor) await this.#monitoring.count(this.#config);
@@ -154,6 +155,7 @@ export class Server {
       parts.applyInspections();
       core.files.held.start();
       this.#assertGoesOn();
+      const challenges = await certificates.prepare(this.#loaded.config);
       await listeners.start(parts);
       await (await consoles.prepare(this.#config)).commit();
       running.control = await this.#openControl(running);
@@ -162,6 +164,7 @@ export class Server {
       core.events.assertWritable();
       this.#phase = 'ready';
       if (this.#supervisor) await this.#monitoring.apply(this.#config);
+      await challenges.commit();
     } catch (error) {
       await this.#close(running);
       throw error;
@@ -173,19 +176,26 @@ export class Server {
     const dataFolder = openDataFolder(this.#config.server.data_folder_path);
     const closeAll: (() => unknown)[] = [() => dataFolder.release()];
     try {
-      const state = await this.#openState();
+      const { clock, log } = this.#common;
+      const limits = { uploadLimits: this.#uploadLimits, heldLimits: this.#heldLimits };
+      const state = await openState(() => this.#config, { clock, log, ...limits });
       closeAll.unshift(() => state.close());
       this.#assertGoesOn();
       const commonFolderPath = this.#supervisor?.setup.dataFolderPath ?? dataFolder.path;
       const core = await Core.open(this.#config, dataFolder, {
         ...this.#common,
         state,
-        uploadLimits: this.#uploadLimits,
-        heldLimits: this.#heldLimits,
+        ...limits,
         excludedPath: commonFolderPath,
       });
       closeAll.unshift(() => core.close(0));
       this.#assertGoesOn();
+      const certificates = new Certificates({
+        ...this.#common,
+        dataFolderPath: this.#config.server.data_folder_path,
+        store: state.certificates,
+        events: core.events,
+      });
       const listeners = new OwnListeners({
         ...this.#common,
         events: core.events,
@@ -195,9 +205,10 @@ export class Server {
         expectations: (account) => core.expectations.ofAccount(account),
         dataFolderPath: commonFolderPath,
         tickets: this.#tickets,
+        tlsChallenge: (config) => certificates.tlsChallenge(config),
         renewsTickets: this.#supervisor === undefined,
       });
-      const opened = { dataFolder, commonFolderPath, state, core, listeners };
+      const opened = { dataFolder, commonFolderPath, state, core, listeners, certificates };
       const parts = this.#makeParts(this.#config, opened);
       // In one step: as soon as consoles exist, they ask for the present server.
       this.#running = { ...opened, parts, consoles: this.#makeConsoles(opened), control: undefined };
@@ -208,14 +219,20 @@ export class Server {
     }
   }
 
+  /** A configuration as this process uses it. */
+  #ownConfig(config: Config): Config {
+    return withCertificatePaths(nodeConfig(config, this.#supervisor?.setup));
+  }
+
   #assertGoesOn(): void {
     if (this.#phase === 'stopping') throw new ServiceError('unavailable', 'The server was stopped while it started.');
   }
 
   /** One line for each listening service. */
   listening(): { uuid: string; name: string; url: string }[] {
-    const { listeners, consoles } = this.#running ?? {};
-    return [...(listeners?.listening() ?? []), ...this.#monitoring.listening(), ...(consoles?.listening() ?? [])];
+    const { listeners, consoles, certificates } = this.#running ?? {};
+    const ofParts = [listeners, this.#monitoring, consoles, certificates];
+    return ofParts.flatMap((part) => part?.listening() ?? []);
   }
 
   /** A URL that logs an administrator (by name) in to the console, once and within five minutes; undefined without a console. */
@@ -236,8 +253,12 @@ export class Server {
     await this.#started;
     const running = this.#open;
     const { core } = running;
-    const parts = this.#makeParts(nodeConfig(next.config, this.#supervisor?.setup), running);
-    const prepared = await this.#prepare(running, parts);
+    const parts = this.#makeParts(this.#ownConfig(next.config), running);
+    const prepared = await prepareAll([
+      () => running.certificates.prepare(next.config),
+      () => running.listeners.prepare(parts),
+      () => running.consoles.prepare(parts.config),
+    ]);
     try {
       await core.apply(parts.handlers, next.config);
       await startMethods(parts);
@@ -265,17 +286,6 @@ export class Server {
     return this.#file.reload();
   }
 
-  /** Has everything that listens make ready for a reload, or nothing. */
-  async #prepare({ listeners, consoles }: Running, parts: Parts): Promise<PreparedReload> {
-    const files = await listeners.prepare(parts);
-    try {
-      return bothReloads(files, await consoles.prepare(parts.config));
-    } catch (error) {
-      await files.abort();
-      throw error;
-    }
-  }
-
   async #stop(): Promise<boolean> {
     const [running, wasReady] = [this.#running, this.#phase === 'ready'];
     this.#phase = 'stopping';
@@ -292,12 +302,13 @@ export class Server {
     return this.#close(running);
   }
 
-  async #close({ dataFolder, state, core, listeners, consoles, parts, control }: Running): Promise<boolean> {
+  async #close({ dataFolder, state, core, listeners, consoles, certificates, parts, control }: Running): Promise<boolean> {
     const endMs = this.#common.clock.monotonicMs() + this.#config.server.shutdown_timeout * 1000;
     const leftMs = () => (this.#hurry.signal.aborted ? 0 : endMs - this.#common.clock.monotonicMs());
     if (listeners.listening().length > 0) this.#emit(eventIds.serverStopping);
     const finished = await listeners.stop(leftMs());
     await consoles.stop();
+    await certificates.stop();
     await control?.();
     await stopMethods(parts);
     const delivered = await core.close(leftMs());
@@ -323,17 +334,6 @@ export class Server {
     this.#running?.core.flushNow();
   }
 
-  async #openState(): Promise<State> {
-    const policy = () => this.#config.server.security_policy;
-    const areLocksTaken = () => takesLocks(this.#config);
-    const { state } = this.#config.server;
-    if (state.type === 'memory') return memoryState(this.#common.clock, policy, areLocksTaken);
-    // Loaded only where it is wanted: other commands and servers start without it.
-    const { openRedisState } = await import('./state-redis.ts');
-    const { clock, log } = this.#common;
-    return openRedisState(state, { clock, log, policy, areLocksTaken, uploadLimits: this.#uploadLimits, heldLimits: this.#heldLimits });
-  }
-
   // Files are served without it, too: not every file system has sockets. Of several nodes the first has the socket of all.
   async #openControl(opened: Running): Promise<Running['control']> {
     if (this.#supervisor && this.#supervisor.setup.number > 1) return undefined;
@@ -346,7 +346,7 @@ export class Server {
     }
   }
 
-  #collections({ state: { locks, bans }, core, listeners }: Omit<Opened, 'dataFolder'>): Collections {
+  #collections({ state: { locks, bans }, core, listeners }: Pick<Opened, 'state' | 'core' | 'listeners'>): Collections {
     const { files } = core;
     const stores = { sessions: () => listeners.sessions(), locks, bans, files, context: eventContext(core) };
     return controlledCollections(stores, this.#common.clock);

@@ -10,6 +10,7 @@ import { RedisLink } from '../lib/redis/redis-link.ts';
 import { MemoryAcceptedCredentials } from '../state/memory/callout-cache.ts';
 import { RedisBans } from '../state/redis/bans.ts';
 import { RedisAcceptedCredentials } from '../state/redis/callout-cache.ts';
+import { RedisCertificates } from '../state/redis/certificates.ts';
 import { DeliveryLeases } from '../state/redis/delivery-leases.ts';
 import { redisRecords, redisReplayLog } from '../state/redis/delivery-records.ts';
 import { HandlerOrders, RedisDeliveryStore } from '../state/redis/delivery-store.ts';
@@ -58,6 +59,7 @@ export async function openRedisState(
   const state: State = {
     bans: new RedisBans(link, clock, policy, options.secret),
     locks: new RedisLocks(link, clock, dependencies.areLocksTaken),
+    certificates: new RedisCertificates(link, options.secret),
     places: new Slots(),
     uploads: new RedisUploadStore(link, clock, dependencies.uploadLimits),
     held: new RedisUploadStore(link, clock, dependencies.heldLimits, 'held'),

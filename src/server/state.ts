@@ -3,18 +3,22 @@ import type { AcceptedCredentials } from '../auth/callout-cache.ts';
 import type { Identity } from '../auth/credentials.ts';
 import type { GrantStore } from '../auth/grants/grant-store.ts';
 import type { SessionLifetimes, SessionStore } from '../auth/sessions.ts';
+import type { CertificateStore } from '../certificates/certificate-store.ts';
+import { type Config, takesLocks } from '../config/schema/schema.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { FileEventLog } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import type { ExpectationStore } from '../expectations/watch.ts';
 import type { LockStore } from '../files/locks/lock-store.ts';
-import type { SharedUploadStore } from '../files/uploads/upload-store.ts';
+import type { SharedUploadStore, UploadLimits } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Slots } from '../lib/concurrency/slots.ts';
+import type { Log } from '../lib/log.ts';
 import { MemoryUrlHealth, type UrlSuspensions } from '../lib/remote/url-health.ts';
 import type { SharedFigures } from '../monitor/sources.ts';
 import { MemoryBans } from '../state/memory/bans.ts';
 import { MemoryAcceptedCredentials } from '../state/memory/callout-cache.ts';
+import { MemoryCertificates } from '../state/memory/certificates.ts';
 import type { FileGrants } from '../state/memory/grants.ts';
 import { MemoryLocks } from '../state/memory/locks.ts';
 import { MemorySessions } from '../state/memory/sessions.ts';
@@ -37,6 +41,7 @@ export interface SharedJournal {
 export interface State {
   readonly bans: AddressBans;
   readonly locks: LockStore;
+  readonly certificates: CertificateStore;
   /** Connection slots of this process alone. */
   readonly places: Slots;
   /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
@@ -71,6 +76,7 @@ export function memoryState(clock: Clock, policy: () => SecurityPolicy, areLocks
   return {
     bans: new MemoryBans(clock, policy),
     locks: new MemoryLocks(clock, areLocksTaken),
+    certificates: new MemoryCertificates(clock),
     places: new Slots(),
     sessions: (_, lifetimes, onTimeout) => new MemorySessions(clock, lifetimes, ({ identity }) => onTimeout(identity)),
     urlHealth: () => new MemoryUrlHealth(clock),
@@ -78,4 +84,23 @@ export function memoryState(clock: Clock, policy: () => SecurityPolicy, areLocks
     check: () => true,
     close: async () => {},
   };
+}
+
+/**
+ * Opens the state that a configuration has; waits for a Redis that is away.
+ *
+ * @param config the one in force
+ * @throws as `redisLinkOf`
+ */
+export async function openState(
+  config: () => Config,
+  dependencies: { clock: Clock; log: Log; uploadLimits: () => UploadLimits; heldLimits: () => UploadLimits },
+): Promise<State> {
+  const policy = () => config().server.security_policy;
+  const areLocksTaken = () => takesLocks(config());
+  const { state } = config().server;
+  if (state.type === 'memory') return memoryState(dependencies.clock, policy, areLocksTaken);
+  // Loaded only where it is wanted: other commands and servers start without it.
+  const { openRedisState } = await import('./state-redis.ts');
+  return openRedisState(state, { ...dependencies, policy, areLocksTaken });
 }

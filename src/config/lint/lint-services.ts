@@ -41,6 +41,25 @@ export function lintAddresses(config: Config, report: Report): void {
     const how = other.address === address ? 'is also the address of' : `is taken by ${authority(other.address, port)} of`;
     report.error('address-in-use', ['services', uuid, 'port'], `${authority(address, port)} ${how} the service "${other.uuid}"`);
   }
+  lintChallengePorts(config, ports, report);
+}
+
+/** Finds ports for challenges by HTTP that a service takes; services with the same address share one. */
+function lintChallengePorts(config: Config, ports: Map<number, Port>, report: Report): void {
+  const shared = new Set<string>();
+  for (const [uuid, service] of Object.entries(config.services)) {
+    const acme = 'tls' in service ? service.tls.acme : undefined;
+    const place = acme && authority(service.address, acme.http_port);
+    if (!service.enabled || service.type === 'http' || acme?.challenge !== 'http-01' || acme.http_port === 0 || shared.has(place ?? ''))
+      continue;
+    shared.add(place ?? '');
+    const taken: Port = ports.get(acme.http_port) ?? { byAddress: new Map() };
+    ports.set(acme.http_port, taken);
+    const other = claim(taken, { uuid, address: service.address });
+    const hint = 'challenge: tls-alpn-01 needs no other port';
+    const path = ['services', uuid, 'tls', 'acme', 'http_port'];
+    if (other) report.error('address-in-use', path, `${place} is taken by the service "${other.uuid}"`, hint);
+  }
 }
 
 // A listener on `::` takes IPv4 as well (Node.js leaves IPV6_V6ONLY off); one on `0.0.0.0` takes no IPv6.

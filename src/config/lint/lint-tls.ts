@@ -14,14 +14,16 @@ export function lintTls(config: Config, report: Report, nowMs: number): void {
     if (service.type === 'http') {
       const unused = (['tls_certificate_path', 'tls_key_path', 'tls_client_ca_path'] as const).filter((option) => service[option] !== '');
       for (const option of unused) report.warning('tls-unused', at(option), 'has no effect on a service of type http');
+      if (service.tls.acme) report.warning('tls-unused', at('tls'), 'has no effect on a service of type http');
       continue;
     }
+    if (service.tls_client_ca_path) lintAuthorities(service.tls_client_ca_path, at('tls_client_ca_path'), report, nowMs);
+    if (service.tls.acme) continue;
     const certificate = readNeeded(service.tls_certificate_path, at('tls_certificate_path'), service.type, report);
     const key = readNeeded(service.tls_key_path, at('tls_key_path'), service.type, report);
     const faults = certificate === undefined ? [] : checkTlsPairs(certificate, key, nowMs);
     for (const { severity, code, file, message, hint } of faults)
       report[severity](code, at(file === 'key' ? 'tls_key_path' : 'tls_certificate_path'), message, hint);
-    if (service.tls_client_ca_path) lintAuthorities(service.tls_client_ca_path, at('tls_client_ca_path'), report, nowMs);
   }
   const remotes = [
     ...Object.entries(config.authentications).map(([uuid, method]) => ({ section: 'authentications', uuid, remote: method })),
@@ -53,7 +55,8 @@ function readText(file: string, path: PropertyKey[], report: Report): string | u
   }
 }
 
-function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowMs: number): void {
+/** Checks a PEM file of authorities. */
+export function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowMs: number): void {
   const pem = readText(file, path, report);
   if (pem === undefined) return;
   for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report[severity](code, path, message);

@@ -147,11 +147,12 @@ function resolvePaths(config: Config, folder: string): void {
   }
   for (const service of Object.values(config.services)) {
     if (service.type === 'ssh') service.host_key_paths = service.host_key_paths.map(absolute);
-    if (!isHttpService(service)) continue;
+    if (!isHttpService(service) && service.type !== 'console') continue;
+    if (service.tls.acme) service.tls.acme.ca_certificates_path = absolute(service.tls.acme.ca_certificates_path);
     service.tls_certificate_path = absolute(service.tls_certificate_path);
     service.tls_key_path = absolute(service.tls_key_path);
     service.tls_client_ca_path = absolute(service.tls_client_ca_path);
-    service.appearance.logo_path = absolute(service.appearance.logo_path);
+    if (isHttpService(service)) service.appearance.logo_path = absolute(service.appearance.logo_path);
   }
   for (const expectation of Object.values(config.expectations)) expectation.holidays = absolute(expectation.holidays);
   for (const handler of Object.values(config.event_handlers)) handler.ca_certificates_path = absolute(handler.ca_certificates_path);

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { ownPasswordHash } from '../../accounts/options.ts';
 import { isUserName } from '../../accounts/user-names.ts';
 import { forwardedHeader, proxyRanges, servicePort } from '../../auth/options.ts';
+import { tlsOptions } from '../../certificates/options.ts';
 import { integer, number, optionalText, originList, yesNo } from '../../lib/option-types.ts';
 import type { AdministratorRole } from '../report-shapes.ts';
 
@@ -56,10 +57,15 @@ export const consoleOptions = z.strictObject({
     .enum(['TLSv1.2', 'TLSv1.3'], { error: 'must be TLSv1.2 or TLSv1.3' })
     .default('TLSv1.2')
     .describe('Lowest TLS version.'),
+  tls: tlsOptions.prefault({}),
 });
 export type ConsoleOptions = z.infer<typeof consoleOptions>;
 
 /** Whether the console is reached by https. */
-export function usesTls({ tls_certificate_path, tls_key_path }: Pick<ConsoleOptions, 'tls_certificate_path' | 'tls_key_path'>): boolean {
-  return tls_certificate_path !== '' || tls_key_path !== '';
+export function usesTls({
+  tls_certificate_path,
+  tls_key_path,
+  tls,
+}: Pick<ConsoleOptions, 'tls_certificate_path' | 'tls_key_path' | 'tls'>): boolean {
+  return tls_certificate_path !== '' || tls_key_path !== '' || tls.acme !== undefined;
 }

@@ -18,6 +18,7 @@ import { endFloods, speakHttp2 } from './http2-session.ts';
 import { createNodeServer, exchangeOf } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
 import { garbageReply, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
+import { TlsChallenges } from './tls-challenge.ts';
 import { createTlsServer, hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext, TlsWatch } from './tls-context.ts';
 
 /** Time for a client to send its header section. */
@@ -43,6 +44,7 @@ export class HttpServer {
   readonly #streams = new Set<Outgoing>();
   #tlsContext: TlsContext | undefined;
   #tlsWatch: TlsWatch | undefined;
+  readonly #tlsChallenges: TlsChallenges;
   #forgetTickets: (() => void) | undefined;
   #isLeaving = false;
   #requests = 0;
@@ -53,6 +55,7 @@ export class HttpServer {
   /** @throws ServiceError `unavailable` when the TLS files cannot be used */
   constructor(service: HttpService) {
     this.#service = service;
+    this.#tlsChallenges = new TlsChallenges(async (domain) => this.#service.tlsChallenge?.(domain), service.clock);
     const { server, answer, answerStream } = createNodeServer(() => this.#service, this.#answering);
     this.#http1 = server;
     this.#answerStream = answerStream;
@@ -216,7 +219,9 @@ export class HttpServer {
     // Not by `maxConnections`: node:cluster would pass the surplus between nodes for ever.
     if (this.#connections.count >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
     this.#connections.add(socket);
-    this.#tls?.emit('connection', socket);
+    if (!this.#tls) return;
+    if (this.#service.tlsChallenge) this.#tlsChallenges.sort(socket, () => this.#tls?.emit('connection', socket));
+    else this.#tls.emit('connection', socket);
   }
 
   /** Gives a connection to the server of the agreed protocol. */

@@ -47,6 +47,8 @@ export interface HttpService {
   readonly proxies: ForwardedTrust;
   /** For https. */
   readonly tickets: TicketKeys;
+  /** Finds the key authorization of a domain whose challenge by TLS is under way; undefined where none is answered so. */
+  readonly tlsChallenge: ((domain: string) => Promise<string | undefined>) | undefined;
   readonly passwords: LocalPasswords;
   readonly files: FilesEnvironment;
   readonly events: EventDispatcher;

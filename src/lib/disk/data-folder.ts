@@ -1,9 +1,9 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { closeSync, fstatSync, linkSync, readFileSync, realpathSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { closeSync, fstatSync, linkSync, readFileSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 import { openIfThere } from './descriptors.ts';
-import { makeFolders, syncFolder } from './durable-files.ts';
+import { makeFolders, readTextIfThere, writeFileNow } from './durable-files.ts';
 import { readingFault } from './named-file.ts';
 
 /** The service's own folder, held by one process. */
@@ -68,31 +68,21 @@ export function openDataFolder(folder: string): DataFolder {
 
 function checkForm(path: string, folder: string): void {
   const formPath = join(path, 'form');
-  const form = Number(readIfThere(formPath) ?? 1);
+  const form = Number(readTextIfThere(formPath) ?? 1);
   if (form === currentForm) return;
   if (form > currentForm) {
     unlinkSync(join(path, lockName));
     const forms = `form ${form}; this one knows up to ${currentForm}`;
     throw new ServiceError('unavailable', `The data folder ${folder} was written by a newer svc (${forms}).`);
   }
-  writeWhole(formPath, `${currentForm}\n`);
+  writeFileNow(formPath, `${currentForm}\n`, { mode: 0o600 });
 }
 
 /** Reads a data folder without taking it, for commands beside a running service. */
 export function peekDataFolder(folder: string): { ownerPid: number | undefined; serverUuid: string | undefined } {
   const owner = readLock(join(folder, lockName))?.owner;
-  const serverUuid = readIfThere(join(folder, 'server-uuid'))?.trim() || undefined;
+  const serverUuid = readTextIfThere(join(folder, 'server-uuid'))?.trim() || undefined;
   return { ownerPid: owner && isAlive(owner) ? owner.pid : undefined, serverUuid };
-}
-
-function readIfThere(path: string): string | undefined {
-  const fd = openIfThere(path);
-  if (fd === undefined) return undefined;
-  try {
-    return readFileSync(fd, 'utf8');
-  } finally {
-    closeSync(fd);
-  }
 }
 
 function takeLock(lockPath: string, folder: string): void {
@@ -181,17 +171,9 @@ function processStart(pid: number): string {
 }
 
 function readOrMakeUuid(path: string): string {
-  const kept = readIfThere(path)?.trim();
+  const kept = readTextIfThere(path)?.trim();
   if (kept) return kept;
   const uuid = randomUUID();
-  writeWhole(path, `${uuid}\n`);
+  writeFileNow(path, `${uuid}\n`, { mode: 0o600 });
   return uuid;
-}
-
-/** Writes a file atomically: a crash leaves all of it or nothing. */
-function writeWhole(path: string, text: string): void {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  writeFileSync(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
-  renameSync(temporary, path);
-  syncFolder(dirname(path));
 }

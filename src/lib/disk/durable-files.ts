@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { open, rename, statfs, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
-import { closeAsync, fsyncAsync, openAsync } from './descriptors.ts';
+import { closeAsync, fsyncAsync, openAsync, openIfThere } from './descriptors.ts';
 
 /** Syncs the names in a folder: files created, renamed or removed there stay so after a power cut. */
 export function syncFolder(folder: string): void {
@@ -68,6 +68,29 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
     throw error;
   }
   await syncParent(path);
+}
+
+/**
+ * The same for starts, before anything is served: in one step for this process, too.
+ *
+ * @throws what writing throws
+ */
+export function writeFileNow(path: string, text: string, options: { mode: number }): void {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  writeFileSync(temporary, text, { ...options, flag: 'wx', flush: true });
+  renameSync(temporary, path);
+  syncFolder(dirname(path));
+}
+
+/** @returns undefined when there is none */
+export function readTextIfThere(path: string): string | undefined {
+  const fd = openIfThere(path);
+  if (fd === undefined) return undefined;
+  try {
+    return readFileSync(fd, 'utf8');
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Removes a file, if there is one, so that a power cut does not bring it back. @throws UnsyncedChange when a power cut may */

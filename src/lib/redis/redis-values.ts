@@ -6,8 +6,8 @@ import { redisScript } from './redis-script.ts';
 
 /** The types of keys by their names without the prefix. Other keys are left alone. */
 export const keyTypes: readonly (readonly [name: RegExp, type: string])[] = [
-  [/^(marker|run|form|journal-count|grant-sequence)$/, 'string'],
-  [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload):/, 'string'],
+  [/^(marker|run|form|journal-count|grant-sequence|certificate-leader)$/, 'string'],
+  [/^(ban|limited-name|accepted|suspended|lease|epoch|node|taken|upload|certificates):/, 'string'],
   [/^logins:[^:]*:session:[^:]*$/, 'hash'],
   [/^upload-hold:/, 'hash'],
   [/^(locks|journal-lost|handler-orders|handler-states|node-reports|grants|grant-counts|grant-uses)$/, 'hash'],

@@ -1,15 +1,10 @@
 import type { ExpectationStore } from '../../expectations/watch.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
+import { holdLease } from './lease.ts';
 
 /** A node that dies tells nothing for this long, in milliseconds; then another does. */
 const leaseMs = 10_000;
-
-const leaseScript = redisScript(`
-local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`);
 
 // Forgets what is not named, and begins what is new.
 const sinceScript = redisScript(`
@@ -26,7 +21,7 @@ return redis.call('HGETALL', KEYS[1])`);
 /** Nodes share since when expectations are watched; one of them tells. @param node unique to this process */
 export function redisExpectations(link: RedisLink, node: string): ExpectationStore {
   return {
-    isTeller: async () => (await link.run(leaseScript, [link.key('expectations-teller')], [node, leaseMs])) === 1,
+    isTeller: () => holdLease(link, 'expectations-teller', node, leaseMs),
     async since(uuids, nowMs) {
       const pairs = (await link.run(sinceScript, [link.key('expectations')], [nowMs, ...uuids])) as string[];
       const since = new Map<string, number>();

@@ -1,0 +1,207 @@
+import { hash, X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import type { EventComponent } from '../events/event.ts';
+import { processAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
+import { AccountKey } from '../lib/acme/account-key.ts';
+import { AcmeClient, AcmeError, type ChallengePresenter } from '../lib/acme/acme-client.ts';
+import { certificateRequest, keyText, newKey, selfSignedCertificate } from '../lib/acme/certificates.ts';
+import type { Clock } from '../lib/clock.ts';
+import { makeFolders, readTextIfThere, writeFileAtomically, writeFileNow } from '../lib/disk/durable-files.ts';
+import { readCaCertificates } from '../lib/disk/named-file.ts';
+import type { Log } from '../lib/log.ts';
+import { type CertificateStore, challengeName } from './certificate-store.ts';
+import { certificateFault, isNewer, isServable, joinCertificate, renewalMs } from './obtained-certificate.ts';
+import type { AcmeOptions } from './options.ts';
+
+/** How often certificates are looked at. The first look comes after a start has dropped root: its files would stay root's. */
+const lookEveryMs = 2000;
+
+/** How often a process that orders says that it still does. */
+const leadEveryMs = 5000;
+
+/** Waits after failures: the first, and the longest. Authorities allow five failed checks of a name an hour. */
+const firstWaitMs = 120_000;
+const longestWaitMs = 6 * 3_600_000;
+
+const challengeLivesMs = 900_000;
+const dayMs = 86_400_000;
+
+/** How long other nodes find a certificate or a key of an account; each node has them on its disk, too. */
+const sharedForMs = 90 * dayMs;
+
+const placeholderDays = 30;
+
+/** A service whose certificate is obtained for it. */
+export interface KeptService {
+  component: EventComponent;
+  options: AcmeOptions;
+}
+
+interface Dependencies {
+  /** Where the certificates and the keys of accounts are. */
+  folder: string;
+  store: CertificateStore;
+  events: Pick<EventDispatcher, 'emit'>;
+  clock: Clock;
+  log: Log;
+}
+
+/** The file of a service's certificate and key. */
+export function certificatePath(folder: string, uuid: string): string {
+  return join(folder, `${encodeURIComponent(uuid)}.pem`);
+}
+
+/** Obtains certificates and renews them. Services take them from their files, as `TlsWatch` sees them change. */
+export class CertificateKeeper {
+  readonly #dependencies: Dependencies;
+  #running: { end: AbortController; ended: Promise<void> } | undefined;
+  /** Of services whose orders failed: how often in a row, and when the next one may begin. */
+  readonly #failures = new Map<string, { count: number; notBeforeMs: number }>();
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Gives each service without a usable file a certificate that nobody vouches for, so that it can listen. @throws what writing throws */
+  prepare(services: readonly KeptService[]): void {
+    const { folder, clock, log } = this.#dependencies;
+    if (services.length > 0) makeFolders(folder, { mode: 0o700 });
+    for (const { component, options } of services) {
+      const path = certificatePath(folder, component.uuid);
+      const kept = readTextIfThere(path);
+      const fault = kept === undefined ? 'there is none yet' : certificateFault(kept, options.domains, clock.nowMs());
+      if (fault === undefined) continue;
+      log.warn('a service has no certificate that clients trust until one is obtained', { service: component.uuid, reason: fault });
+      if (kept === undefined || !isServable(kept))
+        writeFileNow(path, selfSignedCertificate(options.domains, { nowMs: clock.nowMs(), lastsDays: placeholderDays }), { mode: 0o600 });
+    }
+  }
+
+  /** Keeps the certificates of these services, prepared before, from now on. */
+  async apply(services: readonly KeptService[]): Promise<void> {
+    await this.stop();
+    this.#failures.clear();
+    if (services.length === 0) return;
+    const end = new AbortController();
+    this.#running = { end, ended: this.#run(services, end.signal) };
+  }
+
+  /** Ends an order under way. */
+  async stop(): Promise<void> {
+    this.#running?.end.abort();
+    await this.#running?.ended;
+    this.#running = undefined;
+  }
+
+  async #run(services: readonly KeptService[], signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#dependencies;
+    while (!signal.aborted) {
+      await clock.sleep(lookEveryMs, signal).catch(() => {});
+      const looks = services.map(async (service) => {
+        if (signal.aborted) return;
+        await this.#look(service, signal).catch((reason) => {
+          if (!signal.aborted) log.error('a certificate cannot be looked after at present', { service: service.component.uuid, reason });
+        });
+      });
+      await Promise.all(looks);
+    }
+  }
+
+  async #look(service: KeptService, signal: AbortSignal): Promise<void> {
+    const { folder, store, clock } = this.#dependencies;
+    const { component, options } = service;
+    const nowMs = clock.nowMs();
+    const path = certificatePath(folder, component.uuid);
+    const fitting = (pem: string | undefined) =>
+      pem === undefined || certificateFault(pem, options.domains, nowMs) !== undefined ? undefined : pem;
+    const [own, shared] = [fitting(readTextIfThere(path)), fitting(await store.get(sharedName(component.uuid)))];
+    if (shared !== undefined && (own === undefined || isNewer(shared, own))) return writeFileAtomically(path, shared, { mode: 0o600 });
+    if (!(await store.isLeader())) return;
+    if (own !== undefined && own !== shared) await store.put(sharedName(component.uuid), own, sharedForMs);
+    const dueMs = Math.max(own === undefined ? 0 : renewalMs(own), this.#failures.get(component.uuid)?.notBeforeMs ?? 0);
+    if (nowMs >= dueMs) await this.#renew(service, own, signal);
+  }
+
+  /** Asks one directory after the other. */
+  async #renew(service: KeptService, own: string | undefined, signal: AbortSignal): Promise<void> {
+    const { folder, store, clock, log } = this.#dependencies;
+    const { uuid, name, type } = service.component;
+    const { directory: directories, domains } = service.options;
+    const leading = clock.every(leadEveryMs, () => void store.isLeader().catch(() => {}));
+    const faults: string[] = [];
+    let retryAfterMs = 0;
+    try {
+      for (const directory of directories) {
+        try {
+          const pem = await this.#order(service.options, directory, signal);
+          await writeFileAtomically(certificatePath(folder, uuid), pem, { mode: 0o600 });
+          await store.put(sharedName(uuid), pem, sharedForMs);
+          this.#failures.delete(uuid);
+          const expires = new Date(new X509Certificate(pem).validTo).toISOString();
+          log.info('a certificate was obtained', { service: uuid, directory, expires });
+          this.#emit(service, eventIds.certificateObtained, { name, type, uuid, domains, directory, expires });
+          return;
+        } catch (error) {
+          if (signal.aborted) throw error;
+          if (error instanceof AcmeError) retryAfterMs = Math.max(retryAfterMs, error.retryAfterMs);
+          faults.push(`${directory}: ${(error as Error).message}`);
+        }
+      }
+    } finally {
+      leading.cancel();
+    }
+    const count = (this.#failures.get(uuid)?.count ?? 0) + 1;
+    const waitMs = Math.min(firstWaitMs * 2 ** (count - 1), longestWaitMs) * (1 - Math.random() / 2);
+    const nextMs = clock.nowMs() + Math.max(waitMs, retryAfterMs);
+    this.#failures.set(uuid, { count, notBeforeMs: nextMs });
+    const daysLeft = own === undefined ? 0 : Math.floor((Date.parse(new X509Certificate(own).validTo) - clock.nowMs()) / dayMs);
+    const told = { details: faults.join('; '), failures: count, days_left: daysLeft, next_try: new Date(nextMs).toISOString() };
+    log.error('no certificate could be obtained', { service: uuid, ...told });
+    this.#emit(service, eventIds.certificateFailed, { name, type, uuid, domains, ...told });
+  }
+
+  /** @returns chain and key, checked */
+  async #order(options: AcmeOptions, directory: string, signal: AbortSignal): Promise<string> {
+    const { store, clock } = this.#dependencies;
+    const { email, domains, challenge, external_account: external } = options;
+    const account = {
+      directory,
+      key: new AccountKey(await this.#accountKey(directory)),
+      email,
+      external: external && { keyId: external.key_id, hmacKey: external.hmac_secret },
+      caPem: readCaCertificates(options.ca_certificates_path, 'tls.acme.ca_certificates_path'),
+    };
+    const presenter: ChallengePresenter = {
+      show: (shown) => store.put(challengeName(shown), shown.keyAuthorization, challengeLivesMs),
+      withdraw: (shown) => store.remove(challengeName(shown)),
+    };
+    const key = newKey();
+    const chain = await new AcmeClient(account, clock, signal).order(domains, certificateRequest(domains, key), challenge, presenter);
+    const pem = joinCertificate(chain, keyText(key));
+    const fault = certificateFault(pem, domains, clock.nowMs());
+    if (fault !== undefined) throw new AcmeError(`the authority gave a certificate that cannot be used: ${fault}`);
+    return pem;
+  }
+
+  /** The key of the account at a directory, the same on all nodes: on disk before the authority sees it. */
+  async #accountKey(directory: string): Promise<string> {
+    const { folder, store } = this.#dependencies;
+    const name = `account-${hash('sha256', directory, 'hex').slice(0, 16)}`;
+    const path = join(folder, `${name}.pem`);
+    const own = readTextIfThere(path);
+    const key = (await store.get(name)) ?? own ?? keyText(newKey());
+    if (key !== own) await writeFileAtomically(path, key, { mode: 0o600 });
+    await store.put(name, key, sharedForMs);
+    return key;
+  }
+
+  #emit({ component }: KeptService, id: number, data: Record<string, unknown>): void {
+    this.#dependencies.events.emit({ id, context: { account: processAccount(), component }, data });
+  }
+}
+
+function sharedName(uuid: string): string {
+  return `certificate ${uuid}`;
+}

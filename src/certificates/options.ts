@@ -1,0 +1,63 @@
+import { domainToASCII } from 'node:url';
+import * as z from 'zod';
+import { challengeTypes } from '../lib/acme/acme-client.ts';
+import { integer, optionalText, textList, urlList } from '../lib/option-types.ts';
+
+const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
+/** A name of DNS whose last label is no number, as an address would be. */
+const domainName = new RegExp(`^(?=.{1,253}$)(?:${label}\\.)*(?!\\d+$)${label}$`);
+
+const domains = textList().transform((names, context) => {
+  const issue = (message: string) => context.addIssue({ code: 'custom', message });
+  if (names.length === 0) issue('must name at least one domain');
+  if (names.length > 100) issue('must name at most 100 domains, as many as a certificate may have');
+  return [
+    ...new Set(
+      names.map((name) => {
+        const ascii = domainToASCII(name.trim()).toLowerCase();
+        if (name.includes('*')) issue(`"${name}": a wildcard needs dns-01, which svc does not answer`);
+        else if (!domainName.test(ascii)) issue(`"${name}" is not a domain such as files.example.com`);
+        return ascii;
+      }),
+    ),
+  ];
+});
+
+const acmeOptions = z
+  .strictObject({
+    directory: urlList()
+      .refine((urls) => urls.every((url) => url.toLowerCase().startsWith('https:')), 'must be https:// URLs')
+      .describe(
+        'URL of the directory of an authority, or several: the next one is asked when an order fails. Naming it agrees to its terms.',
+      ),
+    email: optionalText()
+      .default('')
+      .refine((email) => email === '' || /^[^\s@:,?]+@[^\s@:,?]+$/.test(email), 'must be an e-mail address')
+      .describe('Address that the authority may write to.'),
+    domains: domains.describe('Names of the certificate, up to 100.'),
+    challenge: z
+      .enum(challengeTypes, { error: `must be ${challengeTypes.join(' or ')}` })
+      .default('http-01')
+      .describe('How the authority sees that the domains are yours: by `http-01` on port 80, or by `tls-alpn-01` on port 443.'),
+    http_port: integer(0, 65_535)
+      .default(80)
+      .describe('Port that answers `http-01` and redirects all else to https, on the address of the service; authorities ask port 80.'),
+    external_account: z
+      .strictObject({
+        key_id: z.string().min(1, 'must not be empty').describe('Identifier of the account.'),
+        hmac_secret: z
+          .string()
+          .regex(/^[\w-]+=*$/, 'must be in base64url')
+          .describe('Its key, in base64url.'),
+      })
+      .optional()
+      .describe('Account at the authority, for those that need one (external account binding).'),
+    ca_certificates_path: optionalText()
+      .default('')
+      .describe('PEM file of certificate authorities to trust for the directory in addition to those of the system.'),
+  })
+  .describe('Certificates that svc obtains and renews by itself (ACME, RFC 8555), in place of files.');
+export type AcmeOptions = z.infer<typeof acmeOptions>;
+
+/** Options of TLS that are no files. */
+export const tlsOptions = z.strictObject({ acme: acmeOptions.optional() }).describe('Certificates (https).');

@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { createSecureContext, createServer, type SecureContext, type Server } from 'node:tls';
+import { selfSignedCertificate } from '../../lib/acme/certificates.ts';
+import { catching } from '../../lib/catching.ts';
+import type { Clock } from '../../lib/clock.ts';
+
+const protocol = 'acme-tls/1';
+
+/** The extension by which a client offers this protocol and no other (RFC 7301 §3.1, RFC 8737 §4). */
+const onlyProtocol = Buffer.concat([Buffer.from('0010000d000b0a', 'hex'), Buffer.from(protocol)]);
+
+const handshakeRecord = 22;
+const recordHeaderBytes = 5;
+
+/** Largest record that is waited for: longer ones are no record (RFC 8446 §5.1). */
+const maxRecordBytes = 2 ** 14 + recordHeaderBytes;
+
+/** Time for a client to send its first record. */
+const firstRecordMs = 10_000;
+
+/**
+ * Whether bytes are the whole first record of a client, which then tells by its extensions what it wants; or can no longer become one.
+ */
+function isWhole(bytes: Buffer): boolean {
+  if (bytes.length === 0) return false;
+  if (bytes[0] !== handshakeRecord || bytes.length >= maxRecordBytes) return true;
+  return bytes.length >= recordHeaderBytes && bytes.length >= recordHeaderBytes + bytes.readUInt16BE(3);
+}
+
+/** Answers challenges by TLS (RFC 8737) on the connections of an https service; other connections are given on untouched. */
+export class TlsChallenges {
+  readonly #find: (domain: string) => Promise<string | undefined>;
+  readonly #clock: Clock;
+  readonly #server: Server;
+
+  /** @param find the key authorization of a domain, while an authority may look */
+  constructor(find: (domain: string) => Promise<string | undefined>, clock: Clock) {
+    this.#find = find;
+    this.#clock = clock;
+    const SNICallback = (name: string, done: (error: Error | null, context?: SecureContext) => void) => {
+      this.#contextOf(name.toLowerCase()).then((context) => done(null, context), done);
+    };
+    this.#server = createServer({ ALPNProtocols: [protocol], SNICallback, handshakeTimeout: firstRecordMs });
+    this.#server.on('tlsClientError', (_, socket) => socket.destroy());
+    // The handshake is all that the authority wants.
+    this.#server.on('secureConnection', (socket) => socket.on('error', () => {}).end());
+  }
+
+  /**
+   * Looks at the first record of a connection.
+   *
+   * @param giveOn takes a connection that is no challenge, with all of its bytes
+   */
+  sort(socket: Socket, giveOn: () => void): void {
+    const chunks: Buffer[] = [];
+    const onError = () => socket.destroy();
+    const end = () => {
+      timer.cancel();
+      socket.off('readable', look).off('error', onError).off('close', end);
+    };
+    const look = catching(
+      () => {
+        for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) chunks.push(chunk as Buffer);
+        const bytes = Buffer.concat(chunks);
+        if (!isWhole(bytes)) return;
+        end();
+        socket.unshift(bytes);
+        if (bytes.includes(onlyProtocol)) this.#server.emit('connection', socket);
+        else giveOn();
+      },
+      () => socket.destroy(),
+    );
+    const timer = this.#clock.after(firstRecordMs, () => socket.destroy());
+    socket.on('readable', look).on('error', onError).on('close', end);
+  }
+
+  async #contextOf(domain: string): Promise<SecureContext> {
+    const found = domain.length <= 253 ? await this.#find(domain) : undefined;
+    if (found === undefined) throw new Error('no challenge of this name is under way');
+    const challengeDigest = hash('sha256', found, 'buffer');
+    const pem = selfSignedCertificate([domain], { nowMs: this.#clock.nowMs(), lastsDays: 7, challengeDigest });
+    return createSecureContext({ cert: pem, key: pem });
+  }
+}

@@ -1,0 +1,277 @@
+import type { Clock } from '../clock.ts';
+import { isObject, parseJson } from '../json.ts';
+import { RemoteEndpoint, type RemoteResult } from '../remote/remote-endpoint.ts';
+import type { AccountKey, SignedMessage } from './account-key.ts';
+
+/** Longest time for one request. */
+const requestMs = 30_000;
+
+/** Longest time that an authority may take to check an authorization, or to sign. */
+const patienceMs = 300_000;
+
+const maxReplyBytes = 256 * 1024;
+const maxNonceTries = 6;
+
+/** Shortest and longest wait between two looks, whatever the authority asks for. */
+const leastWaitMs = 500;
+const maxWaitMs = 30_000;
+
+/** Ways in which an authority checks that a domain is ours (RFC 8555 §8.3, RFC 8737). */
+export const challengeTypes = ['http-01', 'tls-alpn-01'] as const;
+export type ChallengeType = (typeof challengeTypes)[number];
+
+/** What has to be shown while the authority looks. */
+export interface Challenge {
+  type: ChallengeType;
+  domain: string;
+  token: string;
+  keyAuthorization: string;
+}
+
+/** An order that failed, or an authority that does not keep to RFC 8555. */
+export class AcmeError extends Error {
+  /** How long the authority asks to be left alone. */
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs = 0) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+interface AcmeReply {
+  status: number;
+  header(name: string): string;
+  body: Buffer;
+  /** The body, where it is a JSON object; else an empty one. */
+  members: Record<string, unknown>;
+}
+
+/** Directory of an authority and the account there. */
+export interface AcmeAccount {
+  directory: string;
+  key: AccountKey;
+  /** Address that the authority may write to; empty for none. */
+  email: string;
+  /** Account outside of ACME, for authorities that need one. */
+  external: { keyId: string; hmacKey: string } | undefined;
+  /** Authorities that are trusted for the directory in addition to the system's. */
+  caPem: string | undefined;
+}
+
+/** How an order's challenges are shown, and withdrawn. Both may throw. */
+export interface ChallengePresenter {
+  show(challenge: Challenge): Promise<void>;
+  withdraw(challenge: Challenge): Promise<void>;
+}
+
+/** Asks the directory of an authority for its resources. @throws AcmeError when it cannot be used */
+export async function readAcmeDirectory(directory: string, caPem: string | undefined, clock: Clock): Promise<Record<string, unknown>> {
+  const endpoint = createEndpoint(caPem, clock);
+  try {
+    return await directoryOf(endpoint, directory);
+  } finally {
+    endpoint.close();
+  }
+}
+
+/** A client of one authority (RFC 8555) for one order. */
+export class AcmeClient {
+  readonly #account: AcmeAccount;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  readonly #endpoint: RemoteEndpoint;
+  #newNonceUrl = '';
+  #nonce: string | undefined;
+  #accountUrl: string | undefined;
+
+  constructor(account: AcmeAccount, clock: Clock, signal: AbortSignal) {
+    this.#account = account;
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#endpoint = createEndpoint(account.caPem, clock);
+  }
+
+  /**
+   * Orders a certificate and proves that the domains are ours.
+   *
+   * @param request PKCS #10 in DER
+   * @returns the chain as PEM, as the authority gave it
+   * @throws AcmeError; the reason of the signal when that aborts
+   */
+  async order(domains: readonly string[], request: Buffer, type: ChallengeType, presenter: ChallengePresenter): Promise<string> {
+    try {
+      const directory = await directoryOf(this.#endpoint, this.#account.directory, this.#signal);
+      this.#newNonceUrl = urlOf(directory, 'newNonce');
+      await this.#register(directory);
+      const identifiers = domains.map((value) => ({ type: 'dns', value }));
+      const made = await this.#post(urlOf(directory, 'newOrder'), { identifiers }, 'the order');
+      const orderUrl = checkedUrl(made.header('location'), 'the order');
+      const { authorizations } = made.members;
+      if (!Array.isArray(authorizations) || authorizations.length > domains.length)
+        throw new AcmeError('the authority answered the order without a list of authorizations, or with too long a one');
+      for (const url of authorizations) await this.#authorize(checkedUrl(url, 'an authorization'), domains, type, presenter);
+      const ready = await this.#await(orderUrl, 'the order', ['ready', 'valid']);
+      if (ready.status === 'ready')
+        await this.#post(urlOf(ready, 'finalize'), { csr: request.toString('base64url') }, 'the request for the certificate');
+      const valid = await this.#await(orderUrl, 'the order', ['valid']);
+      return (await this.#post(urlOf(valid, 'certificate'), '', 'the certificate')).body.toString('latin1');
+    } finally {
+      this.#endpoint.close();
+    }
+  }
+
+  async #register(directory: Record<string, unknown>): Promise<void> {
+    const { key, email, external } = this.#account;
+    const url = urlOf(directory, 'newAccount');
+    const needsBinding = isObject(directory.meta) && directory.meta.externalAccountRequired === true;
+    if (needsBinding && !external) throw new AcmeError('the authority needs an account of its own: set "external_account"');
+    const account = {
+      termsOfServiceAgreed: true,
+      ...(email === '' ? {} : { contact: [`mailto:${email}`] }),
+      ...(needsBinding && external ? { externalAccountBinding: key.bind(external, url) } : {}),
+    };
+    const reply = await this.#post(url, account, 'the account');
+    this.#accountUrl = checkedUrl(reply.header('location'), 'the account');
+  }
+
+  async #authorize(url: string, domains: readonly string[], type: ChallengeType, presenter: ChallengePresenter): Promise<void> {
+    const { members: authorization } = await this.#post(url, '', 'an authorization');
+    const domain = isObject(authorization.identifier) ? String(authorization.identifier.value).toLowerCase() : '';
+    if (!domains.includes(domain)) throw new AcmeError(`the authority asks about ${inWords(domain)}, which was not ordered`);
+    if (authorization.status === 'valid') return;
+    const offered = Array.isArray(authorization.challenges) ? authorization.challenges.filter(isObject) : [];
+    const wanted = offered.find((challenge) => challenge.type === type);
+    if (!wanted) throw new AcmeError(`the authority offers no ${type} for ${domain}`);
+    const token = String(wanted.token);
+    // At least 128 bits of entropy in base64url (RFC 8555 §8.3). It becomes a path and a key of Redis.
+    if (!/^[\w-]{22,200}$/.test(token)) throw new AcmeError(`the authority gave a token for ${domain} that is none`);
+    const challenge = { type, domain, token, keyAuthorization: this.#account.key.keyAuthorization(token) };
+    try {
+      await presenter.show(challenge);
+      await this.#post(checkedUrl(wanted.url, 'a challenge'), {}, `the challenge of ${domain}`);
+      await this.#await(url, `the authorization of ${domain}`, ['valid']);
+    } finally {
+      await presenter.withdraw(challenge);
+    }
+  }
+
+  /** Looks until a resource has a status. @throws AcmeError when it gets another one that is final, or none in time */
+  async #await(url: string, what: string, wanted: readonly string[]): Promise<Record<string, unknown>> {
+    const endMs = this.#clock.monotonicMs() + patienceMs;
+    for (;;) {
+      const reply = await this.#post(url, '', what);
+      const { members } = reply;
+      const status = String(members.status);
+      if (wanted.includes(status)) return members;
+      if (!['pending', 'processing', 'ready'].includes(status)) throw new AcmeError(`${what} is ${inWords(status)}${faultOf(members)}`);
+      if (this.#clock.monotonicMs() > endMs) throw new AcmeError(`${what} is still ${status} after ${patienceMs / 1000} s`);
+      const waitMs = Math.min(Math.max(waitOf(reply.header('retry-after'), this.#clock.nowMs()), leastWaitMs), maxWaitMs);
+      await this.#clock.sleep(waitMs, this.#signal);
+    }
+  }
+
+  /** @throws AcmeError for any reply that is no success */
+  async #post(url: string, payload: object | '', what: string): Promise<AcmeReply> {
+    for (let tries = 1; ; tries++) {
+      const nonce = this.#nonce ?? (await this.#newNonce());
+      this.#nonce = undefined;
+      const identity = this.#accountUrl === undefined ? { jwk: this.#account.key.jwk } : { kid: this.#accountUrl };
+      const reply = await this.#send(url, this.#account.key.sign({ ...identity, nonce, url }, payload), what);
+      this.#nonce = nonceOf(reply);
+      if (reply.status >= 200 && reply.status < 300) return reply;
+      const { type } = reply.members;
+      if (type === 'urn:ietf:params:acme:error:badNonce' && tries < maxNonceTries) continue;
+      const retryAfterMs = waitOf(reply.header('retry-after'), this.#clock.nowMs());
+      throw new AcmeError(`the authority refused ${what} with ${reply.status}${faultOf({ error: reply.members })}`, retryAfterMs);
+    }
+  }
+
+  async #newNonce(): Promise<string> {
+    const result = await this.#endpoint.request({ url: this.#newNonceUrl, method: 'HEAD', headers: {}, signal: this.#signal });
+    const nonce = nonceOf(replyOf(result, 'the nonce'));
+    if (nonce === undefined) throw new AcmeError('the authority gave no nonce');
+    return nonce;
+  }
+
+  async #send(url: string, message: SignedMessage, what: string): Promise<AcmeReply> {
+    const headers = { 'content-type': 'application/jose+json' };
+    const body = JSON.stringify(message);
+    return replyOf(await this.#endpoint.request({ url, method: 'POST', headers, body, signal: this.#signal }), what);
+  }
+}
+
+function createEndpoint(caPem: string | undefined, clock: Clock): RemoteEndpoint {
+  return new RemoteEndpoint({
+    headers: [],
+    username: '',
+    password: '',
+    timeoutMs: requestMs,
+    maximumReplyBytes: maxReplyBytes,
+    refusesContentCodings: true,
+    caPem,
+    clock,
+  });
+}
+
+async function directoryOf(endpoint: RemoteEndpoint, url: string, signal?: AbortSignal): Promise<Record<string, unknown>> {
+  const reply = replyOf(await endpoint.request({ url, method: 'GET', headers: {}, signal }), 'the directory');
+  if (reply.status !== 200) throw new AcmeError(`the directory answered with ${reply.status}`);
+  for (const name of ['newNonce', 'newAccount', 'newOrder']) urlOf(reply.members, name);
+  return reply.members;
+}
+
+function replyOf(result: RemoteResult, what: string): AcmeReply {
+  if (result.kind !== 'reply') throw new AcmeError(`no reply about ${what}: ${result.message}`);
+  const { status, headers, body } = result;
+  return {
+    status,
+    body,
+    members: membersOf(body),
+    header: (name) => headers.find(([other]) => other.toLowerCase() === name)?.[1] ?? '',
+  };
+}
+
+function membersOf(body: Buffer): Record<string, unknown> {
+  try {
+    const value = parseJson(body.toString('utf8'));
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function nonceOf(reply: AcmeReply): string | undefined {
+  const nonce = reply.header('replay-nonce');
+  return /^[\w-]{1,1000}$/.test(nonce) ? nonce : undefined;
+}
+
+function urlOf(members: Record<string, unknown>, name: string): string {
+  return checkedUrl(members[name], `"${name}"`);
+}
+
+/** ACME is spoken over TLS alone (RFC 8555 §6.1). */
+function checkedUrl(value: unknown, what: string): string {
+  if (typeof value === 'string' && value.length <= 2000 && URL.canParse(value) && new URL(value).protocol === 'https:') return value;
+  throw new AcmeError(`the authority gave no https URL for ${what}`);
+}
+
+/** Milliseconds of a Retry-After (RFC 9110 §10.2.3), at most a day; 0 without one. */
+function waitOf(retryAfter: string, nowMs: number): number {
+  const ms = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), 86_400_000) : 0;
+}
+
+/** The first error of a problem document, an order or an authorization, as the end of a sentence. */
+function faultOf(members: Record<string, unknown>): string {
+  const challenges = Array.isArray(members.challenges) ? members.challenges.filter(isObject) : [];
+  const error = [members.error, ...challenges.map((challenge) => challenge.error)].find(isObject);
+  if (!error) return '';
+  const type = String(error.type ?? '').replace('urn:ietf:params:acme:error:', '');
+  return `: ${inWords([type, error.detail ?? ''].filter((part) => part !== '').join(', '))}`;
+}
+
+/** A text of the authority for logs and events: of one line, and not endless. */
+function inWords(text: string): string {
+  return text.replace(/\p{C}+/gu, ' ').slice(0, 500);
+}

@@ -1,0 +1,67 @@
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { bitString, identifier, integer, octetString, sequence, setOf, tagged, utcTime, utf8, yes } from './der.ts';
+
+const ecdsaWithSha256 = sequence(identifier('1.2.840.10045.4.3.2'));
+const dayMs = 86_400_000;
+
+/** A new key (ECDSA P-256). */
+export function newKey(): KeyObject {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+}
+
+/** A key as PEM (PKCS #8). */
+export function keyText(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+/** The names of a certificate (RFC 5280 §4.2.1.6). */
+function alternativeNames(domains: readonly string[]): Buffer {
+  const names = domains.map((domain) => tagged(2, Buffer.from(domain, 'latin1'), false));
+  return sequence(identifier('2.5.29.17'), octetString(sequence(...names)));
+}
+
+function publicKeyOf(key: KeyObject): Buffer {
+  const { x, y } = key.export({ format: 'jwk' });
+  const point = Buffer.concat([Buffer.from([4]), Buffer.from(x as string, 'base64url'), Buffer.from(y as string, 'base64url')]);
+  return sequence(sequence(identifier('1.2.840.10045.2.1'), identifier('1.2.840.10045.3.1.7')), bitString(point));
+}
+
+function signed(content: Buffer, key: KeyObject): Buffer {
+  return sequence(content, ecdsaWithSha256, bitString(sign('sha256', content, key)));
+}
+
+/** A request for a certificate (PKCS #10, RFC 2986) with these names and no subject, in DER. @param key of ECDSA P-256 */
+export function certificateRequest(domains: readonly string[], key: KeyObject): Buffer {
+  const extensions = sequence(identifier('1.2.840.113549.1.9.14'), setOf(sequence(alternativeNames(domains))));
+  return signed(sequence(integer(Buffer.from([0])), sequence(), publicKeyOf(key), tagged(0, extensions, true)), key);
+}
+
+/**
+ * A certificate that nobody vouches for, and its key, as one PEM text.
+ *
+ * @param options.lastsDays days until its end
+ * @param options.challengeDigest SHA-256 of a key authorization, which makes it the answer to a challenge by TLS (RFC 8737 §3)
+ */
+export function selfSignedCertificate(
+  domains: readonly string[],
+  { nowMs, lastsDays, challengeDigest }: { nowMs: number; lastsDays: number; challengeDigest?: Buffer },
+): string {
+  const key = newKey();
+  const name = sequence(setOf(sequence(identifier('2.5.4.3'), utf8('svc, self-signed'))));
+  const challenge = challengeDigest && sequence(identifier('1.3.6.1.5.5.7.1.31'), yes, octetString(octetString(challengeDigest)));
+  const serial = Buffer.concat([Buffer.from([0x40]), randomBytes(15)]);
+  const content = sequence(
+    tagged(0, integer(Buffer.from([2])), true),
+    integer(serial),
+    ecdsaWithSha256,
+    name,
+    sequence(utcTime(nowMs - dayMs), utcTime(nowMs + lastsDays * dayMs)),
+    name,
+    publicKeyOf(key),
+    tagged(3, sequence(alternativeNames(domains), ...(challenge ? [challenge] : [])), true),
+  );
+  const lines = signed(content, key)
+    .toString('base64')
+    .replace(/.{1,64}/g, '$&\n');
+  return `-----BEGIN CERTIFICATE-----\n${lines}-----END CERTIFICATE-----\n${keyText(key)}`;
+}

@@ -1,0 +1,143 @@
+import { join } from 'node:path';
+import { CertificateKeeper, certificatePath, type KeptService } from '../certificates/certificate-keeper.ts';
+import { type CertificateStore, challengeName } from '../certificates/certificate-store.ts';
+import type { ConsoleOptions } from '../config/schema/console-options.ts';
+import type { Config } from '../config/schema/schema.ts';
+import type { EventDispatcher } from '../events/dispatcher.ts';
+import { ChallengeServer, type ChallengeSources } from '../http/connection/challenge-server.ts';
+import type { HttpServiceOptions } from '../http/options.ts';
+import type { Clock } from '../lib/clock.ts';
+import { authority } from '../lib/listen.ts';
+import type { Log } from '../lib/log.ts';
+import { type Ended, nothingEnded, type PreparedReload, serviceComponent } from './listeners.ts';
+
+type TlsServiceOptions = HttpServiceOptions | ConsoleOptions;
+
+interface Dependencies {
+  dataFolderPath: string;
+  store: CertificateStore;
+  events: Pick<EventDispatcher, 'emit'>;
+  clock: Clock;
+  log: Log;
+}
+
+function certificatesFolder(dataFolderPath: string): string {
+  return join(dataFolderPath, 'certificates');
+}
+
+/** The enabled services whose certificates are obtained for them. */
+function keptServices({ services }: Config): (KeptService & { service: TlsServiceOptions })[] {
+  return Object.entries(services).flatMap(([uuid, service]) => {
+    if (!service.enabled || (service.type !== 'https' && service.type !== 'console') || !service.tls.acme) return [];
+    return [{ component: serviceComponent(uuid, service), options: service.tls.acme, service }];
+  });
+}
+
+/** A configuration in which services with `tls.acme` have the files that are kept for them. */
+export function withCertificatePaths(config: Config): Config {
+  const services = { ...config.services };
+  for (const { component, service } of keptServices(config)) {
+    const path = certificatePath(certificatesFolder(config.server.data_folder_path), component.uuid);
+    services[component.uuid] = { ...service, tls_certificate_path: path, tls_key_path: path };
+  }
+  return { ...config, services };
+}
+
+/** Certificates that are obtained and renewed, and the servers that answer for them without TLS. */
+export class Certificates {
+  readonly #dependencies: Dependencies;
+  readonly #keeper: CertificateKeeper;
+  readonly #servers = new Map<string, ChallengeServer>();
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
+    this.#keeper = new CertificateKeeper({ ...dependencies, folder: certificatesFolder(dependencies.dataFolderPath) });
+  }
+
+  /**
+   * Has files for all services, and listens where challenges will be asked for.
+   *
+   * @param config of all nodes of this machine: any of them may order
+   * @throws ServiceError `unavailable` when an address cannot be had
+   */
+  async prepare(config: Config): Promise<PreparedReload> {
+    const opened = new Map<string, ChallengeServer>();
+    const abort = async () => {
+      for (const server of opened.values()) await server.close();
+      for (const key of opened.keys()) this.#servers.delete(key);
+    };
+    this.#keeper.prepare(keptServices(config));
+    try {
+      for (const [key, address] of challengeAddresses(config)) {
+        if (this.#servers.has(key)) continue;
+        const server = new ChallengeServer(address, this.#sources(config, key), this.#dependencies.log);
+        await server.listen();
+        opened.set(key, server);
+        this.#servers.set(key, server);
+      }
+    } catch (error) {
+      await abort();
+      throw error;
+    }
+    return { commit: () => this.#begin(config), abort };
+  }
+
+  async #begin(config: Config): Promise<Ended> {
+    const wanted = challengeAddresses(config);
+    for (const [key, server] of [...this.#servers]) {
+      if (wanted.has(key)) {
+        server.replace(this.#sources(config, key));
+        continue;
+      }
+      this.#servers.delete(key);
+      await server.close();
+    }
+    await this.#keeper.apply(keptServices(config));
+    return nothingEnded;
+  }
+
+  listening(): { uuid: string; name: string; url: string }[] {
+    return [...this.#servers.values()].map(({ url }) => ({ uuid: 'acme', name: 'acme', url }));
+  }
+
+  /** Finds the key authorization of a domain for its challenge by TLS; undefined where none is answered so. */
+  tlsChallenge(config: Config): ((domain: string) => Promise<string | undefined>) | undefined {
+    if (!keptServices(config).some(({ options }) => options.challenge === 'tls-alpn-01')) return undefined;
+    return (domain) => this.#dependencies.store.get(challengeName({ type: 'tls-alpn-01', domain, token: '' }));
+  }
+
+  async stop(): Promise<void> {
+    await this.#keeper.stop();
+    for (const server of this.#servers.values()) await server.close();
+    this.#servers.clear();
+  }
+
+  #sources(config: Config, key: string): ChallengeSources {
+    const { store } = this.#dependencies;
+    const served = keptServices(config).filter(({ options, service }) => options.challenge === 'http-01' && addressKey(service) === key);
+    const origins = new Map(
+      served.flatMap(({ options, service }) => options.domains.map((domain) => [domain, originOf(domain, service)] as const)),
+    );
+    return {
+      find: (token) => store.get(challengeName({ type: 'http-01', domain: '', token })),
+      originOf: (domain) => origins.get(domain),
+    };
+  }
+}
+
+/** The origin that browsers know a domain by: behind a proxy the port may be another one. */
+function originOf(domain: string, { accepted_origins, port }: TlsServiceOptions): string {
+  const known = accepted_origins.find((origin) => origin.startsWith('https:') && new URL(origin).hostname === domain);
+  return known ?? new URL(`https://${domain}:${port}`).origin;
+}
+
+function addressKey({ address, tls }: TlsServiceOptions): string {
+  return authority(address, tls.acme?.http_port ?? 0);
+}
+
+function challengeAddresses(config: Config): Map<string, { address: string; port: number }> {
+  const asked = keptServices(config).filter(({ options }) => options.challenge === 'http-01');
+  return new Map(
+    asked.map(({ service, options }) => [addressKey(service), { address: service.address, port: options.http_port }] as const),
+  );
+}

@@ -1,0 +1,65 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
+import type { CertificateStore } from '../../certificates/certificate-store.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { holdLease } from './lease.ts';
+
+/** A node that dies orders nothing for this long, in milliseconds; then another does. */
+const leaseMs = 20_000;
+
+const [ivBytes, tagBytes] = [12, 16];
+
+/**
+ * Certificates, keys and challenges of all nodes, sealed (AES-256-GCM, bound to their names) by a key that Redis does not know
+ * (`server.state.secret`): who reads Redis has no private key, and who writes there changes no certificate.
+ */
+export class RedisCertificates implements CertificateStore {
+  readonly #link: RedisLink;
+  readonly #secret: string;
+  readonly #node = randomUUID();
+  #key: Buffer | undefined;
+
+  constructor(link: RedisLink, secret: string) {
+    this.#link = link;
+    this.#secret = secret;
+  }
+
+  isLeader(): Promise<boolean> {
+    return holdLease(this.#link, 'certificate-leader', this.#node, leaseMs);
+  }
+
+  async get(name: string): Promise<string | undefined> {
+    const key = this.#link.key('certificates', name);
+    const sealed = await this.#link.call(['GET', key]);
+    if (sealed === null) return undefined;
+    try {
+      const bytes = Buffer.from(String(sealed), 'base64');
+      const decipher = createDecipheriv('aes-256-gcm', this.#sealingKey(), bytes.subarray(0, ivBytes), { authTagLength: tagBytes });
+      decipher.setAAD(Buffer.from(name)).setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes));
+      return Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]).toString();
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      this.#link.values.skip(key, 'it is not sealed by server.state.secret of this node');
+      return undefined;
+    }
+  }
+
+  async put(name: string, text: string, lifetimeMs: number): Promise<void> {
+    const iv = randomBytes(ivBytes);
+    const cipher = createCipheriv('aes-256-gcm', this.#sealingKey(), iv, { authTagLength: tagBytes });
+    cipher.setAAD(Buffer.from(name));
+    const content = Buffer.concat([cipher.update(text), cipher.final()]);
+    const sealed = Buffer.concat([iv, cipher.getAuthTag(), content]).toString('base64');
+    await this.#link.call(['SET', this.#link.key('certificates', name), sealed, 'PX', String(lifetimeMs)]);
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#link.call(['DEL', this.#link.key('certificates', name)]);
+  }
+
+  #sealingKey(): Buffer {
+    if (this.#secret === '') throw new ServiceError('unavailable', 'Nodes share certificates under server.state.secret, which is not set.');
+    this.#key ??= Buffer.from(hkdfSync('sha256', this.#secret, '', 'svc certificates', 32));
+    return this.#key;
+  }
+}

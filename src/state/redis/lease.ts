@@ -1,0 +1,19 @@
+import type { RedisLink } from '../../lib/redis/redis-link.ts';
+import { redisScript } from '../../lib/redis/redis-script.ts';
+
+const leaseScript = redisScript(`
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`);
+
+/**
+ * Takes or prolongs what one node does for all, where it is no harm that for a moment two do.
+ *
+ * @param node unique to this process
+ * @returns whether this node has it for the next `leaseMs`
+ * @throws ServiceError `unavailable`
+ */
+export async function holdLease(link: RedisLink, name: string, node: string, leaseMs: number): Promise<boolean> {
+  return (await link.run(leaseScript, [link.key(name)], [node, leaseMs])) === 1;
+}
