@@ -16,7 +16,8 @@ const domains = textList().transform((names, context) => {
       names.map((name) => {
         const ascii = domainToASCII(name.trim()).toLowerCase();
         if (name.includes('*')) issue(`"${name}": a wildcard needs dns-01, which svc does not answer`);
-        else if (!domainName.test(ascii)) issue(`"${name}" is not a domain such as files.example.com`);
+        else if (/[^\p{L}\p{M}\p{N}.-]/u.test(name.trim()) || !domainName.test(ascii))
+          issue(`"${name}" is not a domain such as files.example.com`);
         return ascii;
       }),
     ),

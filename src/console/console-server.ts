@@ -9,7 +9,14 @@ import type { EventComponent } from '../events/event.ts';
 import { clientPeer } from '../http/connection/client-peer.ts';
 import { PendingReplies } from '../http/connection/pending-replies.ts';
 import { garbageReply, headerLimitBytes } from '../http/connection/refusals.ts';
-import { hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext, TlsWatch } from '../http/connection/tls-context.ts';
+import {
+  contextEndMs,
+  hasSameAuthorities,
+  nextTlsContext,
+  readTlsContext,
+  type TlsContext,
+  TlsWatch,
+} from '../http/connection/tls-context.ts';
 import { isClientGone } from '../http/reply/outgoing.ts';
 import { requestTrace } from '../http/request/request-trace.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
@@ -100,6 +107,11 @@ export class ConsoleServer {
   get url(): string {
     const { options } = this.#service;
     return `${usesTls(options) ? 'https' : 'http'}://${authority(options.address, this.port)}`;
+  }
+
+  /** When the certificate in use ends, as Unix time in milliseconds; undefined without TLS. */
+  get certificateEndMs(): number | undefined {
+    return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
 
   get port(): number {

@@ -117,7 +117,7 @@ function checkChain(chain: readonly X509Certificate[], nowMs: number): TlsFault[
 }
 
 function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: number): TlsFault[] {
-  const name = certificate.subject.split('\n').at(-1) ?? '';
+  const name = nameOf(certificate);
   const fromMs = Date.parse(certificate.validFrom);
   const toMs = Date.parse(certificate.validTo);
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -126,6 +126,11 @@ function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: 
   if (toMs - nowMs >= soonDays * dayMs) return [];
   const days = Math.floor((toMs - nowMs) / dayMs);
   return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
+}
+
+/** Authorities leave out the subject, or have it for the first name alone; Node.js gives undefined then, whatever its types say. */
+function nameOf({ subject, subjectAltName }: { subject: string | undefined; subjectAltName: string | undefined }): string {
+  return subject?.split('\n').at(-1) || subjectAltName || '';
 }
 
 function checkStrength(certificate: X509Certificate): TlsFault[] {

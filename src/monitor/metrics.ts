@@ -60,7 +60,7 @@ function createMetrics(registry: Registry, version: string) {
   const registers = [registry];
   const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
   // Nodes see the same value of most gauges, so the greatest is shown; where each has its own, the sum.
-  const gauge = (name: string, help: string, labelNames: string[] = [], aggregator: 'max' | 'sum' = 'max') =>
+  const gauge = (name: string, help: string, labelNames: string[] = [], aggregator: 'max' | 'min' | 'sum' = 'max') =>
     new Gauge({ name, help, labelNames, registers, aggregator });
   const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
     new Histogram({ name, help, labelNames, buckets, registers });
@@ -111,6 +111,7 @@ function createMetrics(registry: Registry, version: string) {
     },
     expectations: gauge('svc_expectations', 'State of the newest occurrence of an expectation: 1.', ['expectation', 'state']),
     overdue: gauge('svc_expectation_overdue_seconds', 'Time since a file was due that is not there.', ['expectation']),
+    certificates: gauge('svc_certificate_days_left', 'Days until the certificate in use ends; below 0 it has ended.', ['service'], 'min'),
     suspended: gauge('svc_suspended_urls', 'URLs left alone after a failure.', ['kind', 'uuid']),
     journal: gauge('svc_journal_bytes', "Size of this node's journal on disk.", [], 'sum'),
     config: gauge('svc_config_info', 'Always 1; the label tells configurations apart.', ['hash']),
@@ -219,6 +220,8 @@ export class Metrics {
 
   async #collect(): Promise<void> {
     this.#collectExpectations();
+    this.#metrics.certificates.reset();
+    for (const { service, daysLeft } of this.#sources.certificates()) this.#metrics.certificates.set({ service }, daysLeft);
     await Promise.all([
       this.#collectServices(),
       this.#collectHandlers(),

@@ -5,6 +5,8 @@ export interface MonitorSources {
   /** Conditions for serving requests: true, or a description of the fault. */
   checks(): Promise<Record<string, true | string>>;
   services(): Promise<ServiceFigures[]>;
+  /** Of services with TLS, when the certificate in use ends. */
+  certificates(): { service: string; daysLeft: number }[];
   handlers(): Promise<HandlerFigures[]>;
   /** Of the process that tells of expectations; of others none. */
   expectations(): { expectation: string; state: string; overdueS: number }[];

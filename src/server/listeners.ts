@@ -9,6 +9,12 @@ import { processAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
 import type { FileServiceOptions, RequestParts } from './parts.ts';
 
+/** When the certificate of a service ends, as Unix time in milliseconds; undefined without TLS. */
+export interface CertificateEnd {
+  service: string;
+  endMs: number | undefined;
+}
+
 /** Counts of what ended for accounts that lost access. */
 export type Ended = ReloadReport['ended'];
 

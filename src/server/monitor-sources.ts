@@ -4,6 +4,7 @@ import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
+import type { ConsoleServices } from './console/console-services.ts';
 import type { Core } from './core.ts';
 import type { OwnListeners } from './own-listeners.ts';
 import type { RequestParts } from './parts.ts';
@@ -19,6 +20,7 @@ export interface ServerView {
   parts: RequestParts;
   state: State;
   listeners: OwnListeners;
+  consoles: ConsoleServices;
 }
 
 /**
@@ -39,6 +41,13 @@ export function monitorSources(view: () => ServerView, clock: Clock, nodes?: Mon
       };
     },
     services: () => view().listeners.figures(),
+    certificates() {
+      const { listeners, consoles } = view();
+      const ends = [...listeners.certificateEnds(), ...consoles.certificateEnds()];
+      return ends.flatMap(({ service, endMs }) =>
+        endMs === undefined ? [] : [{ service, daysLeft: (endMs - clock.nowMs()) / 86_400_000 }],
+      );
+    },
     handlers: () => core().handlerFigures(clock.nowMs()),
     expectations: () => core().expectations.figures(),
     async suspendedUrls() {

@@ -23,6 +23,7 @@ import { requiredByGroups } from '../ssh/required-credentials.ts';
 import type { SshService } from '../ssh/ssh-service.ts';
 import {
   type Announce,
+  type CertificateEnd,
   type Ended,
   type PreparedReload,
   serviceComponent,
@@ -188,6 +189,10 @@ export class OwnListeners {
       return this.endOthers();
     };
     return { commit, abort };
+  }
+
+  certificateEnds(): CertificateEnd[] {
+    return [...this.#running].map(([service, { server }]) => ({ service, endMs: (server as Partial<HttpServer>).certificateEndMs }));
   }
 
   async figures(): Promise<ServiceFigures[]> {

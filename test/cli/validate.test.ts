@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { TestAuthority } from '../support/acme-authority.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { program, run } from '../support/child.ts';
 import { runProgram } from '../support/program.ts';
@@ -130,6 +131,25 @@ test('--online trusts the authorities that a handler names', async (t) => {
   assert.equal(trusted.code, 0, trusted.stderr);
   const distrusted = await run(t, ['validate', '--online', 'without.yaml'], { cwd });
   assert.deepEqual([distrusted.code, /error\[online\]: event_handlers\.h\.url/.test(distrusted.stderr)], [1, true], distrusted.stderr);
+});
+
+test('--online asks the directory of certificates, and the DNS for their names', async (t) => {
+  if (!hasProgram(t, 'openssl')) return;
+  const cwd = temporaryFolder(t);
+  const authority = await new TestAuthority(t).listen(t);
+  const config = (directory: string, domain: string) =>
+    `services: {web: {type: https, tls: {acme: {directory: "${directory}", domains: ${domain}, ca_certificates_path: "${authority.caPath}"}}}}`;
+  writeFileSync(join(cwd, 'good.yaml'), config(authority.directory, 'localhost'));
+  writeFileSync(join(cwd, 'bad.yaml'), config(`${authority.base}/else`, 'no.such.name.invalid'));
+  const good = await run(t, ['validate', '--online', 'good.yaml'], { cwd });
+  assert.equal(good.code, 0, good.stderr);
+  const bad = await run(t, ['validate', '--online', 'bad.yaml'], { cwd });
+  assert.equal(bad.code, 1);
+  assert.match(
+    bad.stderr,
+    /error\[online\]: services\.web\.tls\.acme\.directory: .*\/else: the authority gave no https URL for "newNonce"/,
+  );
+  assert.match(bad.stderr, /error\[online\]: services\.web\.tls\.acme\.domains: no\.such\.name\.invalid: .*(ENOTFOUND|EAI_AGAIN)/);
 });
 
 test('init - prints the starter, which validate - takes; commands live without a stdin', async (t) => {

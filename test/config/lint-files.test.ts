@@ -34,6 +34,33 @@ test('certificates: about to end, ended, not valid yet', (t) => {
   assert.deepEqual(check(folder, https, Date.now() - dayMs), [`warning tls-expired ${path}`]);
 });
 
+test('certificates that svc obtains: what hinders them', (t) => {
+  const folder = temporaryFolder(t);
+  const acme = (options = '') => `tls: {acme: {directory: "https://ca.example/dir", domains: a.example${options}}}`;
+  const found = (services: string, more = '') => check(folder, `services: {${services}}\n${more}`);
+  const web = (options = '', more = '') => `web: {type: https, ${acme(options)}${more}}`;
+  assert.deepEqual(found(web()), []);
+  assert.deepEqual(found(`web: {type: http, ${acme()}}`), ['warning tls-unused services.web.tls']);
+  assert.deepEqual(found(web('', ', tls_key_path: x')), ['error acme-conflict services.web.tls.acme']);
+  assert.deepEqual(found(`${web()}, plain: {type: http, port: 80}`), ['error address-in-use services.web.tls.acme.http_port']);
+  assert.deepEqual(found(`${web()}, plain: {type: http, port: 80, address: 0.0.0.0}`), [
+    'error address-in-use services.web.tls.acme.http_port',
+  ]);
+  assert.deepEqual(found(`${web(', challenge: tls-alpn-01')}, plain: {type: http, port: 80}`), []);
+  const desk = (options = '') => `desk: {type: console, ${acme(options)}}`;
+  assert.deepEqual(found(`${web()}, ${desk()}`), ['warning administrators-missing services.desk.administrators'], 'both share port 80');
+  const alpn = ', challenge: tls-alpn-01';
+  assert.ok(found(`${web()}, ${desk(alpn)}`).includes('error acme-unanswered services.desk.tls.acme.challenge'));
+  assert.ok(!found(`${web(alpn)}, ${desk(alpn)}`).some((one) => one.includes('acme')));
+  assert.deepEqual(found(web(', ca_certificates_path: none.pem')), ['error file-unreadable services.web.tls.acme.ca_certificates_path']);
+  const staging = web().replace('ca.example', 'acme-staging-v02.ca.example');
+  assert.deepEqual(found(staging), ['warning acme-staging services.web.tls.acme.directory[0]']);
+  const redis = (secret: string) =>
+    `server: {shutdown_delay: 2, state: {type: redis, url: "redis://127.0.0.1", retention_days: 3${secret}}}`;
+  assert.ok(found(web(), redis('')).includes('error acme-secret services.web.tls.acme'));
+  assert.ok(!found(web(), redis(', secret: x')).some((one) => one.includes('acme')));
+});
+
 test('keys: of another certificate, encrypted, too small, readable by all', (t) => {
   if (!hasProgram(t, 'openssl')) return;
   const folder = certificateFolder(t);

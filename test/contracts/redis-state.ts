@@ -6,6 +6,7 @@ import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { FileGrants } from '../../src/state/memory/grants.ts';
 import { RedisBans } from '../../src/state/redis/bans.ts';
 import { RedisAcceptedCredentials } from '../../src/state/redis/callout-cache.ts';
+import { RedisCertificates } from '../../src/state/redis/certificates.ts';
 import { DeliveryLeases } from '../../src/state/redis/delivery-leases.ts';
 import { redisRecords } from '../../src/state/redis/delivery-records.ts';
 import { HandlerOrders, RedisDeliveryStore } from '../../src/state/redis/delivery-store.ts';
@@ -18,6 +19,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openJournal } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temp.ts';
 import { bansContract, inTurns } from './bans.ts';
+import { certificateStoreContract } from './certificate-store.ts';
 import { type DeliveryGround, deliveryStoreContract } from './delivery-store.ts';
 import { grantStoreContract } from './grant-store.ts';
 import { lockStoreContract } from './lock-store.ts';
@@ -34,6 +36,10 @@ export function stateContracts(kind: string, open: (t: TestContext) => Promise<R
   bansContract(`bans in ${kind}`, async (t, policy) => {
     const link = await open(t);
     return link && inTurns([new RedisBans(link, systemClock, policy, 'shared'), new RedisBans(link, systemClock, policy, 'shared')]);
+  });
+  certificateStoreContract(`certificates in ${kind}`, async (t) => {
+    const link = await open(t);
+    return link && new RedisCertificates(link, 'shared');
   });
   urlHealthContract(`suspensions in ${kind}`, async (t) => {
     const link = await open(t);

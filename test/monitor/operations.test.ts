@@ -19,6 +19,7 @@ async function knownNames(): Promise<Set<string>> {
       checks: async () => ({}),
       services: async () => [],
       expectations: () => [],
+      certificates: () => [],
       handlers: async () => [],
       suspendedUrls: async () => [],
       journalBytes: async () => 0,

@@ -6,6 +6,7 @@ import { fileRecords } from '../../src/state/memory/delivery-records.ts';
 import { FileDeliveryStore } from '../../src/state/memory/delivery-store.ts';
 import { HandlerPositions } from '../../src/state/memory/handler-positions.ts';
 import { bansContract } from '../contracts/bans.ts';
+import { certificateStoreContract } from '../contracts/certificate-store.ts';
 import { type DeliveryGround, deliveryStoreContract } from '../contracts/delivery-store.ts';
 import { sessionsContract } from '../contracts/sessions.ts';
 import { acceptedContract, urlHealthContract } from '../contracts/shared-state.ts';
@@ -16,6 +17,7 @@ const state = memoryState(systemClock, policy, () => true);
 
 sessionsContract('sessions in memory', async (_, { lifetimes, onTimeout }) => state.sessions('web', lifetimes, onTimeout));
 bansContract('bans in memory', async (_, ofTest) => memoryState(systemClock, ofTest, () => true).bans);
+certificateStoreContract('certificates in memory', async () => state.certificates);
 urlHealthContract('suspensions in memory', async () => state.urlHealth('method'));
 acceptedContract('accepted credentials in memory', async (_, lifetimeMs) => state.accepted('method', lifetimeMs));
 deliveryStoreContract('deliveries in files', async (t) => {

@@ -6,6 +6,7 @@ import type { RedisLink } from '../../src/lib/redis/redis-link.ts';
 import { FileGrants } from '../../src/state/memory/grants.ts';
 import { RedisBans } from '../../src/state/redis/bans.ts';
 import { RedisAcceptedCredentials } from '../../src/state/redis/callout-cache.ts';
+import { RedisCertificates } from '../../src/state/redis/certificates.ts';
 import { RedisGrants } from '../../src/state/redis/grants.ts';
 import { RedisLocks } from '../../src/state/redis/locks.ts';
 import { RedisSessions } from '../../src/state/redis/sessions.ts';
@@ -42,6 +43,28 @@ test('two nodes share locks: of many who want one at once exactly one gets it', 
   for (const store of stores) assert.deepEqual(await store.covering('/a/b'), taken);
   assert.equal(await stores[1]?.release(taken[0]?.token ?? ''), true);
   assert.deepEqual(await stores[0]?.within('/'), []);
+});
+
+test('who reads Redis has no private key, and who writes there changes no certificate; one of two nodes orders', async (t) => {
+  const opened = await open(t);
+  if (!opened) return;
+  const { redis, link } = opened;
+  const [one, two] = [new RedisCertificates(link, 'shared'), new RedisCertificates(await linkTo(t, redis.url), 'shared')];
+  assert.deepEqual([await one.isLeader(), await two.isLeader(), await one.isLeader()], [true, false, true]);
+  await one.put('certificate web', 'PRIVATE KEY', 60_000);
+  assert.equal(await two.get('certificate web'), 'PRIVATE KEY');
+  const sealed = String(await link.call(['GET', link.key('certificates', 'certificate web')]));
+  assert.equal(Buffer.from(sealed, 'base64').includes('PRIVATE'), false);
+  await link.call(['SET', link.key('certificates', 'certificate console'), sealed]);
+  assert.equal(await two.get('certificate console'), undefined, 'it is bound to its name');
+  const bytes = Buffer.from(sealed, 'base64');
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
+  for (const text of [bytes.toString('base64'), '', 'x', 'PRIVATE KEY']) {
+    await link.call(['SET', link.key('certificates', 'certificate web'), text]);
+    assert.equal(await two.get('certificate web'), undefined, text);
+  }
+  assert.equal(await new RedisCertificates(link, 'another').get('certificate console'), undefined);
+  await assert.rejects(new RedisCertificates(link, '').put('x', 'y', 1000), /server\.state\.secret, which is not set/);
 });
 
 test('two nodes share sessions, bans and suspensions; a time-out is told by one of them', async (t) => {

@@ -23,7 +23,10 @@ export class ManualClock implements Clock {
 
   sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { cancel } = this.#add(delayMs, undefined, resolve);
+      const { cancel } = this.#add(delayMs, undefined, () => {
+        signal?.removeEventListener('abort', abort);
+        resolve();
+      });
       const abort = () => {
         cancel();
         reject(signal?.reason);

@@ -153,6 +153,12 @@ export const options: [string, string, string[], string[]][] = [
   ['http', 'api_backend_uuid', ['h', '""', 'null'], ['a/b']],
   ['http', 'api_passthrough_headers', ['"x-receipt, x-scan"', '[x-receipt]'], ['Set-Cookie', 'connection', 'content-length', '"x y"']],
   ['http', 'api_partial_success_headers', ...headers],
+  [
+    'https',
+    'tls',
+    ['{}', '{acme: {directory: "https://ca.example/dir", domains: files.example.com}}'],
+    ['5', '{acme: {}}', '{acme: {directory: "http://ca.example/dir", domains: files.example.com}}'],
+  ],
   ['https', 'tls_minimum_version', ['TLSv1.2', 'TLSv1.3'], ['TLSv1.1', '1.2']],
   ['monitor', 'port', ['0', '"9100"'], ['x']],
   ['handler', 'target', ['""', '40017', '"40017, 40022"', '[40017, 40022]', '"!40004"'], ['99999', 'upload']],

@@ -19,7 +19,15 @@ import { createNodeServer, exchangeOf } from './node-server.ts';
 import { PendingReplies } from './pending-replies.ts';
 import { garbageReply, noteGarbage, refuseExpectation, refuseFlood } from './refusals.ts';
 import { TlsChallenges } from './tls-challenge.ts';
-import { createTlsServer, hasSameAuthorities, nextTlsContext, readTlsContext, type TlsContext, TlsWatch } from './tls-context.ts';
+import {
+  contextEndMs,
+  createTlsServer,
+  hasSameAuthorities,
+  nextTlsContext,
+  readTlsContext,
+  type TlsContext,
+  TlsWatch,
+} from './tls-context.ts';
 
 /** Time for a client to send its header section. */
 const headerTimeoutMs = 30_000;
@@ -111,6 +119,11 @@ export class HttpServer {
   /** Connections at present, bytes on the wire and requests so far. */
   get traffic(): Connections['traffic'] & { requests: number } {
     return { ...this.#connections.traffic, requests: this.#requests };
+  }
+
+  /** When the certificate in use ends, as Unix time in milliseconds; undefined without TLS. */
+  get certificateEndMs(): number | undefined {
+    return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
 
   /** Goes on serving, but ends the connection with each reply, so that clients and proxies go elsewhere. */

@@ -1,4 +1,4 @@
-import { constants } from 'node:crypto';
+import { constants, X509Certificate } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { createServer, DEFAULT_CIPHERS, type SecureVersion, type Server } from 'node:tls';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
@@ -151,6 +151,11 @@ export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsCo
   const fault = faultsOf(context, nowMs).find(hinders);
   if (fault) throw new ServiceError('unavailable', `${optionOf[fault.file]} cannot be used: ${fault.message}`);
   return context;
+}
+
+/** When the first certificate of a context ends. @returns Unix time in milliseconds */
+export function contextEndMs({ cert }: TlsContext): number {
+  return Math.min(...cert.map((chain) => Date.parse(new X509Certificate(chain).validTo)));
 }
 
 /** Whether the same authorities verify client certificates. */

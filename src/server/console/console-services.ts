@@ -13,7 +13,16 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { ReplayJobs } from '../../webhooks/replay/replay-jobs.ts';
 import type { Core } from '../core.ts';
-import { type Announce, type Ended, nothingEnded, type PreparedReload, serviceComponent, startData, sumOfEnded } from '../listeners.ts';
+import {
+  type Announce,
+  type CertificateEnd,
+  type Ended,
+  nothingEnded,
+  type PreparedReload,
+  serviceComponent,
+  startData,
+  sumOfEnded,
+} from '../listeners.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import type { TallyFigures } from '../monitoring.ts';
 import { Installation, type NodeLink } from '../nodes/installation.ts';
@@ -130,6 +139,11 @@ export class ConsoleServices {
 
   listening(): { uuid: string; name: string; url: string }[] {
     return [...this.#running].map(([uuid, { url, component }]) => ({ uuid, name: component.name, url }));
+  }
+
+  /** Of consoles with TLS, when their certificates end. */
+  certificateEnds(): CertificateEnd[] {
+    return [...this.#running].map(([service, { certificateEndMs: endMs }]) => ({ service, endMs }));
   }
 
   /** A link that logs an administrator in, once and within five minutes; undefined without a console. */
