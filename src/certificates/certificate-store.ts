@@ -1,6 +1,6 @@
 import type { Challenge } from '../lib/acme/acme-client.ts';
 
-/** What the processes that have the same certificates share. All but `isLeader` take and give whole texts; all throw ServiceError `unavailable`. */
+/** Texts that all processes with the same certificates share. All but `isLeader` take and give whole texts; all throw ServiceError `unavailable`. */
 export interface CertificateStore {
   /** Whether this process is the one that orders, at least for the next seconds. */
   isLeader(): Promise<boolean>;

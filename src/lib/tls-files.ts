@@ -128,7 +128,7 @@ function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: 
   return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
 }
 
-/** Authorities leave out the subject, or have it for the first name alone; Node.js gives undefined then, whatever its types say. */
+/** Authorities leave out the subject, or have it for the first name alone; Node.js gives undefined then, against its types. */
 function nameOf({ subject, subjectAltName }: { subject: string | undefined; subjectAltName: string | undefined }): string {
   return subject?.split('\n').at(-1) || subjectAltName || '';
 }

@@ -25,7 +25,7 @@ export class AccountKey {
     this.jwk = { crv, kty, x, y };
   }
 
-  /** What answers a challenge (RFC 8555 §8.1). */
+  /** The answer to a challenge (RFC 8555 §8.1). */
   keyAuthorization(token: string): string {
     return `${token}.${createHash('sha256').update(JSON.stringify(this.jwk)).digest('base64url')}`;
   }

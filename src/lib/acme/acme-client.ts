@@ -12,7 +12,7 @@ const patienceMs = 300_000;
 const maxReplyBytes = 256 * 1024;
 const maxNonceTries = 6;
 
-/** Shortest and longest wait between two looks, whatever the authority asks for. */
+/** Shortest and longest wait between two looks: an authority may ask for any. */
 const leastWaitMs = 500;
 const maxWaitMs = 30_000;
 
@@ -20,7 +20,7 @@ const maxWaitMs = 30_000;
 export const challengeTypes = ['http-01', 'tls-alpn-01'] as const;
 export type ChallengeType = (typeof challengeTypes)[number];
 
-/** What has to be shown while the authority looks. */
+/** A proof to be shown while the authority looks. */
 export interface Challenge {
   type: ChallengeType;
   domain: string;
