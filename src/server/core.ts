@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { GrantStore } from '../auth/grants/grant-store.ts';
-import type { Config } from '../config/schema/schema.ts';
+import { type Config, takesLocks } from '../config/schema/schema.ts';
 import { JournalledDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
@@ -40,7 +40,7 @@ import { DeliveryLog, deliveriesFolder } from '../webhooks/records/delivery-log.
 import type { DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
 import type { Monitoring } from './monitoring.ts';
-import type { SharedJournal, State } from './state.ts';
+import { memoryState, type SharedJournal, type State } from './state.ts';
 
 interface CoreDependencies {
   clock: Clock;
@@ -280,4 +280,23 @@ async function openOwn(
 
 function enabledHandlers(config: Config): string[] {
   return Object.entries(config.event_handlers).flatMap(([uuid, handler]) => (handler.enabled ? [uuid] : []));
+}
+
+/**
+ * Opens the state that a configuration has; waits for a Redis that is away.
+ *
+ * @param config the one in force
+ * @throws as `redisLinkOf`
+ */
+export async function openState(
+  config: () => Config,
+  dependencies: { clock: Clock; log: Log; uploadLimits: () => UploadLimits; heldLimits: () => UploadLimits },
+): Promise<State> {
+  const policy = () => config().server.security_policy;
+  const areLocksTaken = () => takesLocks(config());
+  const { state } = config().server;
+  if (state.type === 'memory') return memoryState(dependencies.clock, policy, areLocksTaken);
+  // Loaded only where it is wanted: other commands and servers start without it.
+  const { openRedisState } = await import('./state-redis.ts');
+  return openRedisState(state, { ...dependencies, policy, areLocksTaken });
 }

@@ -4,8 +4,8 @@ import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { MonitorSources } from '../monitor/sources.ts';
-import type { ConsoleServices } from './console/console-services.ts';
 import type { Core } from './core.ts';
+import type { CertificateEnd } from './listeners.ts';
 import type { OwnListeners } from './own-listeners.ts';
 import type { RequestParts } from './parts.ts';
 import type { State } from './state.ts';
@@ -20,7 +20,7 @@ export interface ServerView {
   parts: RequestParts;
   state: State;
   listeners: OwnListeners;
-  consoles: ConsoleServices;
+  consoles: { certificateEnds(): CertificateEnd[] };
 }
 
 /**

@@ -24,14 +24,14 @@ import { Certificates, withCertificatePaths } from './certificates.ts';
 import type { ConsoleServices } from './console/console-services.ts';
 import { makeConsoles } from './console/console-services.ts';
 import { controlledCollections, controlOrders } from './control.ts';
-import { Core } from './core.ts';
+import { Core, openState } from './core.ts';
 import { type Announce, prepareAll } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
 import { longestRetention, makeParts, type RequestParts, startMethods, stopMethods, trashDays } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
-import { openState, type State } from './state.ts';
+import type { State } from './state.ts';
 import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
 
 /** The parts of one configuration, without listeners. */

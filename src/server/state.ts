@@ -4,16 +4,14 @@ import type { Identity } from '../auth/credentials.ts';
 import type { GrantStore } from '../auth/grants/grant-store.ts';
 import type { SessionLifetimes, SessionStore } from '../auth/sessions.ts';
 import type { CertificateStore } from '../certificates/certificate-store.ts';
-import { type Config, takesLocks } from '../config/schema/schema.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { FileEventLog } from '../events/journal/file-event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import type { ExpectationStore } from '../expectations/watch.ts';
 import type { LockStore } from '../files/locks/lock-store.ts';
-import type { SharedUploadStore, UploadLimits } from '../files/uploads/upload-store.ts';
+import type { SharedUploadStore } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Slots } from '../lib/concurrency/slots.ts';
-import type { Log } from '../lib/log.ts';
 import { MemoryUrlHealth, type UrlSuspensions } from '../lib/remote/url-health.ts';
 import type { SharedFigures } from '../monitor/sources.ts';
 import { MemoryBans } from '../state/memory/bans.ts';
@@ -84,23 +82,4 @@ export function memoryState(clock: Clock, policy: () => SecurityPolicy, areLocks
     check: () => true,
     close: async () => {},
   };
-}
-
-/**
- * Opens the state that a configuration has; waits for a Redis that is away.
- *
- * @param config the one in force
- * @throws as `redisLinkOf`
- */
-export async function openState(
-  config: () => Config,
-  dependencies: { clock: Clock; log: Log; uploadLimits: () => UploadLimits; heldLimits: () => UploadLimits },
-): Promise<State> {
-  const policy = () => config().server.security_policy;
-  const areLocksTaken = () => takesLocks(config());
-  const { state } = config().server;
-  if (state.type === 'memory') return memoryState(dependencies.clock, policy, areLocksTaken);
-  // Loaded only where it is wanted: other commands and servers start without it.
-  const { openRedisState } = await import('./state-redis.ts');
-  return openRedisState(state, { ...dependencies, policy, areLocksTaken });
 }

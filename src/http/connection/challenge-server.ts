@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { catching } from '../../lib/catching.ts';
 import { listen, serverUrl } from '../../lib/listen.ts';
 import type { Log } from '../../lib/log.ts';
 
@@ -34,7 +35,11 @@ export class ChallengeServer {
     this.#server.on('connection', (socket) => {
       if (open >= maxConnections) return void socket.destroy();
       open++;
-      socket.once('close', () => open--);
+      const onClose = catching(
+        () => void open--,
+        () => {},
+      );
+      socket.once('close', onClose);
     });
   }
 

@@ -54,24 +54,22 @@ export class TlsChallenges {
    */
   sort(socket: Socket, giveOn: () => void): void {
     const chunks: Buffer[] = [];
-    const onError = () => socket.destroy();
-    const end = () => {
+    const cut = () => void socket.destroy();
+    const end = catching(() => {
       timer.cancel();
       socket.off('readable', look).off('error', onError).off('close', end);
-    };
-    const look = catching(
-      () => {
-        for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) chunks.push(chunk as Buffer);
-        const bytes = Buffer.concat(chunks);
-        if (!isWhole(bytes)) return;
-        end();
-        socket.unshift(bytes);
-        if (bytes.includes(onlyProtocol)) this.#server.emit('connection', socket);
-        else giveOn();
-      },
-      () => socket.destroy(),
-    );
-    const timer = this.#clock.after(firstRecordMs, () => socket.destroy());
+    }, cut);
+    const onError = catching(cut, () => {});
+    const look = catching(() => {
+      for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) chunks.push(chunk as Buffer);
+      const bytes = Buffer.concat(chunks);
+      if (!isWhole(bytes)) return;
+      end();
+      socket.unshift(bytes);
+      if (bytes.includes(onlyProtocol)) this.#server.emit('connection', socket);
+      else giveOn();
+    }, cut);
+    const timer = this.#clock.after(firstRecordMs, cut);
     socket.on('readable', look).on('error', onError).on('close', end);
   }
 
