@@ -265,7 +265,7 @@ async function picturesOfAllConsole(target) {
       const page = await openConsole(width, 800, colorScheme);
       const shot = (name) => page.screenshot({ path: join(target, `console-${name}-${colorScheme}-${width}.png`), fullPage: true });
       await shot('overview');
-      for (const name of ['events', 'deliveries', 'handlers', 'accounts', 'configuration']) {
+      for (const name of ['events', 'deliveries', 'handlers', 'accounts', 'held', 'configuration']) {
         await openSection(page, name);
         await page.waitForTimeout(300);
         await shot(name);

@@ -73,7 +73,8 @@ Examples:
 const testHelp = `
 A case is one of
   {request: "METHOD /home/…", account, group, destination,
-   expect: allowed | refused, status, rule, real_path}
+   inspections: [UUID…], verdicts: {UUID: accept | refuse | hold | failure | larger | late},
+   expect: allowed | refused | held, status, rule, real_path}
   {request: LOGIN, account, group, service, credentials: [password, ssh-key],
    expect: allowed | refused, reason}
   {event: ID, data, account, group, component, address,

@@ -9,7 +9,7 @@ import { eventIds } from '../events/event-ids.ts';
 export type AdministratorRole = SignedIn['role'];
 
 /** The administrator of a console session. */
-export const administrator = z.object({ name: z.string(), role: z.enum(['viewer', 'operator']) });
+export const administrator = z.object({ name: z.string(), role: z.enum(['viewer', 'reviewer', 'operator']) });
 export type SignedIn = z.infer<typeof administrator>;
 
 const presented = z.strictObject({
@@ -42,11 +42,27 @@ export const decision = z.strictObject({
   rule: z.string().nullable().describe('The set of permissions that decided: general, or the expression of a rule.'),
   steps: z.array(
     z.strictObject({
-      step: z.enum(['request', 'service', 'method', 'account', 'group', 'home', 'mount', 'rule', 'permission', 'credentials']),
+      step: z.enum([
+        'request',
+        'service',
+        'method',
+        'account',
+        'group',
+        'home',
+        'mount',
+        'rule',
+        'permission',
+        'inspection',
+        'credentials',
+      ]),
       ok: z.boolean(),
       text: z.string().describe('For people.'),
     }),
   ),
+  inspections: z
+    .array(z.string())
+    .exactOptional()
+    .describe('UUIDs of the inspections that judge the file; only of accounts that have some.'),
   login: loginReport.exactOptional().describe('Of LOGIN alone.'),
 });
 

@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { heldActions } from '../control/collection.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { answerFault, answerJson } from './answer.ts';
 import { testLogin } from './api/auth-test.ts';
@@ -8,6 +9,7 @@ import { cancelReplay, listDeliveries, listReplays, showDelivery, showReplay, sh
 import { followEvents, listEvents, showEvent } from './api/events.ts';
 import { excuseOccurrence, listExpectations, listOccurrences } from './api/expectations.ts';
 import { explainDecision } from './api/explain.ts';
+import { actOnHeld, sendHeldContent } from './api/held.ts';
 import { controlHandler, liftSuspension, listHandlers, showLive, showOverview, showSamples, testHandler } from './api/overview.ts';
 import type { ConsoleContext, ConsoleEnvironment } from './environment.ts';
 import { checkHost, checkOrigin } from './login/check-origin.ts';
@@ -42,7 +44,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/login/link', loginByLink);
   app.post('/api/logout', logout);
 
-  // For administrators; changes are for operators.
+  // For administrators; changes are for operators, but that reviewers decide about held uploads.
   app.use('/api/*', authenticate);
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);
@@ -69,6 +71,9 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
     app.get(`/api/${name}`, listItems(name));
     app.delete(`/api/${name}`, removeItems(name));
   }
+  app.get('/api/held', listItems('held'));
+  app.get('/api/held/:id/content', sendHeldContent);
+  for (const action of heldActions) app.post(`/api/held/${action}`, actOnHeld(action));
   app.get('/api/expectations', listExpectations);
   app.get('/api/expectations/:uuid/occurrences', listOccurrences);
   app.post('/api/expectations/:uuid/excuse', excuseOccurrence);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { HeldContent } from '../files/inspections/holding.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { ServiceError } from '../lib/errors.ts';
 
@@ -141,6 +142,8 @@ export interface Collection {
   remove(items: readonly Item[]): Promise<void>;
   /** Undoes the deletion of items; those that cannot come back get a `problem`. */
   restore?(items: readonly Item[]): Promise<Item[]>;
+  /** The content of an item; `held` has it. @throws ServiceError `not-found` */
+  content?(id: string): Promise<HeldContent>;
   /** Actions on single items beside their removal; `held` has all of `heldActions`. */
   readonly actions?: Readonly<Record<HeldAction, (id: string, by: string, reason?: string) => Promise<void>>>;
 }

@@ -148,6 +148,7 @@ function heldCollection(held: Holding): Collection {
   return {
     list: async () => (await held.list()).map((record) => ({ handle: record.id, shown: shownHeld(record) })),
     remove: (items) => forEachConcurrently(items, endsAtOnce, ({ handle }) => held.discard(handle, undefined)),
+    content: (id) => held.content(id),
     actions: {
       release: (id, administrator) => held.release(id, { administrator }),
       discard: (id, administrator, reason) => held.discard(id, { administrator }, reason),

@@ -58,7 +58,8 @@ browserTest('in no section a viewer has a control that changes something, whatev
   expected
     .set('#events', ['Pause', ...search])
     .set('#deliveries', search)
-    .set('#accounts', Array(4).fill('Search'));
+    .set('#accounts', Array(4).fill('Search'))
+    .set('#held', ['Refresh']);
   assert.deepEqual(found, expected);
   assert.deepEqual(changes, []);
   await page.context().clearCookies();

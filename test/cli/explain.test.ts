@@ -137,6 +137,64 @@ services: {web: {type: http}}
   ]);
 });
 
+const inspecting = `
+inspections:
+  virus: {type: clamd, url: 'unix:/run/clamav/clamd.ctl', maximum_size: 100, on_larger: refuse}
+  schema: {type: http, url: 'https://erp.example/', on_failure: refuse}
+groups:
+  PARTNERS: {home_folder_path: /nowhere, inspections: [[virus], ['/in/*.csv', virus, schema], ['/tmp/*']]}
+accounts:
+  alice: {group: PARTNERS, ${key}}
+  free: {${key}}
+services: {web: {type: http}}
+`;
+
+test('svc explain names the inspections that a change meets', () => {
+  const config = parseConfig(parseSource('/nowhere/svc.config.yaml', inspecting), {});
+  const judged = (method: string, path: string, destination?: string) => {
+    const { steps, inspections } = decide(config, { user: 'alice', method, path, destination });
+    return [inspections, ...steps.filter(({ step }) => step === 'inspection').map(({ text }) => text)];
+  };
+  assert.deepEqual(judged('PUT', '/home/in/a.csv'), [
+    ['virus', 'schema'],
+    '/in/a.csv: by rule 1 "/in/*.csv", virus, schema judge the file',
+  ]);
+  assert.deepEqual(judged('OPEN-WRITE', '/a'), [['virus'], '/a: by the general list, virus judge the file']);
+  assert.deepEqual(judged('PUT', '/home/tmp/a'), [[], '/tmp/a: by rule 2 "/tmp/*", nothing judges the file']);
+  assert.deepEqual(judged('COPY', '/home/in/a.csv', '/home/a')[0], ['virus']);
+  assert.deepEqual(judged('MOVE', '/home/tmp/a', '/home/a')[0], ['virus']);
+  assert.deepEqual(judged('RENAME', '/in/a.csv', '/a'), [
+    [],
+    '/a: by the general list, nothing judges the file again: it lay under the same before',
+  ]);
+  assert.match(String(judged('MOVE', '/home/tmp/', '/home/in/')[1]), /each file of the folder/);
+  assert.deepEqual(judged('GET', '/home/in/a.csv'), [undefined]);
+  assert.equal(decide(config, { user: 'free', method: 'PUT', path: '/home/a' }).inspections, undefined);
+});
+
+test('cases of svc test have the verdicts of inspections mocked', () => {
+  const config = parseConfig(parseSource('/nowhere/svc.config.yaml', inspecting), {});
+  const problems = (text: string) => {
+    const [item] = readCases(`- {account: alice, request: PUT /home/in/a.csv, ${text}}`, 'cases.yaml').cases;
+    return item && runCase(config, item).problems;
+  };
+  for (const text of [
+    'verdicts: {}, expect: allowed, inspections: [schema, virus]',
+    'verdicts: {virus: refuse, schema: hold}, expect: refused, status: 422, reason: virus refuses',
+    'verdicts: {schema: hold}, expect: held, status: 202, reason: verdict',
+    'verdicts: {virus: failure}, expect: held, reason: failure',
+    'verdicts: {virus: late, schema: hold}, expect: held, reason: late',
+    'verdicts: {schema: failure}, expect: refused',
+    'verdicts: {virus: larger}, expect: refused',
+  ])
+    assert.deepEqual(problems(text), [], text);
+  assert.deepEqual(problems('inspections: [virus]'), ['inspections: expected ["virus"], got ["schema","virus"]']);
+  assert.deepEqual(problems('verdicts: {other: hold}'), ['the inspection "other" does not judge this file']);
+  assert.deepEqual(problems('verdicts: {schema: hold}, expect: allowed'), ['expected allowed, got held (the file is held (verdict))']);
+  const [sftp] = readCases('- {account: alice, request: OPEN-WRITE /a, verdicts: {virus: refuse}, expect: refused, status: 4}', 'c').cases;
+  assert.deepEqual(sftp && runCase(config, sftp).problems, []);
+});
+
 test('svc explain: exit codes, --json, errors', async (t) => {
   const cwd = temporaryFolder(t);
   writeFileSync(join(cwd, 'svc.config.yaml'), configuration);

@@ -6,7 +6,8 @@ import { type TestContext, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { start } from '../support/child.ts';
 import type { TestReply, TestRequest } from '../support/client.ts';
-import { asOperator, asViewer, ConsoleClient, consoleService, operatorPassword, startConsole } from '../support/console.ts';
+import { asOperator, asReviewer, asViewer, ConsoleClient, consoleService, operatorPassword, startConsole } from '../support/console.ts';
+import { startInspector } from '../support/inspector.ts';
 import type { Contract } from '../support/openapi-contract.ts';
 import { startReceiver, until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
@@ -70,6 +71,8 @@ test('every operation and status: live requests and replies are as described', a
       crm: { type: 'http', target: '40017', url: [receiver.url, second.url] },
       slow: { type: 'http', target: '40069', url: slow.url },
     },
+    inspections: { check: { type: 'http', url: (await startInspector(t)).url } },
+    group: { inspections: [[], ['/held-*', 'check']] },
     // Both were due once in the last day; what the other tests of this file upload is there.
     expectations: {
       met: { path: '/*', every: '1d', opens: '2d', grace: '1d' },
@@ -83,6 +86,7 @@ test('every operation and status: live requests and replies are as described', a
   await logins(server, send);
   await lookups(server, console, contract, send);
   await actions(send);
+  await reviews(server, send);
   await configuration(t, contract, send);
   await tooMuch(server, console, contract, send);
   // The others need a disk of their own, below.
@@ -121,7 +125,7 @@ async function refusals(t: TestContext, contract: Contract, send: Exercise) {
       await asBanned(method, path, target, 429);
       if (403 in responses) await send(method, path, target, 403, asViewer);
     }
-    if (403 in responses) await send(method, path, target, 403, { ...asOperator, headers: foreign });
+    if (403 in responses && method !== 'GET') await send(method, path, target, 403, { ...asOperator, headers: foreign });
     if (requestBody) {
       await send(method, path, target, 400, { ...asOperator, body: '{' });
       // Little more than may be: what is not read any more is cut off.
@@ -149,6 +153,19 @@ async function logins(server: TestServer, send: Exercise) {
   await send('GET', '/api/me', '/api/me', 401, { headers });
 }
 
+/** What reviewers do with held uploads. */
+async function reviews(server: TestServer, send: Exercise) {
+  const ids: string[] = [];
+  for (const name of ['a', 'b', 'c']) {
+    const { results } = (await server.put(`/home/held-${name}`, 'odd')).json<{ results: { held: string }[] }>();
+    ids.push(String(results[0]?.held));
+  }
+  await send('GET', '/api/held', '/api/held', 200, asReviewer);
+  await send('GET', '/api/held/{id}/content', `/api/held/${ids[0]}/content`, 200, asReviewer);
+  for (const [index, action] of ['release', 'inspect-again', 'discard'].entries())
+    await send('POST', `/api/held/${action}`, `/api/held/${action}`, 200, withBody({ ids: [ids[index], 'other'] }, asReviewer));
+}
+
 /** What can be looked at. */
 async function lookups(server: TestServer, console: ConsoleClient, contract: Contract, send: Exercise) {
   await server.put('/home/a.txt', 'x');
@@ -161,7 +178,7 @@ async function lookups(server: TestServer, console: ConsoleClient, contract: Con
   for (const path of ['/api/overview', '/api/samples', '/api/configuration', '/api/handlers', '/api/replays']) await look(path);
   for (const name of ['sessions', 'bans', 'locks', 'held', 'uploads']) {
     await look(`/api/${name}`, `/api/${name}?account=alice&address=127.0.0.0/8&id=a&id=b&limit=10`);
-    await send('DELETE', `/api/${name}`, `/api/${name}?all=1`, 200);
+    if (name !== 'held') await send('DELETE', `/api/${name}`, `/api/${name}?all=1`, 200);
   }
   const span = 'since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z';
   const filter = `${span}&id=40017,40021&group=operation-write&account=alice&account=bob&path=/&address=127.0.0.1&text=a.txt`;

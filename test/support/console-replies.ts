@@ -149,6 +149,23 @@ const replies: Readonly<Record<string, unknown>> = {
   '/api/bans': items,
   '/api/locks': items,
   '/api/uploads': items,
+  '/api/held': {
+    items: [
+      {
+        id: 'h-1',
+        account: hostileName,
+        path: hostileName,
+        size: 10,
+        time: '2026-01-01T00:00:00.000Z',
+        digest: { 'sha-256': 'A'.repeat(43) },
+        state: 'held',
+        reason: 'verdict',
+        verdicts: [{ inspection: hostileName, verdict: 'hold', message: hostileName, time: '2026-01-01T00:00:00.000Z' }],
+        real_path: hostileName,
+      },
+    ],
+    total: 2,
+  },
   '/api/explain': {
     allowed: false,
     status: 403,
@@ -213,6 +230,7 @@ export const views: readonly (readonly [hash: string, heading: string])[] = [
   ['#deliveries/replays/r-1', 'Dry run'],
   ['#handlers', 'Handlers'],
   ['#accounts', 'Accounts'],
+  ['#held', 'Held uploads'],
   ['#configuration', 'Configuration'],
 ];
 

@@ -8,10 +8,11 @@ import { cheapHash } from './passwords.ts';
 import { startServer, type TestConfig, type TestServer } from './server.ts';
 
 /** Signs in to a console with its form. @param hash what the page shows then */
-export async function signIn(page: Page, url: string, hash = '', role: 'operator' | 'viewer' = 'operator'): Promise<void> {
+export async function signIn(page: Page, url: string, hash = '', role: keyof typeof users = 'operator'): Promise<void> {
+  const [name, password] = users[role];
   await page.goto(`${url}/${hash}`);
-  await page.locator('#username').fill(role === 'operator' ? 'olga' : 'vera');
-  await page.locator('#password').fill(role === 'operator' ? operatorPassword : viewerPassword);
+  await page.locator('#username').fill(name);
+  await page.locator('#password').fill(password);
   await page.locator('main form button').click();
   await page.locator('#sections a').first().waitFor();
 }
@@ -19,14 +20,22 @@ export async function signIn(page: Page, url: string, hash = '', role: 'operator
 /** The passwords of the administrators of `consoleService`. */
 export const operatorPassword = 'marker-Op3rate-9xK';
 export const viewerPassword = 'marker-V1ewer-4tB';
+export const reviewerPassword = 'marker-R3viewer-7cD';
+const users = {
+  operator: ['olga', operatorPassword],
+  viewer: ['vera', viewerPassword],
+  reviewer: ['rita', reviewerPassword],
+} as const;
 const operatorHash = cheapHash(operatorPassword);
 const viewerHash = cheapHash(viewerPassword);
+const reviewerHash = cheapHash(reviewerPassword);
 
 /** What `Client` sends as Basic for each of them. */
 export const asOperator = { user: `olga:${operatorPassword}` };
 export const asViewer = { user: `vera:${viewerPassword}` };
+export const asReviewer = { user: `rita:${reviewerPassword}` };
 
-/** A service of type console with the administrators `olga` (operator) and `vera` (viewer). */
+/** A service of type console with the administrators `olga` (operator), `vera` (viewer) and `rita` (reviewer). */
 export async function consoleService(options: Record<string, unknown> = {}) {
   return {
     type: 'console',
@@ -34,6 +43,7 @@ export async function consoleService(options: Record<string, unknown> = {}) {
     administrators: {
       olga: { password: await operatorHash, role: 'operator' },
       vera: { password: await viewerHash, role: 'viewer' },
+      rita: { password: await reviewerHash, role: 'reviewer' },
     },
     ...options,
   };

@@ -5,6 +5,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import { number } from '../../lib/option-types.ts';
 import { readPlainYaml } from '../../lib/yaml-document.ts';
+import { mockedVerdicts } from './inspected.ts';
 
 const common = {
   name: z.string().min(1).optional(),
@@ -23,8 +24,13 @@ const requestCase = z.strictObject({
   /** For LOGIN: the ssh service, and the credentials of the client. */
   service: z.string().optional(),
   credentials: z.array(z.enum(credentialKinds)).optional(),
-  expect: z.enum(['allowed', 'refused'], { error: 'must be allowed or refused' }).optional(),
-  status: number(400, 599).optional(),
+  /** The inspections that judge the file, in any order. */
+  inspections: z.array(z.string()).optional(),
+  /** Their verdicts, by UUID; one without a verdict accepts. */
+  verdicts: z.record(z.string(), z.enum(mockedVerdicts, { error: `must be one of ${mockedVerdicts.join(', ')}` })).optional(),
+  expect: z.enum(['allowed', 'refused', 'held'], { error: 'must be allowed, refused or held' }).optional(),
+  /** Of HTTP, or of SFTP. */
+  status: number(0, 599).optional(),
   /** The set that decides: `general`, or the expression of a rule. */
   rule: z.string().optional(),
   real_path: z.string().optional(),

@@ -19,6 +19,7 @@ import { statusByError } from '../../ssh/sftp/status.ts';
 import type { Decision } from '../report-shapes.ts';
 import { type Config, takesLocks } from '../schema/schema.ts';
 import { type AddStep, accountInForce, localAccount, Refused } from './decision-steps.ts';
+import { addInspections } from './inspected.ts';
 import { type Acceptance, followLogin } from './login-course.ts';
 
 /** A question about a login over SSH. */
@@ -184,7 +185,12 @@ function follow(config: Config, question: Question, decision: Decision): void {
   if (conditional?.end === 'source') addRight(account, target.path, conditional, addStep);
   if (needs.source === 'createFile') addFate(account, target.path, conditional, addStep);
   checkPlace(mounts, decision.method, target);
-  if (!needs.destination) return;
+  const addJudged = (destination?: VirtualPath) =>
+    addInspections({ account, mounts, needs, path: target.path, destination, isFolder: target.isFolder }, decision, addStep);
+  if (!needs.destination) {
+    addJudged();
+    return;
+  }
   if (question.destination === undefined) throw new Refused('request', 'bad-request', `${decision.method} needs a destination`);
   const destination = parseTarget(question.destination);
   checkRights(account, destination.path, needs.destination, decision, addStep);
@@ -192,6 +198,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   if (needs.destination === 'createFile') addFate(account, destination.path, undefined, addStep);
   if (!isSftp && destination.isFolder && !target.isFolder && !takesLocks(config))
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
+  addJudged(destination.path);
 }
 
 interface Target {
@@ -200,7 +207,8 @@ interface Target {
   isReserved?: boolean;
 }
 
-function isSftpRequest(method: string): boolean {
+/** Whether a request is one of SFTP. */
+export function isSftpRequest(method: string): boolean {
   return Object.hasOwn(sftpOperations, method);
 }
 

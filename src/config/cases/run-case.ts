@@ -14,8 +14,9 @@ import { createSubscription } from '../../webhooks/subscription.ts';
 import type { Config } from '../schema/schema.ts';
 import { describeAnswer } from './auth-answer.ts';
 import type { ConfigCase, EventCase, ReplyCase, RequestCase } from './case-file.ts';
-import { decide } from './decision.ts';
+import { decide, isSftpRequest } from './decision.ts';
 import { localAccount } from './decision-steps.ts';
+import { judgeMocked } from './inspected.ts';
 
 /** The result of a case. */
 export interface CaseOutcome {
@@ -36,17 +37,21 @@ function runRequest(config: Config, item: RequestCase): CaseOutcome {
   // A path of SFTP may have spaces.
   const [, method = '', path = ''] = /^(\S+) ?(.*)$/.exec(item.request) ?? [];
   const { account: user, group, destination, service, credentials } = item;
-  const decision = decide(config, { user, group, method, path, destination, service, credentials });
-  const outcome = decision.allowed ? 'allowed' : 'refused';
+  const decided = decide(config, { user, group, method, path, destination, service, credentials });
+  const { judged, unused } = judgeMocked(config, decided, item.verdicts ?? {}, isSftpRequest(decided.method));
+  const { outcome, ...decision } = judged;
   const why = decision.reason ?? `by ${decision.rule ?? 'no rule'}`;
+  const sorted = (uuids: readonly string[] | undefined) => uuids && [...uuids].sort();
   const problems = [
     ...(item.expect !== undefined && item.expect !== outcome ? [`expected ${item.expect}, got ${outcome} (${why})`] : []),
+    ...unused.map((uuid) => `the inspection "${uuid}" does not judge this file`),
+    ...different('inspections', sorted(item.inspections), sorted(decision.inspections ?? [])),
     ...different('status', item.status, decision.status),
     ...different('rule', item.rule, decision.rule),
     ...different('real_path', item.real_path, decision.real_path),
     ...(item.reason !== undefined && !decision.reason?.includes(item.reason) ? different('reason', item.reason, decision.reason) : []),
   ];
-  return { name: item.name ?? `${item.account}: ${item.request}`, problems, actual: decision };
+  return { name: item.name ?? `${item.account}: ${item.request}`, problems, actual: item.verdicts ? judged : decided };
 }
 
 function different(name: string, expected: unknown, actual: unknown): string[] {

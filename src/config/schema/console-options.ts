@@ -7,14 +7,16 @@ import { integer, number, optionalText, originList, yesNo } from '../../lib/opti
 import type { AdministratorRole } from '../report-shapes.ts';
 
 /** A viewer changes nothing. */
-const administratorRoles = ['viewer', 'operator'] as const satisfies AdministratorRole[];
+const administratorRoles = ['viewer', 'reviewer', 'operator'] as const satisfies AdministratorRole[];
 
 const administratorOptions = z.strictObject({
   password: ownPasswordHash.describe('Password hash, as `svc hash-password` prints it.'),
   role: z
-    .enum(administratorRoles, { error: 'must be viewer or operator' })
+    .enum(administratorRoles, { error: 'must be viewer, reviewer or operator' })
     .default('viewer')
-    .describe('`viewer` sees everything and changes nothing; `operator` also acts.'),
+    .describe(
+      '`viewer` sees everything and changes nothing; `reviewer` also decides about held uploads and downloads them; `operator` does everything.',
+    ),
 });
 
 const administratorName = z

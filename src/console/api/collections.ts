@@ -7,7 +7,7 @@ import { Parameters } from './parameters.ts';
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
 
-type ConsoleCollection = Exclude<CollectionName, 'trash'>;
+type ConsoleCollection = Exclude<CollectionName, 'trash' | 'held'>;
 
 /** Removals as event `administratorAction` names them. */
 const removals: Readonly<Record<ConsoleCollection, string>> = {
@@ -15,7 +15,6 @@ const removals: Readonly<Record<ConsoleCollection, string>> = {
   bans: 'ban-lift',
   locks: 'lock-break',
   uploads: 'upload-cancel',
-  held: 'held-discard',
 };
 
 export const collectionNames = Object.keys(removals) as ConsoleCollection[];
@@ -23,8 +22,8 @@ export const collectionNames = Object.keys(removals) as ConsoleCollection[];
 /** IDs that one event names. */
 const maxIdsOfEvent = 20;
 
-/** `GET /api/sessions`, `/api/locks`, `/api/bans` and `/api/uploads`. */
-export function listItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
+/** `GET /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads` and `/api/held`. */
+export function listItems(name: ConsoleCollection | 'held'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const query = new URLSearchParams(c.env.query);
     query.delete('limit');
@@ -47,7 +46,8 @@ export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Pro
   };
 }
 
-function describeItems(items: readonly Item[]): string {
+/** Names items for people, at most twenty of them. */
+export function describeItems(items: readonly Item[]): string {
   const names = items.slice(0, maxIdsOfEvent).map(({ shown: { id, account, address, path } }) => {
     const about = [account, path, address === id ? undefined : address].filter((part) => part !== undefined && part !== '');
     return about.length > 0 ? `${id} (${about.join(', ')})` : id;

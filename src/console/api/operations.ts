@@ -8,6 +8,7 @@ import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
 import { collectionNames, highestLimit, usualLimit } from './collections.ts';
 import { excusedOccurrence, excuseRequest, expectationList, occurrenceList, occurrenceQuery } from './expectations.ts';
 import { explainRequest } from './explain.ts';
+import { discardOrder, heldOrder, heldResults } from './held.ts';
 import { changes, reloadOfAll, runningConfiguration } from './schemas/configuration.ts';
 import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery, testedHandler } from './schemas/deliveries.ts';
 import { eventPage, eventPageQuery, eventQuery, eventView, openedEvent } from './schemas/events.ts';
@@ -44,7 +45,10 @@ export interface Operation {
   query?: z.ZodObject;
   body?: z.ZodType;
   /** Description of a success, and the schema of its JSON or the type of another body; without either there is no body. */
-  reply: readonly [description: string, ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson')[]];
+  reply: readonly [
+    description: string,
+    ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson' | 'application/octet-stream')[],
+  ];
   /** Status of a success, if it is neither 200 nor, without a body, 204. */
   status?: number;
   /** Names of the headers of a success. */
@@ -223,7 +227,17 @@ export const operations: Record<string, Operation> = {
   ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
   ...itemOperations('locks', 'WebDAV locks, as `svc locks list`.', 'Break locks.'),
   ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
-  ...itemOperations('held', 'Uploads that inspections hold, as `svc held list`.', 'Discard held uploads.'),
+  ...itemOperations('held', 'Uploads that inspections hold, as `svc held list`.'),
+  'POST /api/held/release': heldAction('releaseHeld', 'Give held uploads their names, after all checks but the inspections.', heldOrder),
+  'POST /api/held/discard': heldAction('discardHeld', 'End held uploads without a file.', discardOrder),
+  'POST /api/held/inspect-again': heldAction('inspectHeldAgain', 'Have held uploads inspected again, in the background.', heldOrder),
+  'GET /api/held/{id}/content': {
+    id: 'downloadHeld',
+    summary: 'The file of a held upload, for the roles reviewer and operator.',
+    reply: ['The file.', 'application/octet-stream'],
+    headers: ['Content-Disposition'],
+    refusals: [403, 404],
+  },
   ...itemOperations(
     'uploads',
     'Uploads that may take several requests and are not over.',
@@ -293,7 +307,14 @@ function handlerAction(id: string, summary: string): Operation {
   return { id, summary, reply: ['Done.'], refusals: [404] };
 }
 
-function itemOperations(name: keyof typeof shownItems, listed: string, removed: string): Record<string, Operation> {
+/** A decision of reviewers. */
+function heldAction(id: string, summary: string, body: z.ZodType): Operation {
+  const description = 'The role `reviewer` is enough. What was not done of it has an `error`.';
+  return { id, summary, description, body, reply: ['What became of each.', heldResults] };
+}
+
+/** @param removed undefined for items that are not removed by DELETE */
+function itemOperations(name: keyof typeof shownItems, listed: string, removed?: string): Record<string, Operation> {
   const items = z.object({ items: z.array(shownItems[name]), total: count });
   const ofItems = (verb: string) => `${verb}${itemName(name)}s`;
   return {
@@ -304,13 +325,15 @@ function itemOperations(name: keyof typeof shownItems, listed: string, removed: 
       reply: ['The items, and how many there are in all.', items],
       refusals: [400],
     },
-    [`DELETE /api/${name}`]: {
-      id: ofItems('remove'),
-      summary: removed,
-      query: removedItems,
-      reply: ['How many there were.', removedCount],
-      refusals: [400],
-    },
+    ...(removed !== undefined && {
+      [`DELETE /api/${name}`]: {
+        id: ofItems('remove'),
+        summary: removed,
+        query: removedItems,
+        reply: ['How many there were.', removedCount],
+        refusals: [400],
+      },
+    }),
   };
 }
 

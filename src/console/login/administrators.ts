@@ -13,6 +13,11 @@ export interface Administrator {
   readonly stamp: string;
 }
 
+/** Whether an administrator decides about held uploads, and may see their content. */
+export function mayReview({ role }: Pick<Administrator, 'role'>): boolean {
+  return role !== 'viewer';
+}
+
 /** The administrators of a console's configuration. */
 export class Administrators {
   readonly #options: ConsoleOptions['administrators'];

@@ -9,17 +9,17 @@ import { cookieValue } from '../../lib/headers/header-fields.ts';
 import { answerJson, answerNothing } from '../answer.ts';
 import { type ConsoleContext, type ConsoleExchange, type ConsoleMiddleware, eventContext, requireAdministrator } from '../environment.ts';
 import { readJsonObject } from '../request-body.ts';
-import type { Administrator } from './administrators.ts';
+import { type Administrator, mayReview } from './administrators.ts';
 import { isReading, sessionCookie } from './check-origin.ts';
 
 /** How an administrator logged in, as events tell it. */
 type LoginWay = 'password' | 'basic' | 'link';
 
 /**
- * Authenticates a request: by Basic in `Authorization`, else by the session cookie. A change needs the role `operator`, and a journal that
- * can record it.
+ * Authenticates a request: by Basic in `Authorization`, else by the session cookie. A change needs the role `operator`, for held
+ * uploads `reviewer` is enough, and a journal that can record it.
  *
- * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a viewer's change
+ * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a change that the role does not make
  */
 export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) => {
   const authorization = header(exchange, 'authorization');
@@ -30,8 +30,10 @@ export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) =
   }
   if (!exchange.administrator) throw new ServiceError('unauthorized', 'Log in first.');
   if (!isReading(exchange)) {
-    if (exchange.administrator.role !== 'operator')
-      throw new ServiceError('forbidden', 'The role viewer only reads; this needs the role operator.');
+    const { role } = exchange.administrator;
+    const isReview = exchange.path.startsWith('/api/held/') && mayReview(exchange.administrator);
+    if (role !== 'operator' && !isReview)
+      throw new ServiceError('forbidden', `The role ${role} does not change this; it needs the role operator.`);
     exchange.service.events.assertWritable();
   }
   return next();

@@ -16,7 +16,11 @@ export function isHeld(error: unknown): error is ServiceError {
 }
 
 /** UUIDs of the inspections of a file: of each virtual path of the account that leads to it. @param realPath links of its folder resolved */
-export function inspectionsOf({ account, mounts }: AccountPaths, path: VirtualPath, realPath: string): ReadonlySet<string> {
+export function inspectionsOf(
+  { account, mounts }: Pick<AccountPaths, 'account' | 'mounts'>,
+  path: VirtualPath,
+  realPath: string,
+): ReadonlySet<string> {
   const { inspections } = account;
   if (inspections.isEmpty) return new Set();
   return new Set([path, ...mounts.virtualPathsOf(realPath)].flatMap((one) => inspections.at(one)));

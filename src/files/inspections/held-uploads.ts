@@ -16,9 +16,9 @@ import { endUpload, resumedData, whileHeld } from '../uploads/end-upload.ts';
 import { isEnding, isUploadId, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
 import { inspectedContent, inspectionsOf, stateAt, tellVerdicts } from './gate.ts';
 import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts } from './held-facts.ts';
-import type { Decider, HeldUpload, Holding, NewHold } from './holding.ts';
+import type { Decider, HeldContent, HeldUpload, Holding, NewHold } from './holding.ts';
 import type { Inspections } from './inspections.ts';
-import { putBack, type ReleasedBy, releaseUpload } from './release.ts';
+import { contentOf, putBack, type ReleasedBy, releaseUpload } from './release.ts';
 import type { Judgement } from './verdict.ts';
 
 /** How often held uploads are looked through for those that nobody inspects any more. */
@@ -148,6 +148,10 @@ export class HeldUploads implements Holding {
     const isShown = record && isHeldUpload(record) && (accountUuid === undefined || record.accountUuid === accountUuid);
     if (!isShown) throw new ServiceError('not-found', 'There is no such held upload.');
     return record;
+  }
+
+  async content(id: string): Promise<HeldContent> {
+    return contentOf(await this.find(id));
   }
 
   async release(id: string, by: { administrator: string }): Promise<void> {

@@ -74,6 +74,14 @@ export interface NewHold {
 /** Who decides; undefined for the service itself. */
 export type Decider = { administrator: string } | undefined;
 
+/** The content of a held upload. */
+export interface HeldContent {
+  readonly path: VirtualPath;
+  readonly sizeBytes: number;
+  /** Opens it when the first chunk is asked for, and closes it at the end. */
+  chunks(): AsyncGenerator<Buffer>;
+}
+
 /** The uploads that inspections hold, for all that may hold one. */
 export interface Holding {
   readonly store: UploadStore;
@@ -90,6 +98,8 @@ export interface Holding {
   list(accountUuid?: string): Promise<HeldUpload[]>;
   /** @throws ServiceError `not-found`, also for those of another account */
   find(id: string, accountUuid?: string): Promise<HeldUpload>;
+  /** The content of a held upload. @throws ServiceError `not-found` */
+  content(id: string): Promise<HeldContent>;
   /** Gives a held upload its name, after all checks but the inspections. @throws ServiceError; it stays held then */
   release(id: string, by: { administrator: string }): Promise<void>;
   /** Ends a held upload without a file. @throws ServiceError `not-found` */

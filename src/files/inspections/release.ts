@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants, lstatSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readChunks } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
@@ -10,7 +10,7 @@ import { openWriteTarget } from '../disk/opened.ts';
 import { ResumableUpload } from '../uploads/resumable-upload.ts';
 import type { UploadHold } from '../uploads/upload-store.ts';
 import { inspectionsOf, passedGate, stateAt } from './gate.ts';
-import type { HeldUpload } from './holding.ts';
+import type { HeldContent, HeldUpload } from './holding.ts';
 
 /** The administrator who decided, or the inspections that have accepted the file. */
 export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
@@ -80,4 +80,20 @@ export async function putBack(
   } finally {
     closeSync(fd);
   }
+}
+
+/** The content of a held upload. @throws ServiceError `not-found` when it is gone */
+export function contentOf({ path, contentPath, offsetBytes: sizeBytes }: HeldUpload): HeldContent {
+  if (!lstatSync(contentPath, { throwIfNoEntry: false })?.isFile())
+    throw new ServiceError('not-found', 'The content of the held upload is gone.');
+  async function* chunks() {
+    const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      // Chunks are valid until the next one is read.
+      for await (const chunk of readChunks(fd, sizeBytes)) yield Buffer.from(chunk);
+    } finally {
+      closeSync(fd);
+    }
+  }
+  return { path, sizeBytes, chunks };
 }

@@ -18,6 +18,7 @@ const shapes: Record<SectionName, string> = {
     'M12 3v6m0 0a3 3 0 1 1 0 6 3 3 0 0 1 0-6zm-2.6 4.5L4.500 17m10.100-3.500 4.900 3.500M4.500 17a1.500 1.500 0 1 0 0 3 1.500 1.500 0 0 0 0-3zm15 0a1.500 1.500 0 1 0 0 3 1.500 1.500 0 0 0 0-3z',
   accounts:
     'M9 5a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM2.500 19.500a6.500 6.500 0 0 1 13 0M16 5.500a3.500 3.500 0 0 1 0 6.500m2.500 2.500a6.500 6.500 0 0 1 3 5',
+  held: 'M12 3.5 5 6v5.5c0 4.500 3 7.500 7 9 4-1.500 7-4.500 7-9V6zM9.500 9.500v5m5-5v5',
   configuration: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.500 4.500v5m-7 5v5',
 };
 
@@ -59,7 +60,7 @@ function markSection(section: SectionName): void {
   for (const link of navigation.querySelectorAll('a')) {
     const isShown = link.dataset.section === section;
     link.ariaCurrent = isShown ? 'page' : null;
-    // A phone shows three of the six.
+    // A phone shows three of them.
     if (isShown) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
   document.title = `${text(section)} – svc console`;
@@ -78,6 +79,7 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   },
   handlers: async () => (await import('./handlers/handlers.ts')).showHandlers,
   accounts: async () => (await import('./accounts/accounts.ts')).showAccounts,
+  held: async () => (await import('./held/held.ts')).showHeld,
   configuration: async () => (await import('./configuration/configuration.ts')).showConfiguration,
 };
 

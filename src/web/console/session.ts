@@ -74,6 +74,11 @@ export function mayChange(): boolean {
   return administrator?.role === 'operator';
 }
 
+/** Whether held uploads may be decided about, and downloaded. */
+export function mayReview(): boolean {
+  return administrator?.role === 'operator' || administrator?.role === 'reviewer';
+}
+
 /** Asks who has signed in. @returns undefined for nobody */
 export async function findSession(): Promise<SignedIn | undefined> {
   try {

@@ -19,6 +19,7 @@ const headers = {
   'Set-Cookie': { description: 'The session, `svc_console`.', schema: { type: 'string' } },
   'WWW-Authenticate': { description: '`Basic` for requests that sent it, else `session`.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds.', schema: { type: 'integer', minimum: 0 } },
+  'Content-Disposition': { description: '`attachment` with the name of the file.', schema: { type: 'string' } },
   Location: { description: 'URL of the new replay.', schema: { type: 'string' } },
 };
 

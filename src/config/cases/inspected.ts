@@ -1,0 +1,94 @@
+import type { Account } from '../../accounts/account.ts';
+import { inspectionsOf } from '../../files/inspections/gate.ts';
+import { type HoldReason, judge, type Verdict, type VerdictKind } from '../../files/inspections/verdict.ts';
+import type { Mounts } from '../../files/mounts.ts';
+import type { RequestOperations } from '../../files/needed-rights.ts';
+import { statusOf } from '../../http/reply/error-reply.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { statusByError } from '../../ssh/sftp/status.ts';
+import type { Decision } from '../report-shapes.ts';
+import type { Config } from '../schema/schema.ts';
+import type { AddStep } from './decision-steps.ts';
+
+interface Inspected {
+  account: Account;
+  mounts: Mounts;
+  needs: RequestOperations;
+  path: VirtualPath;
+  destination: VirtualPath | undefined;
+  isFolder: boolean;
+}
+
+/** Names the inspections that the file of a request meets: `Decision.inspections`, and a step for people. */
+export function addInspections(
+  { account, mounts, needs, path, destination, isFolder }: Inspected,
+  decision: Decision,
+  addStep: AddStep,
+): void {
+  if (account.inspections.isEmpty) return;
+  const isMoved = needs.destination === 'rename';
+  if (isFolder) {
+    if (isMoved) addStep('inspection', 'each file of the folder meets the inspections of its new path, unless it lay under all of them');
+    return;
+  }
+  const made = destination ?? (needs.source === 'createFile' ? path : undefined);
+  if (made === undefined) return;
+  const at = (one: VirtualPath) => {
+    const location = mounts.locate(one);
+    return inspectionsOf({ account, mounts }, one, location.kind === 'real' ? location.realPath : '');
+  };
+  const uuids = [...at(made)];
+  const before = isMoved ? at(path) : undefined;
+  const isJudged = uuids.some((uuid) => !before?.has(uuid));
+  const rule = account.inspections.ruleAt(made);
+  const by = rule === undefined ? 'the general list' : `rule ${rule} "${account.inspections.options.rules[rule - 1]?.expression}"`;
+  const outcomes = isJudged ? `${uuids.join(', ')} judge the file` : 'nothing judges the file';
+  addStep('inspection', `${made}: by ${by}, ${outcomes}${uuids.length > 0 && !isJudged ? ' again: it lay under the same before' : ''}`);
+  decision.inspections = isJudged ? uuids : [];
+}
+
+/** A verdict of a test case; `late` is one that does not come within `answer_within`. */
+export const mockedVerdicts = ['accept', 'refuse', 'hold', 'failure', 'larger', 'late'] as const;
+export type MockedVerdict = (typeof mockedVerdicts)[number];
+
+/** A decision with the outcome of inspections whose verdicts are given. */
+export interface JudgedDecision extends Omit<Decision, 'allowed'> {
+  outcome: 'allowed' | 'refused' | 'held';
+  held_reason?: HoldReason;
+}
+
+/** Judges an allowed request by mocked verdicts; an inspection without one accepts. @returns also verdicts of inspections that do not judge it */
+export function judgeMocked(
+  { inspections, server }: Config,
+  { allowed, ...decision }: Decision,
+  verdicts: Readonly<Record<string, MockedVerdict>>,
+  isSftp: boolean,
+): { judged: JudgedDecision; unused: string[] } {
+  const uuids = decision.inspections ?? [];
+  const unused = Object.keys(verdicts).filter((uuid) => !uuids.includes(uuid));
+  const judged = (outcome: JudgedDecision['outcome'], change: Partial<JudgedDecision> = {}) => ({
+    judged: { ...decision, outcome, ...change },
+    unused,
+  });
+  if (!allowed) return judged('refused');
+  const all = uuids.map((inspection): Verdict => {
+    const mocked = verdicts[inspection] ?? 'accept';
+    const verdict: VerdictKind = mocked === 'late' ? 'hold' : mocked;
+    const options = inspections[inspection];
+    const effects = { accept: 'accept', refuse: 'refuse', hold: 'hold', failure: options?.on_failure, larger: options?.on_larger } as const;
+    return { inspection, verdict, effect: effects[verdict] ?? 'hold', timeMs: 0 };
+  });
+  const judgement = judge(all);
+  const status = (code: 'unprocessable' | 'held') => (isSftp ? statusByError[code] : statusOf[code]);
+  if (judgement.outcome === 'accept') return judged('allowed');
+  if (judgement.outcome === 'refuse')
+    return judged('refused', { status: status('unprocessable'), reason: `the inspection ${judgement.by.inspection} refuses the file` });
+  const isLate = all.some(({ inspection }) => verdicts[inspection] === 'late');
+  const heldReason = isLate ? 'late' : judgement.reason;
+  const isTold = server.held.answer === 'refuse';
+  return judged('held', {
+    status: isTold ? status('unprocessable') : isSftp ? null : status('held'),
+    reason: `the file is held (${heldReason})`,
+    held_reason: heldReason,
+  });
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { browserTest, openBrowser } from '../support/browser.ts';
+import { signIn, startConsole } from '../support/console.ts';
+import { visible } from '../support/inspecting.ts';
+import { startInspector } from '../support/inspector.ts';
+import { until } from '../support/receiver.ts';
+
+browserTest('a reviewer sees who, why and the verdicts, downloads, releases and discards; a viewer only looks', async (t) => {
+  const inspector = await startInspector(t);
+  const { server, console } = await startConsole(t, {
+    inspections: { check: { type: 'http', url: inspector.url } },
+    group: { inspections: [['check']] },
+  });
+  for (const name of ['good', 'wrong']) await server.put(`/home/${name}`, `odd ${name}`);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#held', 'reviewer');
+  const row = (name: string) => page.locator('main tbody tr', { hasText: `/${name}` });
+  const seen = await row('good').innerText();
+  for (const part of ['alice', 'held by an inspection', 'check', 'Somebody has to look.', '8 bytes'])
+    assert.ok(seen.includes(part), `${part}: ${seen}`);
+  const download = page.waitForEvent('download');
+  await row('good').getByRole('link', { name: 'Download' }).click();
+  const saved = join(server.folder, 'saved');
+  await (await download).saveAs(saved);
+  assert.equal(readFileSync(saved, 'utf8'), 'odd good');
+  await row('good').getByRole('button', { name: 'Release' }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Release' }).click();
+  await page.getByText('The file was released.').waitFor();
+  await until('the file', () => visible(server.home).join() === 'good');
+  await row('wrong').getByRole('button', { name: 'Discard' }).click();
+  await page.getByLabel('Reason, for the events').fill('Not ours.');
+  await page.locator('dialog').getByRole('button', { name: 'Discard' }).click();
+  await page.getByText('No upload is held.').waitFor();
+  assert.equal((await server.events()).find(({ id }) => id === '40074')?.data.details, 'Not ours.');
+  await server.put('/home/third', 'odd');
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await row('third').waitFor();
+  inspector.decide = () => ({ status: 422 });
+  await row('third').getByRole('button', { name: 'Inspect again' }).click();
+  await until('the end', async () => (await server.eventIds()).filter((id) => id === 40074).length === 2);
+  const viewer = await openBrowser(t, { expectedErrors: /401/ });
+  inspector.decide = undefined;
+  await server.put('/home/fourth', 'odd');
+  await signIn(viewer, console.url, '#held', 'viewer');
+  await viewer.locator('main tbody tr', { hasText: '/fourth' }).waitFor();
+  assert.equal(await viewer.locator('main tbody button, main tbody a').count(), 0);
+});

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { readFileSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { TestRequest } from '../support/client.ts';
+import { asOperator, asReviewer, asViewer, startConsole } from '../support/console.ts';
+import { heldOf, visible } from '../support/inspecting.ts';
+import { startInspector } from '../support/inspector.ts';
+import { until } from '../support/receiver.ts';
+
+async function startHolding(t: TestContext) {
+  const inspector = await startInspector(t);
+  const group = { inspections: [['check']] };
+  const { server, console } = await startConsole(t, { inspections: { check: { type: 'http', url: inspector.url } }, group });
+  const hold = async (name: string) => {
+    assert.equal((await server.put(`/home/${name}`, 'odd')).status, 202);
+    return (await heldOf(server)).find(({ path }) => path === `/${name}`)?.id ?? '';
+  };
+  const act = (action: string, body: unknown, options: TestRequest = asReviewer) => console.post(`/api/held/${action}`, body, options);
+  return { inspector, server, console, hold, act };
+}
+
+test('reviewers release, discard and inspect again; each of it is an event that names them', async (t) => {
+  const { inspector, server, console, hold, act } = await startHolding(t);
+  const [a, b, c] = [await hold('a'), await hold('b'), await hold('c')];
+  const { items } = (await console.get('/api/held', asViewer)).json<{ items: { id: string; path: string; verdicts: unknown[] }[] }>();
+  assert.deepEqual(items.map(({ path }) => path).sort(), ['/a', '/b', '/c']);
+  assert.equal(items[0]?.verdicts.length, 1);
+  assert.deepEqual((await act('release', { ids: [a, 'nothing'] })).json(), {
+    results: [{ id: a }, { id: 'nothing', error: 'There is no such held upload.' }],
+  });
+  assert.deepEqual((await act('discard', { ids: [b], reason: 'Not ours.' }, asOperator)).json(), { results: [{ id: b }] });
+  inspector.decide = () => ({ status: 204 });
+  assert.deepEqual((await act('inspect-again', { ids: [c] })).json(), { results: [{ id: c }] });
+  await until('the files', () => visible(server.home).length === 2);
+  assert.deepEqual(visible(server.home).sort(), ['a', 'c']);
+  const events = await server.events();
+  assert.equal(events.find(({ id }) => id === '40073')?.data.administrator, 'rita');
+  const ended = events.find(({ id }) => id === '40074');
+  assert.deepEqual([ended?.data.reason, ended?.data.administrator, ended?.data.details], ['discarded', 'olga', 'Not ours.']);
+  const actions = events.filter(({ id }) => id === '20191').map(({ data }) => [data.action, data.administrator]);
+  assert.deepEqual(actions, [
+    ['held-release', 'rita'],
+    ['held-discard', 'olga'],
+    ['held-inspect-again', 'rita'],
+  ]);
+});
+
+test('reviewers do nothing else, and viewers neither decide nor see content', async (t) => {
+  const { server, console, hold, act } = await startHolding(t);
+  const id = await hold('a');
+  for (const action of ['release', 'discard', 'inspect-again']) assert.equal((await act(action, { ids: [id] }, asViewer)).status, 403);
+  assert.equal((await console.get(`/api/held/${id}/content`, asViewer)).status, 403);
+  assert.equal((await console.send('DELETE', '/api/locks?all=1', asReviewer)).status, 403);
+  assert.equal((await console.post('/api/configuration/reload', {}, asReviewer)).status, 403);
+  for (const body of [{}, { ids: [] }, { ids: id }, { ids: [id], other: 1 }])
+    assert.equal((await act('release', body)).status, 400, JSON.stringify(body));
+  assert.deepEqual(visible(server.home), []);
+});
+
+test('a held file is downloaded as an attachment, whatever it is, and that is an event', async (t) => {
+  const { inspector, server, console } = await startHolding(t);
+  inspector.decide = () => ({ status: 202 });
+  const content = Buffer.alloc(3_000_000, '<script>alert(1)</script>');
+  assert.equal((await server.put('/home/%22x%3By.html', content)).status, 202);
+  const [item] = await heldOf(server);
+  const target = `/api/held/${item?.id}/content`;
+  const head = await console.send('HEAD', target, asReviewer);
+  assert.deepEqual([head.status, head.headers['content-length']], [200, '3000000']);
+  const reply = await console.get(target, asReviewer);
+  assert.equal(reply.status, 200);
+  assert.ok(reply.body.equals(content));
+  assert.equal(reply.headers['content-type'], 'application/octet-stream');
+  assert.match(String(reply.headers['content-disposition']), /^attachment; /);
+  assert.equal(reply.headers['x-content-type-options'], 'nosniff');
+  assert.match(String(reply.headers['content-security-policy']), /default-src 'none'/);
+  const downloads = (await server.events()).filter(({ data }) => data.action === 'held-download');
+  assert.deepEqual(
+    downloads.map(({ data }) => data.administrator),
+    ['rita'],
+  );
+  assert.equal((await console.get('/api/held/unknown/content', asOperator)).status, 404);
+  assert.equal((await console.get('/api/held/..%2Fx/content', asOperator)).status, 404);
+  const { items } = (await console.get('/api/held', asReviewer)).json<{ items: { real_path: string }[] }>();
+  assert.ok(readFileSync(String(items[0]?.real_path)).equals(content));
+  unlinkSync(String(items[0]?.real_path));
+  assert.equal((await console.get(target, asReviewer)).status, 404);
+  assert.deepEqual(visible(join(server.home)), []);
+});
