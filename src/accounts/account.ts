@@ -3,6 +3,7 @@ import { parseVirtualPath, type VirtualPath } from '../lib/virtual-path.ts';
 import type { RequiredCredentials } from './credential-kinds.ts';
 import { type InspectionOptions, InspectionRules, noInspections } from './inspection-rules.ts';
 import { defaultPermissions, type PermissionOptions, Permissions } from './permissions.ts';
+import type { GrantName, Narrowing } from './narrowing.ts';
 import { expandUserInPath } from './user-names.ts';
 
 /** One address of an account's `email`. */
@@ -157,9 +158,9 @@ export interface Account {
   readonly homeFolderGroup: string | undefined;
   readonly homeFolderStructure: readonly string[];
   readonly virtualFolders: readonly { path: VirtualPath; realPath: string }[];
-  /** The only path in reach, with what it holds: no link leads out of it. Undefined for all. */
-  readonly confinedTo?: VirtualPath | undefined;
   readonly permissions: Permissions;
+  /** The token or link that its client presented; the permissions are narrowed to it. */
+  readonly grant?: GrantName | undefined;
   /** The fate of new content whose name is taken by a file that may not be replaced. */
   readonly onNameTaken: 'refuse' | 'number';
   /** For how long nobody may change, move or delete a file that the account made; 0 for not at all. */
@@ -275,4 +276,16 @@ export function effectiveAccount(
     if (error instanceof ServiceError) throw new AccountError('bad-value', error.message, error);
     throw error;
   }
+}
+
+/**
+ * The account as the holder of a token or link has it: its rights now, narrowed. All that an operation does it does for an account, so this
+ * holds for every protocol. Nothing that is about the account as a whole is open to such a holder.
+ *
+ * @param narrowings of the token or link, and of those that made it
+ * @param grant the token or link
+ */
+export function narrowAccount(account: Account, narrowings: readonly Narrowing[], grant: GrantName): Account {
+  const permissions = narrowings.reduce((left, narrowing) => left.narrowed(narrowing), account.permissions);
+  return { ...account, grant, permissions, allowOwnPasswordChange: false, showExpectations: false };
 }

@@ -1,7 +1,7 @@
 // The page of the console imports types from this module, so it must not import Node.js modules.
 
 /** How a client proved who it is (docs/spec/authentication.md#credentials-request). */
-export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate'] as const;
+export const credentialTypes = ['password', 'ssh-key', 'ssl-certificate', 'token'] as const;
 export type CredentialType = (typeof credentialTypes)[number];
 
 /** The credentials of SSH clients, in the order in which their methods are offered; a password may come by two methods. */

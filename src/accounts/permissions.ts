@@ -1,6 +1,7 @@
 import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
-import { isWithin, type VirtualPath } from '../lib/virtual-path.ts';
+import type { VirtualPath } from '../lib/virtual-path.ts';
+import { type Narrowing, placeIn } from './narrowing.ts';
 import { longestCredentialCharacters, userForPath, userVariable } from './user-names.ts';
 
 /** A name is put in for `${USER}`, with `\` before what would mean something (permissions.ts). */
@@ -96,14 +97,6 @@ export interface PermissionOptions {
   narrowings?: readonly Narrowing[];
 }
 
-/** A part of an account's permissions: never more than it has. */
-export interface Narrowing {
-  /** Paths, with all that they hold; absent: all. */
-  paths?: readonly VirtualPath[] | undefined;
-  /** Keywords; absent: those of the account. `allow-create-file` is a part of `allow-write`. */
-  permissions?: readonly string[] | undefined;
-}
-
 /** The permissions of a group that says nothing of them. */
 export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
 
@@ -153,7 +146,7 @@ export class Permissions {
   readonly #userName: string;
   readonly #general: number;
   readonly #rules: readonly Rule[];
-  readonly #narrowings: readonly { paths: readonly VirtualPath[] | undefined; rights: number }[];
+  readonly #narrowings: readonly { narrowing: Narrowing; rights: number }[];
 
   /**
    * @param options keywords and expressions, already validated
@@ -165,9 +158,9 @@ export class Permissions {
     this.options = options;
     this.#userName = userName;
     this.#general = rightsOf(options.general);
-    this.#narrowings = (options.narrowings ?? []).map(({ paths, permissions }) => ({
-      paths,
-      rights: permissions ? rightsOf(permissions) : allRights,
+    this.#narrowings = (options.narrowings ?? []).map((narrowing) => ({
+      narrowing,
+      rights: narrowing.permissions ? rightsOf(narrowing.permissions) : allRights,
     }));
     this.#rules = base
       ? base.#rules
@@ -206,9 +199,17 @@ export class Permissions {
     return (this.#narrowings.reduce((left, { rights }) => left & rights, any) & rightBits[right]) !== 0;
   }
 
+  /** Whether a keyword grants no more than the account has somewhere; `deny-full-control` grants nothing that could be given. */
+  mayGive(keyword: string): boolean {
+    const wanted = rightsOf([keyword]);
+    const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
+    const own = this.#narrowings.reduce((left, { rights }) => withCreation(left) & rights, any);
+    return wanted !== 0 && (wanted & ~withCreation(own)) === 0;
+  }
+
   /** Whether rules make some paths differ from others; without any, what holds for a folder holds for all it holds. */
   get hasRules(): boolean {
-    return this.#rules.length > 0 || this.#narrowings.some(({ paths }) => paths !== undefined);
+    return this.#rules.length > 0 || this.#narrowings.some(({ narrowing }) => narrowing.paths !== undefined);
   }
 
   /** The set of permissions that is in force on `path`, for explanations; `allows` is what decides. */
@@ -224,12 +225,18 @@ export class Permissions {
 
   #rightsAt(path: VirtualPath): number {
     let granted = this.#rules.length > 0 ? this.#ofRules(path) : this.#general;
-    for (const { paths, rights } of this.#narrowings) {
-      if (paths?.every((top) => !isWithin(path, top))) return 0;
-      // Who may write may also create.
-      if ((granted & rightBits.write) !== 0) granted |= rightBits['create-file'];
-      granted &= rights;
+    for (const { narrowing, rights } of this.#narrowings) {
+      const place = placeIn(narrowing, path);
+      if (place === 'outside') return 0;
+      if (place === 'inside') granted = withCreation(granted) & rights;
+      // Folders on the way show what leads to it (Mounts), to those who may list anything there.
+      else granted = granted & (rightBits.list | rightBits.traverse) ? rightBits.list : 0;
     }
     return granted;
   }
+}
+
+/** Who may write may also create. */
+function withCreation(rights: number): number {
+  return (rights & rightBits.write) === 0 ? rights : rights | rightBits['create-file'];
 }

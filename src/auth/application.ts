@@ -69,6 +69,11 @@ export class ApplicationMethod implements AuthMethod {
     return account.configuration;
   }
 
+  tokenConfiguration(username: string): AccountConfiguration | undefined {
+    const account = this.accounts.find(username);
+    return account?.enabled ? account.configuration : undefined;
+  }
+
   listsKey(username: string, key: string): boolean {
     return hasKey(this.accounts.find(username), key);
   }
@@ -87,6 +92,9 @@ export class ApplicationMethod implements AuthMethod {
         const presented = fingerprintCertificate(credentials.content);
         return presented !== undefined && account !== undefined && fingerprintsOf(account, 'ssl-certificate').includes(presented);
       }
+      case 'token':
+        // The secret was right: the account alone is asked about.
+        return account !== undefined;
       default:
         return credentials.type satisfies never;
     }
@@ -115,6 +123,8 @@ function fingerprintsOf(account: LocalAccount, type: Proof['type']): string[] {
       return account.sshKeys.flatMap((line) => parseKeyBlob(line) ?? []).map(fingerprintCredential);
     case 'ssl-certificate':
       return account.certificates.flatMap((pem) => fingerprintCertificate(pem) ?? []);
+    case 'token':
+      return [];
     default:
       return type satisfies never;
   }

@@ -13,16 +13,26 @@ import type { EventAccount, EventComponent, EventContext, RequestTrace } from '.
 import { peerAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { ServiceError } from '../lib/errors.ts';
+import { hashSecret, hasSecretForm, readSecret } from '../lib/secrets.ts';
 import type { AuthMethod, AuthResult, PublicFailure } from './auth-method.ts';
 import type { Identity } from './credentials.ts';
 import { areAskable, type Credentials, notAskable } from './credentials.ts';
+import { type Grant, grantName } from './grants/grant.ts';
+import { type GrantAccess, GrantLogins, type GrantRefusal, refusalText } from './grants/grant-logins.ts';
 
 /** The chain's answer to a client's credentials. */
 export type ChainResult =
   | { outcome: 'authenticated'; account: Account; identity: Identity }
   | { outcome: 'refused'; public?: PublicFailure | undefined }
+  /** The secret of a token is right, but it may not be used: no guess. The reason is for its holder alone. */
+  | { outcome: 'over'; reason: string }
   /** Refused because no method could check the credentials: this is not counted as a guess. */
   | { outcome: 'unanswered' };
+
+/** User name of clients that present a token without the name of its account. */
+export const tokenUserName = 'token';
+
+const failedMethod = `The authentication method failed; see its event ${eventIds.componentStopped}.`;
 
 interface Question {
   username: string;
@@ -36,6 +46,8 @@ export class AuthChain {
   readonly #groups: ReadonlyMap<string, GroupConfiguration>;
   readonly #events: EventDispatcher;
   readonly #service: EventComponent;
+  /** Undefined where no tokens are known. */
+  readonly #grants: GrantLogins | undefined;
   /** Accounts by their configuration. A reload makes a new chain, a changed accounts file makes new configurations. */
   readonly #accounts = new WeakMap<AccountConfiguration, Account>();
   /** Accounts whose home folder was prepared in this turn of the event loop. */
@@ -43,13 +55,18 @@ export class AuthChain {
   /** Accounts whose home folder was ever prepared. */
   readonly #welcomed = new WeakSet<Account>();
 
-  /** @param service the component of the chain's events */
+  /**
+   * @param service the component of the chain's events
+   * @param grants tokens and links; without them none is accepted
+   */
   constructor(
     methods: readonly AuthMethod[],
     groups: ReadonlyMap<string, GroupConfiguration>,
     events: EventDispatcher,
     service: EventComponent,
+    grants?: GrantAccess,
   ) {
+    this.#grants = grants && new GrantLogins(grants, events, service.uuid);
     this.#methods = methods;
     this.#groups = groups;
     this.#events = events;
@@ -70,11 +87,12 @@ export class AuthChain {
   /** Decides about the credentials that a client presented. Never throws for a refusal. */
   async authenticate(credentials: Credentials): Promise<ChainResult> {
     if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
+    // No method and no password hash gets what has the form of a token.
+    if (credentials.type === 'password' && hasSecretForm(credentials.content)) return this.#authenticateToken(credentials);
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
       if (method.state === 'failed') {
-        const details = `The authentication method failed; see its event ${eventIds.componentStopped}.`;
-        return this.#rejected(method, credentials, details, 'unanswered');
+        return this.#rejected(method, credentials, failedMethod, 'unanswered');
       }
       const result = await method.authenticate(credentials);
       if (result.outcome === 'next') continue;
@@ -86,6 +104,55 @@ export class AuthChain {
       return { outcome: 'refused', public: result.public };
     }
     return this.#nobody(credentials, 'No authentication method accepted the credentials.');
+  }
+
+  /**
+   * Decides about the holder of a token or link whose secret is right: its account is asked about as it is now.
+   *
+   * @param asked where the holder comes from, and the service that it reached
+   */
+  async authenticateGrant(grant: Grant, asked: Pick<Credentials, 'peer' | 'creator' | 'request'>): Promise<ChainResult> {
+    const { name: username, uuid } = grant.account;
+    const { peer, creator, request } = asked;
+    const question = { username, peer, creator, ...(request && { request }) };
+    const refuse = (reason: NonNullable<GrantRefusal>, details?: string): ChainResult => {
+      this.#grants?.tellRefusal(grant, reason, this.#contextOf(question), details);
+      return { outcome: 'over', reason: refusalText(grant, reason) };
+    };
+    const grants = this.#grants;
+    const refusal = grants?.whyRefused(grant, peer.address);
+    if (refusal) return refuse(refusal);
+    const method = this.#methods.find((candidate) => candidate.uuid === grant.method.uuid && candidate.type === grant.method.type);
+    if (!grants || !method?.tokenConfiguration || method.state === 'stopped') return refuse('method');
+    if (method.state === 'failed') return this.#rejected(method, question, failedMethod, 'unanswered');
+    const result = await method.authenticate({ ...question, type: 'token', content: grant.id });
+    if (result.outcome !== 'authenticated') {
+      if (result.outcome === 'rejected' && result.kind === 'no-reply') return this.#rejected(method, question, result.reason, 'unanswered');
+      return refuse('account', result.reason);
+    }
+    const accepted = this.#accept(method, question, result, grant);
+    if (accepted.outcome !== 'authenticated') return refuse('account');
+    if (accepted.account.uuid !== uuid) return refuse('account', 'The account has another UUID.');
+    const account = grants.narrowed(accepted.account, grantName(grant), peer.address);
+    if (!account) return refuse(grants.whyForbidden(grant, accepted.account) ?? 'revoked');
+    grants.store.use(grant, peer.address);
+    return { ...accepted, account };
+  }
+
+  /**
+   * The identity of a token that was accepted from the address within the last minute, which costs what a session costs.
+   *
+   * @returns undefined for another one, which `authenticate` decides about
+   * @throws ServiceError `unavailable` while the store cannot be reached
+   */
+  recallToken(secret: string, address: string): Promise<Identity | undefined> | Identity | undefined {
+    const grants = this.#grants;
+    if (!grants) return undefined;
+    const hash = hashSecret(secret);
+    const identity = grants.recall(hash, address);
+    if (!identity) return undefined;
+    const found = grants.store.find(hash);
+    return found instanceof Promise ? found.then((grant) => grant && identity) : found && identity;
   }
 
   /**
@@ -103,20 +170,23 @@ export class AuthChain {
   }
 
   /**
-   * The present account of a login; fast while nothing changes.
+   * The present account of a login, narrowed by its token; fast while nothing changes.
    *
+   * @param address of the client, for tokens that hold at some addresses alone
    * @returns undefined when the login would fail now: the account or its group is gone or disabled, the credential changed, or the service
    * no longer asks the method
    */
-  inForce(identity: Identity): Account | undefined {
+  inForce(identity: Identity, address?: string): Account | undefined {
     const { uuid, type } = identity.method;
     const method = this.#methods.find((candidate) => candidate.uuid === uuid);
     if (!method || method.type !== type || method.state === 'stopped') return undefined;
-    const configuration = method.currentConfiguration(identity);
+    const { grant } = identity;
+    const configuration = grant === undefined ? method.currentConfiguration(identity) : this.#grants?.configurationOf(method, identity);
     if (!configuration) return undefined;
     try {
       const account = this.#effectiveAccount(identity.name, configuration, method);
-      return account.uuid === identity.uuid ? account : undefined;
+      if (account.uuid !== identity.uuid) return undefined;
+      return grant === undefined ? account : this.#grants?.narrowed(account, grant, address);
     } catch (error) {
       if (error instanceof AccountError) return undefined;
       throw error;
@@ -130,6 +200,21 @@ export class AuthChain {
     if (method) this.#prepareTold(account, method, { username: account.name, peer, request });
   }
 
+  async #authenticateToken(credentials: Credentials): Promise<ChainResult> {
+    const { username, content, peer } = credentials;
+    const read = readSecret(content);
+    if (read === undefined || read === 'mistyped') return this.#nobody(credentials, 'The checksum of the token is wrong.');
+    const grant = read.kind === 'token' ? await this.#grants?.store.find(read.hash) : undefined;
+    if (!grant) return this.#nobody(credentials, 'No token has this secret.');
+    if (username !== tokenUserName && username !== grant.account.name) {
+      this.#grants?.tellRefusal(grant, 'name', this.#contextOf(credentials));
+      return { outcome: 'over', reason: refusalText(grant, 'name') };
+    }
+    const result = await this.authenticateGrant(grant, credentials);
+    if (result.outcome === 'authenticated') this.#grants?.remember(read.hash, peer.address, result.identity);
+    return result;
+  }
+
   #isAsked(method: AuthMethod, question: Question): boolean {
     if (method.state !== 'stopped') return true;
     this.#emit(eventIds.methodSkipped, method, question, {});
@@ -140,6 +225,7 @@ export class AuthChain {
     method: AuthMethod,
     question: Question,
     { account: configuration, proof }: Pick<Extract<AuthResult, { outcome: 'authenticated' }>, 'account' | 'proof'>,
+    grant?: Grant,
   ): ChainResult {
     let account: Account;
     try {
@@ -158,12 +244,13 @@ export class AuthChain {
         component: this.#service,
         group: account.groupUuid,
         request: question.request,
+        ...(grant && grantName(grant)),
       },
       data: methodData(method),
     });
     // The configuration of a callout is received once; methods with accounts of their own can be asked again.
-    const kept = proof ? { proof } : { configuration };
     const { uuid, type } = method;
+    const kept = grant ? { grant: grantName(grant), ...(type === 'http' && { configuration }) } : proof ? { proof } : { configuration };
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };
   }
 

@@ -53,6 +53,13 @@ export interface AuthMethod {
   authenticate(credentials: Credentials): Promise<AuthResult>;
   /** The present configuration of an account that the method accepted; undefined when it would not accept the login now. */
   currentConfiguration(identity: Identity): AccountConfiguration | undefined;
+  /**
+   * The present configuration of an account that a token or link belongs to; undefined where the account is gone or disabled, or the method
+   * takes no tokens. A method without this never does.
+   *
+   * @param configuration what the method said when it was asked about the token (`authenticate` with `type` `token`)
+   */
+  tokenConfiguration?(username: string, configuration: AccountConfiguration | undefined): AccountConfiguration | undefined;
   /** Whether an account has a key, where no remote endpoint decides; a method without this may accept any key. */
   listsKey?(username: string, key: string): boolean;
   /** The account for requests without credentials, where the method has one (`anonymous`). */

@@ -101,6 +101,8 @@ export class CalloutMethod implements AuthMethod {
   }
 
   async authenticate(credentials: Credentials): Promise<AuthResult> {
+    if (credentials.type === 'token' && !this.#options.tokens)
+      return { outcome: 'rejected', kind: 'invalid', reason: 'The method takes no tokens (`tokens`).' };
     return this.#cache.answer(credentials, async () => {
       const verdict = this.#verdictOf(credentials, await this.#ask(credentials));
       this.#lastFault = verdict.outcome === 'rejected' && verdict.kind !== 'forbidden' ? verdict.reason : undefined;
@@ -110,6 +112,10 @@ export class CalloutMethod implements AuthMethod {
 
   currentConfiguration({ configuration }: Identity): AccountConfiguration | undefined {
     return configuration;
+  }
+
+  tokenConfiguration(_username: string, configuration: AccountConfiguration | undefined): AccountConfiguration | undefined {
+    return this.#options.tokens ? configuration : undefined;
   }
 
   #verdictOf({ username }: Credentials, result: RemoteResult): AuthResult {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { AccountConfiguration } from '../accounts/account.ts';
 import type { CredentialType } from '../accounts/credential-kinds.ts';
 import { isPassword } from '../accounts/passwords.ts';
+import type { GrantName } from '../accounts/narrowing.ts';
 import { isUserName } from '../accounts/user-names.ts';
 import type { EventPeer, RequestTrace } from '../events/event.ts';
 import { isObject } from '../lib/json.ts';
@@ -27,6 +28,8 @@ export interface Identity {
   readonly configuration?: AccountConfiguration | undefined;
   /** Undefined where the method keeps no credentials. */
   readonly proof?: Proof | undefined;
+  /** The token or link that opened it. */
+  readonly grant?: GrantName | undefined;
 }
 
 /** The fingerprint of a password's hash, a key or a certificate. Passwords cannot be tried against it without the salt, which is in the hash. */
@@ -36,10 +39,15 @@ export function fingerprintCredential(credential: string): string {
 
 /** Validates an identity from JSON. @throws TypeError */
 export function parseIdentity(value: unknown): Identity {
-  const { name, uuid, method, configuration, proof } = value as Identity;
-  const isIdentity = [name, uuid, method.uuid, method.type, ...(proof ? [proof.type, ...proof.fingerprints] : [])].every(
-    (text) => typeof text === 'string',
-  );
+  const { name, uuid, method, configuration, proof, grant } = value as Identity;
+  const isIdentity = [
+    name,
+    uuid,
+    method.uuid,
+    method.type,
+    ...(proof ? [proof.type, ...proof.fingerprints] : []),
+    ...Object.values(grant ?? {}),
+  ].every((text) => typeof text === 'string');
   if (!isIdentity || (configuration !== undefined && !isObject(configuration))) throw new TypeError('The request is not a login.');
   return value as Identity;
 }
@@ -48,7 +56,7 @@ export function parseIdentity(value: unknown): Identity {
 export interface Credentials {
   readonly type: CredentialType;
   readonly username: string;
-  /** The password, the base64 public key blob, or the certificate in PEM text. Never logged. */
+  /** The password, the base64 public key blob, the certificate in PEM text, or the ID of a token. Never logged. */
   readonly content: string;
   readonly peer: EventPeer;
   /** The component that received the client's connection. */

@@ -36,8 +36,9 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
 function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
-  if (token !== undefined) members.token = token;
-  if (link !== undefined) members.link = link;
+  // An event about a token or link names that one, and not the one of its client.
+  if (token !== undefined) members.token ??= token;
+  if (link !== undefined) members.link ??= link;
   if (request) members.request_id = request.id;
   if (request?.traceparent !== undefined) members.traceparent = request.traceparent;
   return members;

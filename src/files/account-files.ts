@@ -364,11 +364,11 @@ export class AccountFiles {
     if (location.kind === 'real' && !found) throw new ServiceError('not-found', 'Path not found.');
     const folder = found && openFolder(roots, found.stats.isDirectory() ? found.realPath : dirname(found.realPath));
     try {
-      const disk = statfsSync(folder?.member('.') ?? roots.paths[0] ?? '/');
+      const disk = statfsSync(folder?.member('.') ?? this.mounts.accountRoots.paths[0] ?? '/');
       const freeBytes = disk.bavail * disk.bsize;
       const limitBytes = this.account.quotaSizeBytes;
       if (limitBytes === 0) return { availableBytes: freeBytes, usedBytes: (disk.blocks - disk.bfree) * disk.bsize };
-      const usedBytes = await this.environment.quotas.usage(roots).usedBytes();
+      const usedBytes = await this.environment.quotas.usage(this.mounts.accountRoots).usedBytes();
       return { availableBytes: Math.max(0, Math.min(freeBytes, limitBytes - usedBytes)), usedBytes };
     } finally {
       folder?.close();

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import type { Account } from '../accounts/account.ts';
+import { commonPaths } from '../accounts/narrowing.ts';
 import type { Log } from '../lib/log.ts';
 import { isWithin, pathSegments, type VirtualPath } from '../lib/virtual-path.ts';
 import { RealRoots, resolvesTo } from './disk/real-roots.ts';
@@ -35,24 +36,60 @@ export type Location =
 
 /** The account's home folder and virtual folders joined into one tree (docs/spec/authentication.md#virtual-folders). */
 export class Mounts {
+  /** What may be opened. */
   readonly roots: RealRoots;
-  readonly #homeFolderPath: string;
+  readonly #excluded: readonly string[];
+  /** Undefined where a token or link reaches only parts of it. */
+  readonly #homeFolderPath: string | undefined;
+  /** All that the account has, where this is only a part of it. */
+  readonly #whole: Mounts | undefined;
   /** Longest virtual prefix first. */
   readonly #virtualFolders: Account['virtualFolders'];
 
   /** @param excluded real folders that stay out of reach even inside the account's roots */
-  constructor(account: Pick<Account, 'homeFolderPath' | 'virtualFolders' | 'confinedTo'>, excluded: readonly string[]) {
-    this.#homeFolderPath = account.homeFolderPath;
-    this.#virtualFolders = account.virtualFolders.toSorted((a, b) => b.path.length - a.path.length);
-    const folders = [account.homeFolderPath, ...account.virtualFolders.map((folder) => folder.realPath)];
-    this.roots = new RealRoots(folders, excluded, account.confinedTo && this.#realPathsOf(account.confinedTo));
+  constructor(
+    account: { homeFolderPath: string | undefined; virtualFolders: Account['virtualFolders'] },
+    excluded: readonly string[],
+    whole?: Mounts,
+  ) {
+    const { homeFolderPath, virtualFolders } = account;
+    this.#homeFolderPath = homeFolderPath;
+    this.#whole = whole;
+    this.#excluded = excluded;
+    this.#virtualFolders = virtualFolders.toSorted((a, b) => b.path.length - a.path.length);
+    const folders = virtualFolders.map((folder) => folder.realPath);
+    this.roots = new RealRoots(homeFolderPath === undefined ? folders : [homeFolderPath, ...folders], excluded);
   }
 
-  /** Where a path and the virtual folders below it lie, links not resolved. */
-  #realPathsOf(path: VirtualPath): string[] {
-    const location = this.locate(path);
-    const own = location.kind === 'real' ? [location.realPath] : [];
-    return [...own, ...this.virtualFoldersBelow(path).map((folder) => folder.realPath)];
+  /** Whether all of its folders exist. */
+  get isComplete(): boolean {
+    return this.roots.paths.length === this.#virtualFolders.length + (this.#homeFolderPath === undefined ? 0 : 1);
+  }
+
+  /** The roots of the account: those of its quota and its trash, also for the holder of a token or link, who reaches only parts of them. */
+  get accountRoots(): RealRoots {
+    return (this.#whole ?? this).roots;
+  }
+
+  /**
+   * A part of the account's files, each path at its place, like virtual folders: nothing else of the account is there, and no link leads out
+   * of it.
+   */
+  part(paths: readonly VirtualPath[]): Mounts {
+    const folders = new Map<VirtualPath, string>();
+    for (const path of paths) {
+      const location = this.locate(path);
+      if (location.kind === 'real' && this.#reaches(location.realPath)) folders.set(path, location.realPath);
+      for (const { path: below, realPath } of this.virtualFoldersBelow(path)) folders.set(below, realPath);
+    }
+    const virtualFolders = [...folders].map(([path, realPath]) => ({ path, realPath }));
+    return new Mounts({ homeFolderPath: undefined, virtualFolders }, this.#excluded, this);
+  }
+
+  /** Whether a path is inside the roots, or nothing is there yet. */
+  #reaches(path: string): boolean {
+    const resolved = resolvedFolder(path);
+    return resolved === undefined || this.roots.contains(resolved);
   }
 
   /** Resolves a path; `isFixed` marks the home folder, roots of virtual folders and their parents, which cannot be changed. */
@@ -60,14 +97,16 @@ export class Mounts {
     const isFixed = path === '/' || this.#virtualFolders.some((folder) => isWithin(folder.path, path));
     const mount = this.#virtualFolders.find((folder) => isWithin(path, folder.path));
     if (mount) return { kind: 'real', realPath: mount.realPath + path.slice(mount.path === '/' ? 0 : mount.path.length), isFixed };
-    if (path === '/') return { kind: 'real', realPath: this.#homeFolderPath, isFixed };
+    const home = this.#homeFolderPath;
+    if (path === '/') return home === undefined ? { kind: 'virtual', isFixed: true } : { kind: 'real', realPath: home, isFixed };
     if (isFixed) return { kind: 'virtual', isFixed: true };
-    if (this.#isBelowVirtualParent(path)) return { kind: 'nowhere', isFixed: false };
-    return { kind: 'real', realPath: this.#homeFolderPath + path, isFixed };
+    if (home === undefined || this.#isBelowVirtualParent(path)) return { kind: 'nowhere', isFixed: false };
+    return { kind: 'real', realPath: home + path, isFixed };
   }
 
-  /** The virtual path of a root. @param root a path of `roots` */
+  /** The virtual path of a root. @param root a path of `accountRoots` */
   virtualRoot(root: string): VirtualPath {
+    if (this.#whole) return this.#whole.virtualRoot(root);
     return this.#virtualFolders.find(({ realPath }) => resolvesTo(realPath, root))?.path ?? ('/' as VirtualPath);
   }
 
@@ -77,9 +116,10 @@ export class Mounts {
     return this.#virtualFolders.some((folder) => isWithin(folder.path, firstFolder));
   }
 
-  /** The virtual paths that lead to a real one. @param realPath links resolved */
+  /** The virtual paths of the account that lead to a real one. @param realPath links resolved */
   virtualPathsOf(realPath: string): VirtualPath[] {
-    const folders = [{ path: '/' as VirtualPath, realPath: this.#homeFolderPath }, ...this.#virtualFolders];
+    if (this.#whole) return this.#whole.virtualPathsOf(realPath);
+    const folders = [{ path: '/' as VirtualPath, realPath: this.#homeFolderPath ?? '' }, ...this.#virtualFolders];
     return folders.flatMap(({ path, realPath: folder }) => {
       const root = resolvedFolder(folder);
       if (root === undefined || !isWithin(realPath, root)) return [];
@@ -120,7 +160,9 @@ const kept = new WeakMap<object, Mounts>();
 export function resolveMounts(account: Account, excluded: readonly string[]): Mounts {
   const known = kept.get(account);
   if (known) return known;
-  const mounts = new Mounts(account, excluded);
-  if (mounts.roots.paths.length === account.virtualFolders.length + 1) kept.set(account, mounts);
+  const whole = new Mounts(account, excluded);
+  const paths = commonPaths(account.permissions.options.narrowings);
+  const mounts = paths ? whole.part(paths) : whole;
+  if (whole.isComplete && mounts.isComplete) kept.set(account, mounts);
   return mounts;
 }

@@ -32,6 +32,8 @@ export const neededRights = {
   confirmDeletion: [...inspect, ...deleteMember],
   /** To learn that a folder is missing. */
   missFolder: [...inspect, 'create-folder', 'write', 'create-file', ...deleteMember],
+  createToken: ['create-token'],
+  share: ['share'],
   lock: ['write'],
   seeLocks: ['read', 'list', 'traverse', 'write'],
 } as const satisfies Record<string, AnyRight>;

@@ -8,7 +8,7 @@ import { namesType } from '../lib/headers/accept-header.ts';
 import { loginMessageLine } from './html/page-cookies.ts';
 import { type LoginForm, loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
 import { messageFor, problemItem } from './html/problem-message.ts';
-import { publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
+import { bearerDetail, overDetail, publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
 import { errorsReply, faultHeaders, statusOf, statusTitle, toFault } from './reply/error-reply.ts';
 import { endedClient, isClientGone } from './reply/outgoing.ts';
 import type { Reply } from './reply/reply.ts';
@@ -89,11 +89,13 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
     return loginPageReply(exchange, 401, { message, ...form });
   }
   const isSessionGone = /^session(?: |$)/i.test(header(exchange, 'authorization') ?? '');
-  const headers = { 'www-authenticate': challenges(exchange, isSessionGone), 'cache-control': 'no-store' };
+  const isBearer = fault.details[bearerDetail] === true;
+  const own = challenges(exchange, isSessionGone);
+  const headers = { 'www-authenticate': isBearer ? [...own, bearerChallenge(fault)] : own, 'cache-control': 'no-store' };
   if (!isLogin && isSessionGone && replyFormat(exchange) === 'html') return messagePageReply(exchange, 401, { problem: fault, headers });
-  if (!isLogin && !isSessionGone && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange, toldMessage(fault));
+  if (!isLogin && !isSessionGone && !isBearer && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange, toldMessage(fault));
   const publicFailure = fault.details[publicFailureDetail] as { public_response?: unknown } | undefined;
-  const item = { message: publicFailure ? fault.message : messageFor(exchange, fault), title: statusTitle(401) };
+  const item = { message: publicFailure || fault.details[overDetail] ? fault.message : messageFor(exchange, fault), title: statusTitle(401) };
   const response = publicFailure?.public_response;
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }
@@ -102,6 +104,12 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
 function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
   if (!isSessionGone && isForPage(exchange)) return ['session'];
   return exchange.service.options.announce_session_authentication ? [basicChallenge, 'session'] : [basicChallenge];
+}
+
+/** The challenge for a bearer's token (RFC 6750 §3). */
+function bearerChallenge({ message, details }: ServiceError): string {
+  const description = details[overDetail] ? `, error_description="${message.replace(/["\\]/g, '')}"` : '';
+  return `Bearer realm="Web files access", error="invalid_token"${description}`;
 }
 
 /** Whether a page of the service asks, by a script or for a picture. Browsers omit `Sec-Fetch-Dest` for origins that are not secure. */

@@ -32,6 +32,7 @@ import {
   refuseTarget,
   sendSecurityText,
 } from './rest/root.ts';
+import { listTokens, makeToken, revokeToken, rotateToken } from './rest/tokens.ts';
 import { emptyTrash, endTrashed, restoreTrashed, showTrash } from './rest/trash.ts';
 import { appendToUpload, beginsUpload, cancelUpload, postUpload, putUpload, showUpload } from './uploads/draft.ts';
 import {
@@ -164,6 +165,17 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('DELETE', '/account-service/trash/:id', endTrashed);
   on('POST', '/account-service/trash/:id/restore', restoreTrashed);
   for (const pattern of ['/account-service/trash', '/account-service/trash/:id', '/account-service/trash/:id/restore'])
+    app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
+  const [tokens, token, rotation] = [
+    '/account-service/tokens',
+    '/account-service/tokens/:id',
+    '/account-service/tokens/:id/rotate',
+  ] as const;
+  on('GET', tokens, listTokens);
+  on('POST', tokens, makeToken);
+  on('DELETE', token, revokeToken);
+  on('POST', rotation, rotateToken);
+  for (const pattern of [tokens, token, rotation])
     app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
   const [held, heldUpload] = ['/account-service/held', '/account-service/held/:id'] as const;
   on('GET', held, listHeld);

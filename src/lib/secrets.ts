@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { memoizeForTick } from './concurrency/event-loop.ts';
 
 /** The kinds of secrets by the letter in their prefix: `svc_t_…` is an access token, `svc_l_…` the secret of a link. */
 const kinds = { t: 'token', l: 'link' } as const;
@@ -24,7 +25,7 @@ export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
   const value = BigInt(`0x${randomBytes(32).toString('hex')}`);
   const body = `svc_${kind === 'token' ? 't' : 'l'}_${base62(value, secretDigits)}`;
   const secret = body + checksum(body);
-  return { secret, hash: hashOf(secret) };
+  return { secret, hash: hashSecret(secret) };
 }
 
 /** Reads a text that may be a secret, without asking any store. @returns undefined for a text of another form */
@@ -32,7 +33,7 @@ export function readSecret(text: string): ReadSecret | undefined {
   if (!hasSecretForm(text)) return undefined;
   const body = text.slice(0, -checksumDigits);
   if (checksum(body) !== text.slice(-checksumDigits)) return 'mistyped';
-  return { kind: kinds[text[4] as keyof typeof kinds], hash: hashOf(text) };
+  return { kind: kinds[text[4] as keyof typeof kinds], hash: hashSecret(text) };
 }
 
 /** Whether a text has the form of a secret: such a text never goes to a callout or into a password hash. */
@@ -45,9 +46,8 @@ export function maskSecrets(text: string): string {
   return text.includes('svc_') ? text.replace(anySecret, 'svc_$1_***') : text;
 }
 
-function hashOf(secret: string): string {
-  return hash('sha256', secret, 'base64url');
-}
+/** The SHA-256 of a secret, by which stores find it. */
+export const hashSecret = memoizeForTick((secret) => hash('sha256', secret, 'base64url'));
 
 function checksum(body: string): string {
   return base62(BigInt(crc32(body)), checksumDigits);

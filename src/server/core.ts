@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { GrantStore } from '../auth/grants/grant-store.ts';
+import { Grants } from '../auth/grants/grants.ts';
 import { type Config, takesLocks } from '../config/schema/schema.ts';
 import { JournalledDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
@@ -62,7 +62,7 @@ export class Core {
   readonly expectations: ExpectationWatch;
   readonly journal: EventLog;
   /** Tokens and links. */
-  readonly grants: GrantStore;
+  readonly grants: Grants;
   readonly #temporaries: Temporaries;
   readonly #upkeeps: readonly { stop(): Promise<void> }[];
   readonly #shared: SharedJournal;
@@ -185,7 +185,9 @@ export class Core {
     const trashUpkeep = new TrashUpkeep(files, isJournalled);
     trashUpkeep.start();
     const ownGrants = new FileGrants(dataFolder.path, { clock, log });
-    const grants = state.grants?.(ownGrants) ?? ownGrants;
+    const store = state.grants?.(ownGrants) ?? ownGrants;
+    const grants = new Grants({ store, events, server, clock, log });
+    grants.start();
     return new Core({ server, events, files, deliveries, expectations, grants }, opened, {
       temporaries,
       upkeeps: [upkeep, heldUpkeep, trashUpkeep],
@@ -247,7 +249,8 @@ export class Core {
     this.#temporaries.close();
     await this.expectations.stop();
     const inTime = await this.deliveries.stop(timeoutMs);
-    await this.grants.close();
+    this.grants.stop();
+    await this.grants.store.close();
     await this.journal.close();
     return inTime;
   }

@@ -1,4 +1,5 @@
 import { AuthChain } from '../auth/auth-chain.ts';
+import type { Grants } from '../auth/grants/grants.ts';
 import { LoginAttempts } from '../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../auth/sessions.ts';
 import type { Config } from '../config/schema/schema.ts';
@@ -38,6 +39,7 @@ import type { State } from './state.ts';
 interface ListenerDependencies {
   events: EventDispatcher;
   files: FilesEnvironment;
+  grants: Grants;
   state: State;
   monitoring: Monitoring;
   announce: Announce;
@@ -66,6 +68,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     ...commonParts(dependencies, setup, options),
     options,
     endSessions,
+    grants: dependencies.grants,
     recentChanges: dependencies.recentChanges,
     expectations: dependencies.expectations,
     tickets: dependencies.tickets,
@@ -103,17 +106,19 @@ async function makeSshService(dependencies: ListenerDependencies, setup: Service
   };
 }
 
-function makeChain(events: EventDispatcher, parts: RequestParts, options: FileServiceOptions, component: EventComponent): AuthChain {
-  return new AuthChain(methodsOf(parts, options), parts.groups, events, component);
+function makeChain(
+  { events, grants }: Pick<ListenerDependencies, 'events' | 'grants'>,
+  parts: RequestParts,
+  options: FileServiceOptions,
+  component: EventComponent,
+): AuthChain {
+  return new AuthChain(methodsOf(parts, options), parts.groups, events, component, grants);
 }
 
-function commonParts(
-  { events, files, state, clock, log }: ListenerDependencies,
-  { uuid, parts, sessions, attempts }: ServiceSetup,
-  options: FileServiceOptions,
-) {
+function commonParts(dependencies: ListenerDependencies, { uuid, parts, sessions, attempts }: ServiceSetup, options: FileServiceOptions) {
   const component = serviceComponent(uuid, options);
-  const chain = makeChain(events, parts, options, component);
+  const { events, files, state, clock, log } = dependencies;
+  const chain = makeChain(dependencies, parts, options, component);
   return { uuid, component, chain, sessions, attempts, bans: state.bans, files, events, clock, log };
 }
 
@@ -298,7 +303,7 @@ export class OwnListeners {
       this.#retired.add(running);
       // Its clients are checked by the new configuration.
       const { component, options } = running.server.service;
-      running.server.follow(makeChain(this.#dependencies.events, parts, options, component));
+      running.server.follow(makeChain(this.#dependencies, parts, options, component));
       const draining = running.server.drain(parts.config.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
         this.#retired.delete(running);
         if (!moved.includes(uuid)) running.sessions.close();

@@ -200,6 +200,7 @@ export class Server {
         ...this.#common,
         events: core.events,
         files: core.files,
+        grants: core.grants,
         state,
         recentChanges: (accountUuid) => recentChanges(core.journal, accountUuid),
         expectations: (account) => core.expectations.ofAccount(account),

@@ -7,6 +7,7 @@ import { refusalError } from '../auth/ban-list.ts';
 import type { Credentials, Identity } from '../auth/credentials.ts';
 import { eventIds } from '../events/event-ids.ts';
 import { isServiceError } from '../lib/errors.ts';
+import { hasSecretForm } from '../lib/secrets.ts';
 import { reportBanned } from './connection/admission.ts';
 import { publicKeyFault } from './public-keys.ts';
 import { isEnough, methodsOffered, sufficiency } from './required-credentials.ts';
@@ -93,7 +94,8 @@ export class Login {
 
   /** The present account of the login; undefined if one of its credentials is no longer valid, or more are required now. */
   inForce(chain: AuthChain): Account | undefined {
-    const accounts = this.#accepted.map(({ identity }) => chain.inForce(identity));
+    const { address } = this.#connection.peer;
+    const accounts = this.#accepted.map(({ identity }) => chain.inForce(identity, address));
     const account = accounts.at(-1);
     if (!this.#isGranted || !account || accounts.includes(undefined)) return undefined;
     const kinds = this.#accepted.map(({ kind }) => kind);
@@ -195,6 +197,7 @@ export class Login {
     const result = await this.#ask(kind, content);
     if (result.outcome !== 'authenticated') {
       if (result.outcome === 'unanswered') return { refused: 'tried' };
+      if (result.outcome === 'over') return { refused: 'tried', told: result.reason };
       if (kind === 'ssh-key') this.#unknownKey = { content, isTold: true };
       const told = this.#connection.service.options.public_error ? result.public?.message : undefined;
       return { refused: 'tried', ...(told === undefined ? {} : { told }) };
@@ -240,7 +243,9 @@ export class Login {
       // An agent offers all its keys: the unknown ones count once, when the connection ends.
       return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
     };
-    const attempt = { type, username, content, address: peer.address };
+    // Guesses at tokens are not guesses at the account whose name stands beside them.
+    const isToken = type === 'password' && hasSecretForm(content);
+    const attempt = { type, username: isToken ? '' : username, content, address: peer.address };
     const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
     if (counted.kind === 'checked') return counted.result;
     reportBanned(this.#connection, counted, username);

@@ -26,7 +26,9 @@ export interface ConnectionOrigin {
 /** The context of a connection's event. @param account undefined until the login */
 export function eventContext({ service, peer, trace }: ConnectionOrigin, account?: Account): EventContext {
   const from = { component: service.component, request: trace };
-  return account ? { account: eventAccount(account, peer), ...from, group: account.groupUuid } : { account: peerAccount(peer), ...from };
+  return account
+    ? { account: eventAccount(account, peer), ...from, group: account.groupUuid, ...account.grant }
+    : { account: peerAccount(peer), ...from };
 }
 
 /** Observes an SSH service for the metrics. */

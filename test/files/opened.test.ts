@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { inspect, openFolder } from '../../src/files/disk/opened.ts';
 import { RealRoots } from '../../src/files/disk/real-roots.ts';
+import { Mounts } from '../../src/files/mounts.ts';
 import { isServiceError } from '../../src/lib/errors.ts';
+import type { VirtualPath } from '../../src/lib/virtual-path.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'needs Linux' };
@@ -69,14 +71,15 @@ test('from a part of the roots no link leads to the rest of them, and a file can
   writeFileSync(join(root, 'shared/own'), 'shown');
   symlinkSync('../private', join(root, 'shared/way'));
   symlinkSync('own', join(root, 'shared/alias'));
-  const whole = new RealRoots([root], []);
-  const part = new RealRoots([root], [], [join(root, 'shared')]);
+  const mounts = new Mounts({ homeFolderPath: root, virtualFolders: [] }, []);
+  const whole = mounts.roots;
+  const part = (path: string) => mounts.part([path as VirtualPath]);
   const reached = (roots: RealRoots) =>
     ['shared', 'shared/own', 'shared/alias', 'shared/way', 'shared/way/key', 'private/key', ''].map(
       (path) => inspect(roots, join(root, path)) !== undefined,
     );
   assert.deepEqual(reached(whole), Array(7).fill(true));
-  assert.deepEqual(reached(part), [true, true, true, false, false, false, false]);
-  assert.deepEqual(part.paths, whole.paths, 'quotas count all');
-  assert.deepEqual(reached(new RealRoots([root], [], [join(root, 'shared/own')])), [false, true, true, false, false, false, false]);
+  assert.deepEqual(reached(part('/shared').roots), [true, true, true, false, false, false, false]);
+  assert.deepEqual(part('/shared').accountRoots.paths, whole.paths, 'quotas count all');
+  assert.deepEqual(reached(part('/shared/own').roots), [false, true, true, false, false, false, false]);
 });

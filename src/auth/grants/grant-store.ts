@@ -28,6 +28,8 @@ export interface GrantStore {
   find(hash: string): Promise<Grant | undefined> | Grant | undefined;
   /** A grant by its ID as this process knows it: what other nodes changed is known within a second. */
   get(id: string): Grant | undefined;
+  /** All grants as this process knows them, over ones included. */
+  known(): Iterable<Grant>;
   /** The grants, with their uses; those of one account, or all. @throws ServiceError `unavailable` */
   list(accountUuid?: string): Promise<Grant[]>;
   /**

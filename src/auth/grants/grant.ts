@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { GrantName } from '../../accounts/narrowing.ts';
 import type { SecretKind } from '../../lib/secrets.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 
@@ -62,6 +63,11 @@ export const maxGrantDepth = 5;
 
 /** For this long after its time a grant is known as one that is over, and not as a wrong secret. */
 const knownAfterMs = { token: 86_400_000, link: 30 * 86_400_000 } as const;
+
+/** A grant as events and logins name it. */
+export function grantName({ kind, id }: Pick<Grant, 'kind' | 'id'>): GrantName {
+  return kind === 'token' ? { token: id } : { link: id };
+}
 
 export function newGrantId(): string {
   return randomBytes(9).toString('base64url').replace(/[-_]/g, '0');

@@ -28,22 +28,18 @@ function canReadDescriptors(): boolean {
 export class RealRoots {
   readonly #roots: readonly string[];
   readonly #excluded: readonly string[];
-  /** The part of the roots that may be reached; undefined for all of them. */
-  readonly #part: readonly string[] | undefined;
   /** Roots on a disk that failed, so that it is not known whether they exist. */
   readonly #failed: readonly string[];
 
   /**
    * @param roots real folders; those that do not exist are left out
    * @param excluded real folders inside them that stay out of reach (the data folder)
-   * @param part real files and folders beyond which nothing inside the roots is reached
    */
-  constructor(roots: readonly string[], excluded: readonly string[], part?: readonly string[]) {
+  constructor(roots: readonly string[], excluded: readonly string[]) {
     const failed: string[] = [];
     this.#roots = roots.flatMap((root) => existingRealPath(root, () => failed.push(root)));
     this.#excluded = excluded.flatMap((folder) => existingRealPath(folder));
     this.#failed = failed;
-    this.#part = part?.flatMap((path) => existingRealPath(path));
   }
 
   /** Real paths, links resolved, of the folders that exist. */
@@ -53,8 +49,7 @@ export class RealRoots {
 
   /** Whether a resolved real path may be reached. */
   contains(realPath: string): boolean {
-    const isIn = (folder: string) => isWithin(realPath, folder);
-    return this.#roots.some(isIn) && !this.#excluded.some(isIn) && (this.#part?.some(isIn) ?? true);
+    return this.#roots.some((root) => isWithin(realPath, root)) && !this.#excluded.some((folder) => isWithin(realPath, folder));
   }
 
   /** Whether a root or an excluded folder is this path or below it, so that the path must not be moved or replaced. */

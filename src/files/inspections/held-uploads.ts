@@ -317,7 +317,7 @@ export class HeldUploads implements Holding {
     const data = { ...resumedData(record), administrator: by?.administrator, inspection };
     const reason = new ServiceError(how === 'refused' ? 'unprocessable' : 'not-found', details);
     await endUpload(environment, hold, reason, { how, isTold: false, data, ...(contentPath !== undefined && { contentPath }) });
-    environment.quotas.usage(this.#pathsOf(record).mounts.roots).removed();
+    environment.quotas.usage(this.#pathsOf(record).mounts.accountRoots).removed();
   }
 
   #pathsOf({ held, origin }: HeldUpload): AccountPaths {

@@ -101,7 +101,7 @@ async function copyOpened(paths: AccountPaths, copy: Copy, options: CopyOptions)
     const write = () => writeCopy(paths, copy, options, reservation);
     if (!existing?.isFolder) return await write();
     const trashed = await replaceFolder(paths, copy, write);
-    quotas.usage(roots).removed();
+    quotas.usage(paths.mounts.accountRoots).removed();
     return { kind: 'folder', trashed };
   } finally {
     reservation.release();

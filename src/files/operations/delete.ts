@@ -42,7 +42,7 @@ export async function deleteFile(paths: AccountPaths, path: VirtualPath, verify?
     return undefined;
   });
   await paths.forgetLocks(path);
-  environment.quotas.usage(mounts.roots).removed();
+  environment.quotas.usage(mounts.accountRoots).removed();
   await paths.emitDurable(eventIds.fileRemoved, path, { trashed }, durability);
 }
 
@@ -121,7 +121,7 @@ export async function deleteFolder(paths: AccountPaths, path: VirtualPath, { ver
   } catch (error) {
     throw paths.reported(eventIds.folderRemovalFailed, path, error);
   } finally {
-    environment.quotas.usage(mounts.roots).removed();
+    environment.quotas.usage(mounts.accountRoots).removed();
   }
   if (left.length === 0) {
     await emitRemoved(paths, path, removed, durability);

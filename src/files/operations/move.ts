@@ -62,8 +62,8 @@ function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
 }
 
 async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, options: MoveOptions): Promise<{ created: boolean }> {
-  const { roots } = paths.mounts;
-  const usage = paths.environment.quotas.usage(roots);
+  const { roots, accountRoots } = paths.mounts;
+  const usage = paths.environment.quotas.usage(accountRoots);
   const data = { destination: to };
   const durability = new Durability();
   let source: MoveEnd | undefined;
@@ -187,7 +187,7 @@ function openEnd(roots: RealRoots, realPath: string): MoveEnd {
 
 async function checkEnds(move: Move): Promise<void> {
   const { paths, from, to, entry, source, target, options } = move;
-  const { roots } = paths.mounts;
+  const { accountRoots: roots } = paths.mounts;
   // Two virtual paths may lead to one real path: through virtual folders that overlap, or links.
   checkNesting(source.realPath, target.realPath);
   if (roots.isHeldBy(source.realPath) || roots.isHeldBy(target.realPath)) throw fixedFolder();

@@ -113,7 +113,7 @@ async function putInPlace(move: Move, member: string): Promise<Put> {
 
 /** Gives what is at `member` the destination's name, all under one mutex: conditions, removal of the destination, rename. */
 function renameOver({ paths, from, to, entry, source, target, options, intoTrash, recheck }: Move, member: string): Promise<Put> {
-  const { roots } = paths.mounts;
+  const { accountRoots: roots } = paths.mounts;
   return paths.environment.pathMutex.runExclusive([source.realPath, target.realPath], async () => {
     await checkReplaceable(paths, to, target.realPath, entry, options);
     const current = paths.entryAt(from);
@@ -172,7 +172,7 @@ function checkKnown(existing: Stats, { mayReplace }: MoveOptions): void {
 async function relocateAcross(move: Move): Promise<Put> {
   const { paths, from, source, target, options, durability } = move;
   const { temporaries } = paths.environment;
-  const { roots } = paths.mounts;
+  const { accountRoots: roots } = paths.mounts;
   const hidden = temporaryName();
   const hiddenPath = `${target.folder.realPath}/${hidden}`;
   temporaries.add(hiddenPath);

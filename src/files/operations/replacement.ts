@@ -43,7 +43,7 @@ export async function checkReplaceable(
   }
   if (rules.mayReplace !== 'anything')
     throw new ServiceError('destination-exists', 'A folder has this name; it is replaced only with "Overwrite: T".');
-  if (paths.mounts.roots.isHeldBy(realTo)) throw new ServiceError('fixed-folder', 'Virtual folders cannot be replaced.');
+  if (paths.mounts.accountRoots.isHeldBy(realTo)) throw new ServiceError('fixed-folder', 'Virtual folders cannot be replaced.');
   await paths.deletableFolders(to, realTo, existing);
 }
 

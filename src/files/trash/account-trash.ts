@@ -72,7 +72,7 @@ export class AccountTrash {
       paths.require(trashed.path, trashed.isFolder ? 'deleteFolder' : 'deleteFile');
       if (!(await endTrashed(paths.environment, { folder, trashed }, 'person', paths.context)))
         throw new ServiceError('not-found', 'The trash does not have it.');
-      paths.environment.quotas.usage(paths.mounts.roots).removed();
+      paths.environment.quotas.usage(paths.mounts.accountRoots).removed();
     });
   }
 
@@ -87,7 +87,7 @@ export class AccountTrash {
           await endTrashed(paths.environment, item, 'person', paths.context);
         else if (paths.may(trashed.path, deletionOf(trashed))) left.push(trashed);
       }
-      paths.environment.quotas.usage(paths.mounts.roots).removed();
+      paths.environment.quotas.usage(paths.mounts.accountRoots).removed();
       return left;
     });
   }
@@ -108,7 +108,7 @@ async function checkRestorable(paths: AccountPaths, folder: TrashFolder, trashed
   const realTo = paths.writable(location);
   const contentPath = folder.contentPath(trashed.id);
   if (lstatSync(folder.member(trashed.id)).isDirectory()) {
-    for await (const { relativePath, isFolder } of walkTree(paths.mounts.roots, contentPath)) {
+    for await (const { relativePath, isFolder } of walkTree(paths.mounts.accountRoots, contentPath)) {
       if (relativePath === '') continue;
       checkPathLength(`${realTo}/${relativePath}`);
       if (!paths.may(`${to}/${relativePath}` as VirtualPath, isFolder ? 'createFolder' : 'createFile'))
@@ -137,7 +137,7 @@ async function putBack(paths: AccountPaths, folder: TrashFolder, { id, path, isF
   const from = `${mount === '/' ? '' : mount}${contentPath.slice(dirname(dirname(folder.opened.realPath)).length)}` as VirtualPath;
   const realTo = paths.writable(mounts.locate(to));
   const parent = openParent(mounts.roots, realTo);
-  const endMove = environment.quotas.usage(mounts.roots).beginMove();
+  const endMove = environment.quotas.usage(mounts.accountRoots).beginMove();
   try {
     const name = basename(realTo);
     await relocate({

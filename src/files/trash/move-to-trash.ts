@@ -30,11 +30,11 @@ export async function moveToTrash(
   const name = basename(realPath);
   const source = { folder: parent, name, realPath: `${parent.realPath}/${name}` };
   let folder: TrashFolder | undefined;
-  const endMove = paths.environment.quotas.usage(roots).beginMove();
+  const endMove = paths.environment.quotas.usage(paths.mounts.accountRoots).beginMove();
   try {
     const stats = lstatSync(parent.member(name), { throwIfNoEntry: false });
     if (!stats) throw new ServiceError('not-found', 'Path not found.');
-    if (stats.isDirectory() && roots.isHeldBy(source.realPath))
+    if (stats.isDirectory() && paths.mounts.accountRoots.isHeldBy(source.realPath))
       throw new ServiceError('fixed-folder', 'A folder that holds a virtual folder cannot be deleted.');
     const sizeBytes = await sizeOf(paths, source.realPath, stats);
     const about = { path, realPath: source.realPath, sizeBytes, isFolder: entry.isFolder, isReplaced: false };

@@ -26,9 +26,9 @@ export function hasTrash({ account }: Pick<AccountPaths, 'account'>): boolean {
 
 /** Opens the trash of the root that holds a path. @param realPath links of its folder resolved */
 export async function trashFor({ account, mounts, environment }: AccountPaths, realPath: string): Promise<TrashFolder> {
-  const root = mounts.roots.paths.filter((path) => isWithin(realPath, path)).sort((a, b) => b.length - a.length)[0];
+  const root = mounts.accountRoots.paths.filter((path) => isWithin(realPath, path)).sort((a, b) => b.length - a.length)[0];
   if (root === undefined) throw new ServiceError('not-found', 'Path not found.');
-  const folder = await TrashFolder.make(mounts.roots, root, account.uuid);
+  const folder = await TrashFolder.make(mounts.accountRoots, root, account.uuid);
   try {
     const known = { root, mount: mounts.virtualRoot(root), accountUuid: account.uuid, account: account.name };
     const kept = { ...known, group: account.groupUuid, days: account.trashDays };
@@ -200,8 +200,8 @@ export async function withTrash<T>({ mounts, account }: AccountPaths, action: (a
   const folders: TrashFolder[] = [];
   try {
     const all: InTrash[] = [];
-    for (const root of mounts.roots.paths) {
-      const folder = TrashFolder.open(mounts.roots, root, account.uuid);
+    for (const root of mounts.accountRoots.paths) {
+      const folder = TrashFolder.open(mounts.accountRoots, root, account.uuid);
       if (!folder) continue;
       folders.push(folder);
       for (const trashed of await folder.list()) all.push({ folder, trashed });
@@ -218,8 +218,8 @@ export async function withTrashed<T>(
   id: string,
   action: (folder: TrashFolder, trashed: Trashed) => Promise<T>,
 ): Promise<T> {
-  for (const root of mounts.roots.paths) {
-    const folder = TrashFolder.open(mounts.roots, root, account.uuid);
+  for (const root of mounts.accountRoots.paths) {
+    const folder = TrashFolder.open(mounts.accountRoots, root, account.uuid);
     try {
       const trashed = folder?.find(id);
       if (folder && trashed) return await action(folder, trashed);
@@ -279,5 +279,5 @@ export function reserveRoom(
       }
       return freedBytes > 0;
     });
-  return environment.quotas.reserve(mounts.roots, account.quotaSizeBytes, replacedBytes, neededBytes, kept, makeRoom);
+  return environment.quotas.reserve(mounts.accountRoots, account.quotaSizeBytes, replacedBytes, neededBytes, kept, makeRoom);
 }

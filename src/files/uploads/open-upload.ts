@@ -83,8 +83,11 @@ async function findRecord(paths: AccountPaths, id: string): Promise<UploadRecord
   return requireOwner(paths, isUploadId(id) ? await paths.environment.uploads.find(id) : undefined);
 }
 
-function requireOwner({ account }: AccountPaths, record: UploadRecord | undefined): UploadRecord {
+function requireOwner(paths: AccountPaths, record: UploadRecord | undefined): UploadRecord {
+  const { account } = paths;
   if (record?.accountUuid !== account.uuid) throw unknownUpload();
+  // A token or link does not reach what other clients of the account began elsewhere.
+  if (account.grant && !paths.may(record.path, 'createFile')) throw unknownUpload();
   return record;
 }
 

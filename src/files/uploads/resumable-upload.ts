@@ -333,7 +333,7 @@ export class ResumableUpload {
       await receiving?.writer.discard();
       removeContent(this.record.contentPath);
       this.record = await emitEnd(environment, this.#hold, context);
-      environment.quotas.usage(mounts.roots).removed();
+      environment.quotas.usage(mounts.accountRoots).removed();
     } finally {
       await receiving?.writer.leave();
       this.release();

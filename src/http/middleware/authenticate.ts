@@ -1,6 +1,6 @@
 import { TLSSocket } from 'node:tls';
 import type { Account } from '../../accounts/account.ts';
-import { type ChainResult, eventAccount } from '../../auth/auth-chain.ts';
+import { type ChainResult, eventAccount, tokenUserName } from '../../auth/auth-chain.ts';
 import { type AttemptOutcome, loginSource, type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
 import type { Credentials, Identity } from '../../auth/credentials.ts';
 import type { Session } from '../../auth/sessions.ts';
@@ -8,8 +8,9 @@ import type { EventContext } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { AccountFiles } from '../../files/account-files.ts';
 import { LockGuard } from '../../files/locks/lock-guard.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { parseIfHeader, submittedTokens } from '../../lib/headers/if-header.ts';
+import { hasSecretForm } from '../../lib/secrets.ts';
 import { cookie, type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 
 /** Keeps the session from ending during the request. */
@@ -47,6 +48,10 @@ function certificateCredentials(exchange: Exchange): Credentials | undefined {
 /** Name of the session cookie (docs/spec/http.md#cookie). */
 export const sessionCookie = 'SVC_HTTP_SESSION';
 
+/** Key in `details` of an `unauthorized` fault for a bearer's token, and for one whose secret was right, so that its holder hears the message. */
+export const bearerDetail = 'bearer';
+export const overDetail = 'over';
+
 /** Key of the endpoint's public message in `details` of an `unauthorized` fault. */
 export const publicFailureDetail = 'public_failure';
 
@@ -59,9 +64,12 @@ export const publicFailureDetail = 'public_failure';
 export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
-  // Most requests have a session of this process and need no promise.
+  // Most requests have a session of this process, or a token that is remembered, and need no promise.
   if (session && !(session instanceof Promise) && acceptSession(exchange, session)) return next();
-  return findClient(exchange, session).then(next);
+  const token = id === undefined ? presentedToken(exchange) : undefined;
+  const recalled = token === undefined ? undefined : exchange.service.chain.recallToken(token, exchange.peer.address);
+  if (recalled && !(recalled instanceof Promise) && acceptRecalled(exchange, recalled)) return next();
+  return findClient(exchange, session, recalled).then(next);
 };
 
 /** The session ID of `Authorization`, else of the cookie. */
@@ -77,10 +85,25 @@ function presentedCookie(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }
 
-async function findClient(exchange: Exchange, found: Promise<Session | undefined> | Session | undefined): Promise<void> {
+/** The token of `Authorization`: a bearer's, or the password of Basic (docs/spec/tokens.md#use). */
+function presentedToken(exchange: Exchange): string | undefined {
+  const authorization = header(exchange, 'authorization');
+  if (authorization === undefined) return undefined;
+  const { scheme, value } = schemeAndValue(authorization);
+  const secret = scheme === 'bearer' ? value : scheme === 'basic' ? parseBasic(value).password : '';
+  return hasSecretForm(secret) ? secret : undefined;
+}
+
+async function findClient(
+  exchange: Exchange,
+  found: Promise<Session | undefined> | Session | undefined,
+  recalled: Promise<Identity | undefined> | Identity | undefined,
+): Promise<void> {
   const session = await found;
   if (session && acceptSession(exchange, session)) return;
   if (session) await refuseSession(exchange, session);
+  const identity = await recalled;
+  if (identity && acceptRecalled(exchange, identity)) return;
   const authorization = header(exchange, 'authorization');
   if (authorization !== undefined) return authenticateHeader(exchange, authorization);
   await checkBan(exchange);
@@ -92,6 +115,16 @@ async function findClient(exchange: Exchange, found: Promise<Session | undefined
     'unauthorized',
     presentedCookie(exchange) !== undefined ? 'The session is not valid.' : 'Authentication is required.',
   );
+}
+
+/** Uses a token that was accepted within the last minute, if it is still in force, under the name that was right then. */
+function acceptRecalled(exchange: Exchange, identity: Identity): boolean {
+  const { scheme, value } = schemeAndValue(header(exchange, 'authorization') ?? '');
+  const username = scheme === 'basic' ? parseBasic(value).username : tokenUserName;
+  if (username !== tokenUserName && username !== identity.name) return false;
+  const account = exchange.inForce(identity);
+  if (account) accept(exchange, account, identity, undefined);
+  return account !== undefined;
 }
 
 /** Uses a session whose account is still in force. */
@@ -128,6 +161,17 @@ export function checkPassword(exchange: Exchange, username: string, password: st
   });
 }
 
+/** Asks the chain about a bearer's token. @throws as `checkPassword`, with the detail `bearer` */
+async function checkToken(exchange: Exchange, token: string): Promise<Identity> {
+  try {
+    if (!hasSecretForm(token)) throw new ServiceError('unauthorized', 'This is not a token.');
+    return await checkPassword(exchange, tokenUserName, token);
+  } catch (error) {
+    if (isServiceError(error, 'unauthorized')) error.details[bearerDetail] = true;
+    throw error;
+  }
+}
+
 async function authenticateHeader(exchange: Exchange, authorization: string): Promise<void> {
   const { scheme, value } = schemeAndValue(authorization);
   if (scheme === 'session') {
@@ -138,6 +182,7 @@ async function authenticateHeader(exchange: Exchange, authorization: string): Pr
     const { username, password } = parseBasic(value);
     return acceptLogin(exchange, await checkPassword(exchange, username, password));
   }
+  if (scheme === 'bearer') return acceptLogin(exchange, await checkToken(exchange, value));
   throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
 }
 
@@ -149,7 +194,7 @@ function schemeAndValue(authorization: string): { scheme: string; value: string 
   };
 }
 
-const attemptOutcomes = { authenticated: 'succeeded', refused: 'failed', unanswered: 'unknown' } as const;
+const attemptOutcomes = { authenticated: 'succeeded', refused: 'failed', over: 'unknown', unanswered: 'unknown' } as const;
 
 async function ask(exchange: Exchange, credentials: Credentials): Promise<Identity> {
   const { chain } = exchange.service;
@@ -162,6 +207,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
   // The login must be in the journal; for a GET of a file or folder its reply waits for that.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated' && exchange.inForce(result.identity)) return result.identity;
+  if (result.outcome === 'over') throw new ServiceError('unauthorized', result.reason, { details: { [overDetail]: true } });
   const publicFailure = exchange.service.options.public_error && result.outcome === 'refused' ? result.public : undefined;
   throw new ServiceError('unauthorized', publicFailure?.message ?? 'The name or the password is not correct.', {
     details: { [publicFailureDetail]: publicFailure },
@@ -189,7 +235,9 @@ export async function countedAttempt<T>(
   attemptOutcome: (result: T) => AttemptOutcome,
 ): Promise<T> {
   const { service, peer } = exchange;
-  const attempt = { type, username, content, address: peer.address };
+  // Guesses at tokens are not guesses at the account whose name stands beside them.
+  const isToken = type === 'password' && hasSecretForm(content);
+  const attempt = { type, username: isToken ? '' : username, content, address: peer.address };
   const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, attemptOutcome);
   if (counted.kind === 'refused') throw refuse(exchange, counted, username);
   return counted.result;
@@ -207,6 +255,7 @@ function accept(exchange: Exchange, account: Account, identity: Identity, sessio
     component: exchange.service.component,
     group: account.groupUuid,
     request: exchange.request,
+    ...account.grant,
   };
   const files = new AccountFiles(account, exchange.service.files, context, lockGuard(exchange, account));
   exchange.client = { account, identity, session, context, files };

@@ -5,6 +5,7 @@ import type { Account } from '../../accounts/account.ts';
 import type { AuthChain } from '../../auth/auth-chain.ts';
 import type { AddressBans } from '../../auth/ban-list.ts';
 import type { Identity } from '../../auth/credentials.ts';
+import type { Grants } from '../../auth/grants/grants.ts';
 import type { LocalPasswords } from '../../auth/local-passwords.ts';
 import type { LoginAttempts } from '../../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../../auth/sessions.ts';
@@ -38,6 +39,8 @@ export interface HttpService {
   readonly sessions: SessionStore;
   /** Ends all sessions of an account (by UUID) on all services but one. @throws ServiceError `unavailable`; they end later then */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
+  /** Tokens and links. */
+  readonly grants: Grants;
   /** Recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
   readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
   /** The files that are due from an account. @throws ServiceError `unavailable` */
@@ -165,7 +168,7 @@ export class Exchange {
 
   /** The account of an identity by the present configuration, if it is still allowed. */
   inForce(identity: Identity): Account | undefined {
-    return this.#current().chain.inForce(identity);
+    return this.#current().chain.inForce(identity, this.peer.address);
   }
 
   /** The context of events of this request, as far as known. */

@@ -1,6 +1,7 @@
 import { isHeld } from '../../files/inspections/gate.ts';
 import type { HeldUpload } from '../../files/inspections/holding.ts';
-import type { ServiceError } from '../../lib/errors.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
@@ -35,21 +36,32 @@ export function heldReply({ id, path }: HeldResult, headers: Reply['headers'] = 
 /** GET of the collection: the account's own held uploads. */
 export async function listHeld(exchange: Exchange): Promise<Response> {
   const { account, files } = signedIn(exchange);
-  const records = await files.environment.held.list(account.uuid);
+  const records = (await files.environment.held.list(account.uuid)).filter(({ path }) => isReached(exchange, path));
   return respond(exchange, jsonReply(200, { held: records.map(shownHeld) }, uncached));
 }
 
 /** GET of a held upload. */
 export async function showHeld(exchange: Exchange): Promise<Response> {
   const { account, files } = signedIn(exchange);
-  return respond(exchange, jsonReply(200, shownHeld(await files.environment.held.find(requestedId(exchange), account.uuid)), uncached));
+  const record = await files.environment.held.find(requestedId(exchange), account.uuid);
+  if (!isReached(exchange, record.path)) throw new ServiceError('not-found', 'Path not found.');
+  return respond(exchange, jsonReply(200, shownHeld(record), uncached));
 }
 
 /** DELETE of a held upload: its account withdraws it. */
 export async function withdrawHeld(exchange: Exchange): Promise<Response> {
   const { account, files } = signedIn(exchange);
-  await files.environment.held.withdraw(requestedId(exchange), account);
+  const id = requestedId(exchange);
+  const record = await files.environment.held.find(id, account.uuid);
+  if (!isReached(exchange, record.path)) throw new ServiceError('not-found', 'Path not found.');
+  await files.environment.held.withdraw(id, account);
   return respond(exchange, { status: 204 });
+}
+
+/** Whether the holder of a token or link reaches what the account has at a path; the account itself does. */
+function isReached(exchange: Exchange, path: VirtualPath): boolean {
+  const { account, files } = signedIn(exchange);
+  return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');
 }
 
 const uncached = { 'cache-control': 'no-store' };

@@ -52,6 +52,10 @@ export class FileGrants implements GrantStore {
     return this.index.get(id);
   }
 
+  known(): Iterable<Grant> {
+    return this.index.all();
+  }
+
   async list(accountUuid?: string): Promise<Grant[]> {
     return accountUuid === undefined ? [...this.index.all()] : this.index.ofAccount(accountUuid);
   }

@@ -77,6 +77,10 @@ export class RedisGrants implements GrantStore {
     return this.#local.get(id);
   }
 
+  known(): Iterable<Grant> {
+    return this.#local.known();
+  }
+
   async list(accountUuid?: string): Promise<Grant[]> {
     await this.#refresh();
     const grants = await this.#local.list(accountUuid);

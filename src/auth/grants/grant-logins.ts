@@ -1,0 +1,163 @@
+import { type Account, type AccountConfiguration, narrowAccount } from '../../accounts/account.ts';
+import type { GrantName } from '../../accounts/narrowing.ts';
+import type { EventDispatcher } from '../../events/dispatcher.ts';
+import type { EventContext } from '../../events/event.ts';
+import { eventIds } from '../../events/event-ids.ts';
+import { compileAddressRanges } from '../../lib/address-ranges.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { dropOldest } from '../../lib/expiring-map.ts';
+import type { AuthMethod } from '../auth-method.ts';
+import type { Identity } from '../credentials.ts';
+import { type Grant, maxGrantDepth, whyOver } from './grant.ts';
+import type { GrantStore } from './grant-store.ts';
+
+/** For this long a token that was accepted from an address comes in without another event, as a session would. */
+const rememberedMs = 60_000;
+const maxRemembered = 10_000;
+
+/** A refusal of one kind is told once in this time for each grant. */
+const toldEveryMs = 60_000;
+
+/** Narrowed accounts that are kept for each account. */
+const maxNarrowed = 1000;
+
+/** Why a grant whose secret is right is refused, in one word. */
+export type GrantRefusal = ReturnType<typeof whyOver> | 'address' | 'service' | 'account' | 'disabled' | 'method' | 'name';
+
+/** What services need to let in the holders of tokens and links. */
+export interface GrantAccess {
+  readonly store: GrantStore;
+  readonly clock: Clock;
+}
+
+/** The rules for tokens and links at one service: which of them are in force there, and to what they narrow their account. */
+export class GrantLogins {
+  readonly store: GrantStore;
+  readonly #clock: Clock;
+  readonly #events: EventDispatcher;
+  readonly #serviceUuid: string;
+  readonly #narrowed = new WeakMap<Account, Map<string, Account>>();
+  /** Identities of tokens of local accounts, by hash and address. */
+  readonly #remembered = new Map<string, { identity: Identity; untilMs: number }>();
+  readonly #told = new Map<string, number>();
+  readonly #ranges = new WeakMap<readonly string[], (address: string) => boolean>();
+
+  constructor({ store, clock }: GrantAccess, events: EventDispatcher, serviceUuid: string) {
+    this.store = store;
+    this.#clock = clock;
+    this.#events = events;
+    this.#serviceUuid = serviceUuid;
+  }
+
+  /** Why a grant cannot be used now from an address; undefined for one that can. */
+  whyRefused(grant: Grant, address: string | undefined): GrantRefusal {
+    const over = whyOver(grant, this.#clock.nowMs(), (id) => this.store.get(id));
+    if (over) return over;
+    for (const { services, addresses } of this.#chainOf(grant)) {
+      if (services && !services.includes(this.#serviceUuid)) return 'service';
+      if (addresses && address !== undefined && !this.#isIn(addresses, address)) return 'address';
+    }
+    return undefined;
+  }
+
+  /** Why the account forbids its grants; undefined where it does not. */
+  whyForbidden({ kind }: Grant, { tokens, links }: Account): GrantRefusal {
+    if (!(kind === 'token' ? tokens : links).enabled) return 'disabled';
+    return kind === 'token' && tokens.services && !tokens.services.includes(this.#serviceUuid) ? 'service' : undefined;
+  }
+
+  /** The account as the holder of a grant has it; undefined when the grant is not in force. @param address of the client, where it is to be checked */
+  narrowed(account: Account, name: GrantName, address?: string): Account | undefined {
+    const id = name.token ?? name.link ?? '';
+    const grant = this.store.get(id);
+    if (!grant || grant.account.uuid !== account.uuid) return undefined;
+    if (this.whyRefused(grant, address) || this.whyForbidden(grant, account)) return undefined;
+    const known = this.#narrowed.get(account) ?? new Map<string, Account>();
+    this.#narrowed.set(account, known);
+    const before = known.get(id);
+    if (before) return before;
+    const narrowings = this.#chainOf(grant).map(({ paths, permissions }) => ({ paths, permissions }));
+    const narrowed = narrowAccount(account, narrowings, name);
+    known.set(id, narrowed);
+    dropOldest(known, maxNarrowed);
+    return narrowed;
+  }
+
+  /** The configuration of a grant's account in force. */
+  configurationOf(method: AuthMethod, { name, configuration }: Identity): AccountConfiguration | undefined {
+    return method.tokenConfiguration?.(name, configuration);
+  }
+
+  /** Remembers a token that was accepted; not those that a callout accepted, which is asked each time. */
+  remember(hash: string, address: string, identity: Identity): void {
+    if (identity.configuration) return;
+    this.#remembered.set(`${hash} ${address}`, { identity, untilMs: this.#clock.monotonicMs() + rememberedMs });
+    dropOldest(this.#remembered, maxRemembered);
+  }
+
+  /** The identity of a token that was accepted from the address within the last minute. */
+  recall(hash: string, address: string): Identity | undefined {
+    const key = `${hash} ${address}`;
+    const known = this.#remembered.get(key);
+    if (known && known.untilMs > this.#clock.monotonicMs()) return known.identity;
+    this.#remembered.delete(key);
+    return undefined;
+  }
+
+  /** Tells of a refusal although the secret was right; event `grantRefused`, once a minute for each reason. */
+  tellRefusal(grant: Grant, reason: NonNullable<GrantRefusal>, context: EventContext, details?: string): void {
+    const key = `${grant.id} ${reason}`;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - (this.#told.get(key) ?? Number.NEGATIVE_INFINITY) < toldEveryMs) return;
+    this.#told.delete(key);
+    this.#told.set(key, nowMs);
+    dropOldest(this.#told, maxRemembered);
+    const data = { username: grant.account.name, [grant.kind]: grant.id, reason, details };
+    this.#events.emit({ id: eventIds.grantRefused, context, data });
+  }
+
+  /** A grant and the tokens that made it. */
+  #chainOf(grant: Grant): Grant[] {
+    const chain = [grant];
+    for (let parent = grant.parent; parent !== undefined && chain.length <= maxGrantDepth; ) {
+      const made = this.store.get(parent);
+      if (!made) break;
+      chain.push(made);
+      parent = made.parent;
+    }
+    return chain;
+  }
+
+  #isIn(addresses: readonly string[], address: string): boolean {
+    const isIn = this.#ranges.get(addresses) ?? compileAddressRanges(addresses);
+    this.#ranges.set(addresses, isIn);
+    return isIn(address);
+  }
+}
+
+/** The sentence for the holder of the secret. */
+export function refusalText({ kind }: Pick<Grant, 'kind'>, reason: NonNullable<GrantRefusal>): string {
+  const what = kind === 'token' ? 'The token' : 'The link';
+  switch (reason) {
+    case 'expired':
+      return `${what} has expired.`;
+    case 'revoked':
+    case 'rotated':
+    case 'used-up':
+      return `${what} was ${reason === 'used-up' ? 'used up' : reason}.`;
+    case 'not-yet':
+      return `${what} is not valid yet.`;
+    case 'address':
+      return `${what} is not valid from this address.`;
+    case 'service':
+      return `${what} is not valid at this service.`;
+    case 'name':
+      return `${what} belongs to another account.`;
+    case 'account':
+    case 'disabled':
+    case 'method':
+      return `${what} is not accepted any more.`;
+    default:
+      return reason satisfies never;
+  }
+}

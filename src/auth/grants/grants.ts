@@ -1,0 +1,256 @@
+import type { Account } from '../../accounts/account.ts';
+import { commonPaths } from '../../accounts/narrowing.ts';
+import type { EventDispatcher } from '../../events/dispatcher.ts';
+import type { EventComponent, EventContext } from '../../events/event.ts';
+import { processAccount } from '../../events/event-factory.ts';
+import { eventIds } from '../../events/event-ids.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { makeSecret } from '../../lib/secrets.ts';
+import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
+import { eventAccount } from '../auth-chain.ts';
+import { type Grant, type GrantEnd, grantName, maxGrantDepth, newGrantId, whyOver } from './grant.ts';
+import type { GrantStore } from './grant-store.ts';
+
+/** What ends by its time is told of within this time. */
+const upkeepEveryMs = 500;
+
+/** Ends told of at once. */
+const endedAtOnce = 1000;
+
+/** Members of a token or link that its maker chooses, checked by `GrantOrders`. Times are Unix times in milliseconds. */
+export type GrantOrder = Pick<
+  Grant,
+  'kind' | 'name' | 'expiresMs' | 'notBeforeMs' | 'paths' | 'permissions' | 'services' | 'addresses' | 'link'
+>;
+
+interface GrantsDependencies {
+  store: GrantStore;
+  events: EventDispatcher;
+  /** The server, for events without a client. */
+  server: EventComponent;
+  clock: Clock;
+  log: Log;
+}
+
+/** A grant that was made, with its secret, which is told here alone. */
+export interface MadeGrant {
+  grant: Grant;
+  secret: string;
+}
+
+/** Makes, lists and ends tokens and links, each step with its event (docs/spec/tokens.md). */
+export class Grants {
+  readonly store: GrantStore;
+  readonly clock: Clock;
+  readonly #events: EventDispatcher;
+  readonly #server: EventComponent;
+  readonly #log: Log;
+  #upkeep: Timer | undefined;
+  #isEnding = false;
+
+  constructor({ store, events, server, clock, log }: GrantsDependencies) {
+    this.store = store;
+    this.clock = clock;
+    this.#events = events;
+    this.#server = server;
+    this.#log = log;
+  }
+
+  /** Tells of grants whose time is over, from now on. */
+  start(): void {
+    this.#upkeep = this.clock.every(upkeepEveryMs, () => void this.#endExpired());
+  }
+
+  stop(): void {
+    this.#upkeep?.cancel();
+  }
+
+  /**
+   * Makes a token or link of an account; event `tokenMade` or `linkMade`. Both are on disk when the promise resolves.
+   *
+   * @param account as its client has it: what a token makes is no more than the token
+   * @param by the account or operator that makes it
+   * @throws ServiceError `unprocessable` for what the account may not give, as `GrantStore.add`
+   */
+  async make(account: Account, order: GrantOrder, by: string, context: EventContext): Promise<MadeGrant> {
+    this.#events.assertWritable();
+    const parent = this.#parentOf(account);
+    const { secret, hash } = makeSecret(order.kind);
+    const paths = this.#checkPaths(account, order.paths);
+    for (const keyword of order.permissions ?? []) {
+      if (!account.permissions.mayGive(keyword))
+        throw new ServiceError('unprocessable', `The account cannot give the permission "${keyword}", which it does not have.`);
+    }
+    const { uuid, type } = account.method;
+    const grant: Grant = {
+      id: newGrantId(),
+      hash,
+      ...order,
+      expiresMs: Math.floor(Math.min(order.expiresMs, parent?.expiresMs ?? Number.POSITIVE_INFINITY)),
+      account: { name: account.name, uuid: account.uuid },
+      method: { uuid, type },
+      madeBy: by,
+      createdMs: Math.floor(this.clock.nowMs()),
+      ...(paths && { paths }),
+      ...(parent && { parent: parent.id }),
+    };
+    await this.#add(grant, this.#maximumOf(account, order.kind), context);
+    return { grant, secret };
+  }
+
+  /**
+   * Makes a new token in place of one; events `tokenMade`, and `tokenEnded` with `rotated`.
+   *
+   * @param overlapMs for this long the former one stays in force, too
+   * @param maximumMs longest life of a token of the account now
+   * @throws ServiceError `not-found` for a token that is not in force, as `GrantStore.add`
+   */
+  async rotate(
+    id: string,
+    { overlapMs, maximumMs }: { overlapMs: number; maximumMs: number },
+    by: string,
+    context: EventContext,
+  ): Promise<MadeGrant> {
+    this.#events.assertWritable();
+    const before = this.inForce(id);
+    if (before?.kind !== 'token') throw new ServiceError('not-found', 'There is no such token.');
+    const nowMs = Math.floor(this.clock.nowMs());
+    const { secret, hash } = makeSecret('token');
+    const parentEndsMs = before.parent === undefined ? Number.POSITIVE_INFINITY : (this.store.get(before.parent)?.expiresMs ?? 0);
+    const lifeMs = Math.min(before.expiresMs - before.createdMs, maximumMs);
+    const { used: _used, end: _end, ...same } = before;
+    const grant: Grant = {
+      ...same,
+      id: newGrantId(),
+      hash,
+      madeBy: by,
+      createdMs: nowMs,
+      expiresMs: Math.min(nowMs + lifeMs, parentEndsMs),
+    };
+    // The former one gives its place.
+    await this.#add(grant, Number.MAX_SAFE_INTEGER, context);
+    if (overlapMs <= 0) await this.end([id], 'rotated', by, context);
+    else {
+      await this.store.shorten(id, nowMs + Math.floor(overlapMs));
+      await this.#tellEnded(before, 'rotated', context, { expires: new Date(nowMs + overlapMs).toISOString() });
+    }
+    return { grant, secret };
+  }
+
+  /**
+   * Ends grants and all that they made; events `tokenEnded`, `linkEnded`.
+   *
+   * @returns those that this call ended
+   * @throws ServiceError as `GrantStore.end`
+   */
+  async end(ids: readonly string[], reason: GrantEnd, by: string, context?: EventContext): Promise<Grant[]> {
+    const all = new Set(ids);
+    for (const id of ids) {
+      const grant = this.store.get(id);
+      if (grant?.kind !== 'token') continue;
+      for (const other of await this.store.list(grant.account.uuid)) if (this.isMadeBy(other, id)) all.add(other.id);
+    }
+    const ended = await this.store.end([...all], reason, by);
+    for (const grant of ended) await this.#tellEnded(grant, reason, context);
+    return ended;
+  }
+
+  /** A grant that is in force now, or will be later. */
+  inForce(id: string): Grant | undefined {
+    const grant = this.store.get(id);
+    return grant && this.isInForce(grant) ? grant : undefined;
+  }
+
+  /** Whether a grant is not over. */
+  isInForce(grant: Grant): boolean {
+    const why = whyOver(grant, this.clock.nowMs(), (id) => this.store.get(id));
+    return why === undefined || why === 'not-yet';
+  }
+
+  /** Whether a token, or one that it made, made a grant. */
+  isMadeBy(grant: Grant, token: string): boolean {
+    let parent = grant.parent;
+    for (let depth = 0; parent !== undefined && depth <= maxGrantDepth; depth++) {
+      if (parent === token) return true;
+      parent = this.store.get(parent)?.parent;
+    }
+    return false;
+  }
+
+  /** The grants of one kind that are in force, newest first; for the holder of a token those that it made. @throws ServiceError `unavailable` */
+  async list(kind: Grant['kind'], account?: Pick<Account, 'uuid' | 'grant'>): Promise<Grant[]> {
+    const own = (await this.store.list(account?.uuid)).filter((grant) => grant.kind === kind && this.isInForce(grant));
+    const token = account?.grant?.token;
+    return own.filter((grant) => token === undefined || this.isMadeBy(grant, token)).sort((a, b) => b.createdMs - a.createdMs);
+  }
+
+  async #add(grant: Grant, maximum: number, context: EventContext): Promise<void> {
+    await this.store.add(grant, maximum);
+    const { kind, name, permissions, addresses, services, parent, expiresMs, link } = grant;
+    const shared = { ...grantName(grant), path: shownPaths(grant), expires: new Date(expiresMs).toISOString(), parent };
+    const id = kind === 'token' ? eventIds.tokenMade : eventIds.linkMade;
+    const own =
+      kind === 'token' ? { name, permissions, addresses, services } : { kind: link?.kind, maximum_downloads: link?.maximumDownloads };
+    await this.#events.emitDurable({ id, context, data: { ...shared, ...own } });
+  }
+
+  #parentOf({ grant }: Account): Grant | undefined {
+    if (grant?.token === undefined) return undefined;
+    const parent = this.inForce(grant.token);
+    if (!parent) throw new ServiceError('unauthorized', 'The token is not in force any more.');
+    let depth = 1;
+    for (let above = parent; above.parent !== undefined; depth++) {
+      const next = this.store.get(above.parent);
+      if (!next) break;
+      above = next;
+    }
+    if (depth >= maxGrantDepth) throw new ServiceError('unprocessable', `Tokens make tokens ${maxGrantDepth} times in a row at most.`);
+    return parent;
+  }
+
+  /** @returns the paths of a grant: those wanted, else those of the token that makes it */
+  #checkPaths({ permissions }: Account, paths: readonly VirtualPath[] | undefined): readonly VirtualPath[] | undefined {
+    const reached = commonPaths(permissions.options.narrowings);
+    if (!paths || !reached) return paths ?? reached;
+    for (const path of paths) {
+      if (!reached.some((top) => isWithin(path, top)))
+        throw new ServiceError('unprocessable', `The token does not reach "${path}", so it cannot give it.`);
+    }
+    return paths;
+  }
+
+  #maximumOf({ tokens, links }: Account, kind: Grant['kind']): number {
+    return (kind === 'token' ? tokens : links).maximum;
+  }
+
+  async #tellEnded(grant: Grant, reason: GrantEnd, context?: EventContext, more: Record<string, unknown> = {}): Promise<void> {
+    const { kind, name, account, link } = grant;
+    const id = kind === 'token' ? eventIds.tokenEnded : eventIds.linkEnded;
+    const own = kind === 'token' ? { name } : { kind: link?.kind };
+    const told = context ?? { account: eventAccount({ ...account, email: '' }, processAccount().peer), component: this.#server };
+    await this.#events.emitDurable({ id, context: told, data: { ...grantName(grant), path: shownPaths(grant), ...own, reason, ...more } });
+  }
+
+  async #endExpired(): Promise<void> {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    try {
+      const nowMs = this.clock.nowMs();
+      const over: string[] = [];
+      for (const grant of this.store.known()) if (!grant.end && grant.expiresMs <= nowMs && over.push(grant.id) >= endedAtOnce) break;
+      if (over.length > 0) for (const grant of await this.store.end(over, 'expired', '')) await this.#tellEnded(grant, 'expired');
+    } catch (error) {
+      // They are over in any case; another attempt follows.
+      this.#log.debug('tokens and links whose time is over could not be told of', { reason: error });
+    } finally {
+      this.#isEnding = false;
+    }
+  }
+}
+
+/** The paths of a grant as replies and events show them: one, a list, or nothing for all. */
+export function shownPaths({ paths }: Pick<Grant, 'paths'>): string | readonly string[] | undefined {
+  return paths?.length === 1 ? paths[0] : paths;
+}

@@ -1,0 +1,97 @@
+import type { TokenOptions } from '../../accounts/account.ts';
+import { permissionKeywords } from '../../accounts/permissions.ts';
+import { compileAddressRanges } from '../../lib/address-ranges.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { GrantOrder } from './grants.ts';
+
+const longestName = 200;
+
+/** Items of a list of an order: each is checked at each request of the token. */
+const maxItems = 100;
+
+const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);
+
+/**
+ * Reads the order for a token, as replies and commands send it (docs/spec/tokens.md#making-one).
+ *
+ * @param limits those of the account
+ * @param nowMs Unix time in milliseconds
+ * @throws ServiceError `bad-request` for a member that is not known or of another type; `unprocessable` for a value that cannot be, or that the
+ *   limits forbid
+ */
+export function readTokenOrder(body: Readonly<Record<string, unknown>>, limits: TokenOptions, nowMs: number): GrantOrder {
+  const unknown = Object.keys(body).find((name) => !members.has(name));
+  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
+  const name = readName(body.name, 'name');
+  const permissions = readTexts(body.permissions, 'permissions');
+  const stranger = permissions?.find((keyword) => !permissionKeywords.some((known) => known === keyword));
+  if (stranger !== undefined) throw new ServiceError('unprocessable', `"${stranger}" is no permission.`);
+  const services = readTexts(body.services, 'services');
+  const closed = services?.find((service) => limits.services && !limits.services.includes(service));
+  if (closed !== undefined) throw new ServiceError('unprocessable', `Tokens of the account do not work at the service "${closed}".`);
+  const addresses = readTexts(body.addresses, 'addresses');
+  if (addresses) unprocessable(() => compileAddressRanges(addresses));
+  const paths = readPaths(body.path);
+  const notBeforeMs = body.not_before === undefined ? undefined : nowMs + readSeconds(body.not_before, 'not_before') * 1000;
+  const expiresMs = nowMs + readExpiry(body.expires, limits) * 1000;
+  if (notBeforeMs !== undefined && notBeforeMs >= expiresMs)
+    throw new ServiceError('unprocessable', 'The token would end before it begins (`not_before`, `expires`).');
+  return {
+    kind: 'token',
+    name,
+    expiresMs,
+    ...(notBeforeMs !== undefined && { notBeforeMs: Math.floor(notBeforeMs) }),
+    ...(paths && { paths }),
+    ...(permissions && { permissions }),
+    ...(services && { services }),
+    ...(addresses && { addresses }),
+  };
+}
+
+/** Reads the name of a token, or the note of a link. @throws ServiceError `bad-request`, `unprocessable` */
+export function readName(value: unknown, member: string): string {
+  if (typeof value !== 'string') throw new ServiceError('bad-request', `"${member}" must be a string.`);
+  if (value.length > longestName || /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(value) || !value.isWellFormed())
+    throw new ServiceError('unprocessable', `"${member}" must have at most ${longestName} characters, and no control characters.`);
+  return value;
+}
+
+/** Reads seconds from now. @throws ServiceError `bad-request`, `unprocessable` for none */
+export function readSeconds(value: unknown, member: string): number {
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    throw new ServiceError('bad-request', `"${member}" must be a number of seconds.`);
+  if (value <= 0) throw new ServiceError('unprocessable', `"${member}" must be more than 0 seconds.`);
+  return value;
+}
+
+function readExpiry(value: unknown, { maximum_days }: TokenOptions): number {
+  const longest = maximum_days * 86_400;
+  if (value === undefined) return longest;
+  const seconds = readSeconds(value, 'expires');
+  if (seconds > longest) throw new ServiceError('unprocessable', `A token of the account lives ${maximum_days} days at most.`);
+  return seconds;
+}
+
+function readPaths(value: unknown): VirtualPath[] | undefined {
+  const texts = readTexts(typeof value === 'string' ? [value] : value, 'path');
+  return texts?.map((text) => unprocessable(() => parseVirtualPath(text)));
+}
+
+function readTexts(value: unknown, member: string): string[] | undefined {
+  if (value === undefined) return undefined;
+  if (!Array.isArray(value) || !value.every((item) => typeof item === 'string'))
+    throw new ServiceError('bad-request', `"${member}" must be a list of strings.`);
+  if (value.length === 0) throw new ServiceError('unprocessable', `"${member}" is empty, so the token would be of no use.`);
+  if (value.length > maxItems) throw new ServiceError('unprocessable', `"${member}" has more than ${maxItems} items.`);
+  return [...new Set(value as string[])];
+}
+
+function unprocessable<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (isServiceError(error)) throw new ServiceError('unprocessable', error.message, { cause: error });
+    throw error;
+  }
+}
