@@ -139,7 +139,7 @@ const tokensOption = z
   })
   .describe('Access tokens: secrets for machines, which narrow the rights of the account.');
 
-/** Links to files of accounts (docs/spec/links.md). */
+/** Links to files of accounts (docs/spec/tokens.md). */
 const linksOption = z
   .strictObject({
     enabled: yesNo().default(true).describe('Whether links of the account work, and it may make some (`allow-share`).'),

@@ -36,7 +36,7 @@ export type Location =
 
 /** The account's home folder and virtual folders joined into one tree (docs/spec/authentication.md#virtual-folders). */
 export class Mounts {
-  /** What may be opened. */
+  /** The real folders that may be reached. */
   readonly roots: RealRoots;
   readonly #excluded: readonly string[];
   /** Undefined where a token or link reaches only parts of it. */

@@ -149,6 +149,7 @@ export class OwnListeners {
   constructor(dependencies: ListenerDependencies) {
     this.#dependencies = dependencies;
     this.#attempts = new LoginAttempts(dependencies.state.bans, dependencies.clock, dependencies.log);
+    dependencies.grants.store.onEnded(() => void this.endOthers());
   }
 
   /** Begins to accept connections. @throws ServiceError `unavailable` when one cannot listen; then none does */

@@ -24,7 +24,7 @@ const maxNarrowed = 1000;
 /** Why a grant whose secret is right is refused, in one word. */
 export type GrantRefusal = ReturnType<typeof whyOver> | 'address' | 'service' | 'account' | 'disabled' | 'method' | 'name';
 
-/** What services need to let in the holders of tokens and links. */
+/** The parts that services need to let in the holders of tokens and links. */
 export interface GrantAccess {
   readonly store: GrantStore;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ import { eventAccount } from '../auth-chain.ts';
 import { type Grant, type GrantEnd, grantName, maxGrantDepth, newGrantId, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
-/** What ends by its time is told of within this time. */
+/** An expiry is told of within this time. */
 const upkeepEveryMs = 500;
 
 /** Ends told of at once. */
