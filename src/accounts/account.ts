@@ -2,8 +2,8 @@ import { ServiceError } from '../lib/errors.ts';
 import { parseVirtualPath, type VirtualPath } from '../lib/virtual-path.ts';
 import type { RequiredCredentials } from './credential-kinds.ts';
 import { type InspectionOptions, InspectionRules, noInspections } from './inspection-rules.ts';
-import { defaultPermissions, type PermissionOptions, Permissions } from './permissions.ts';
 import type { GrantName, Narrowing } from './narrowing.ts';
+import { defaultPermissions, type PermissionOptions, Permissions } from './permissions.ts';
 import { expandUserInPath } from './user-names.ts';
 
 /** One address of an account's `email`. */

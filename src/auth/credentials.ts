@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { AccountConfiguration } from '../accounts/account.ts';
 import type { CredentialType } from '../accounts/credential-kinds.ts';
-import { isPassword } from '../accounts/passwords.ts';
 import type { GrantName } from '../accounts/narrowing.ts';
+import { isPassword } from '../accounts/passwords.ts';
 import { isUserName } from '../accounts/user-names.ts';
 import type { EventPeer, RequestTrace } from '../events/event.ts';
 import { isObject } from '../lib/json.ts';

@@ -79,7 +79,6 @@ export interface EventContext {
   request?: RequestTrace | undefined;
 }
 
-
 /** An event as a module hands it to the dispatcher, which adds uuid, time and server. */
 export interface EventDraft {
   id: number;

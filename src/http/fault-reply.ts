@@ -93,9 +93,13 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   const own = challenges(exchange, isSessionGone);
   const headers = { 'www-authenticate': isBearer ? [...own, bearerChallenge(fault)] : own, 'cache-control': 'no-store' };
   if (!isLogin && isSessionGone && replyFormat(exchange) === 'html') return messagePageReply(exchange, 401, { problem: fault, headers });
-  if (!isLogin && !isSessionGone && !isBearer && namesType(header(exchange, 'accept'), 'text/html')) return loginRedirect(exchange, toldMessage(fault));
+  if (!isLogin && !isSessionGone && !isBearer && namesType(header(exchange, 'accept'), 'text/html'))
+    return loginRedirect(exchange, toldMessage(fault));
   const publicFailure = fault.details[publicFailureDetail] as { public_response?: unknown } | undefined;
-  const item = { message: publicFailure || fault.details[overDetail] ? fault.message : messageFor(exchange, fault), title: statusTitle(401) };
+  const item = {
+    message: publicFailure || fault.details[overDetail] ? fault.message : messageFor(exchange, fault),
+    title: statusTitle(401),
+  };
   const response = publicFailure?.public_response;
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }

@@ -57,8 +57,7 @@ interface Running extends Opened {
   readonly consoles: ConsoleServices;
   /** Those in force. */
   parts: Parts;
-  /** Undefined where the file system has no sockets. */
-  /** Closes the control socket. */
+  /** Closes the control socket; undefined where the file system has no sockets. */
   control: (() => Promise<void>) | undefined;
 }
 

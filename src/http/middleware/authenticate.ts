@@ -163,6 +163,7 @@ export function checkPassword(exchange: Exchange, username: string, password: st
 
 /** Asks the chain about a bearer's token. @throws as `checkPassword`, with the detail `bearer` */
 async function checkToken(exchange: Exchange, token: string): Promise<Identity> {
+  if (!token.startsWith('svc_')) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
   try {
     if (!hasSecretForm(token)) throw new ServiceError('unauthorized', 'This is not a token.');
     return await checkPassword(exchange, tokenUserName, token);
