@@ -6,7 +6,8 @@ import { testLogin } from './api/auth-test.ts';
 import { collectionNames, listItems, removeItems } from './api/collections.ts';
 import { reloadConfiguration, showChanges, showConfiguration, showFindings } from './api/configuration.ts';
 import { cancelReplay, listDeliveries, listReplays, showDelivery, showReplay, showReplayResults, startReplay } from './api/deliveries.ts';
-import { followEvents, listEvents, showEvent } from './api/events.ts';
+import { listEventKinds } from './api/event-kinds.ts';
+import { countEvents, followEvents, listEvents, showEvent } from './api/events.ts';
 import { excuseOccurrence, listExpectations, listOccurrences } from './api/expectations.ts';
 import { explainDecision } from './api/explain.ts';
 import { actOnHeld, sendHeldContent } from './api/held.ts';
@@ -49,6 +50,8 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);
   app.get('/api/events/live', followEvents);
+  app.get('/api/events/histogram', countEvents);
+  app.get('/api/events/catalogue', listEventKinds);
   app.get('/api/events/:uuid', showEvent);
   app.get('/api/overview', showOverview);
   app.get('/api/samples', showSamples);

@@ -179,14 +179,14 @@ browserTest(
     await tell(...messages(500, 10));
     await shows(page, uuidAt(509));
     assert.ok(await more.evaluate((button) => button.matches(':focus')));
-    await page.locator('main tbody tr').last().getByRole('link').focus();
+    await page.locator('main tbody tr').last().locator('.row-link').focus();
     await tell(...messages(510, 10));
     await shows(page, uuidAt(519));
     assert.ok(
       await page
         .locator('main tbody tr')
         .last()
-        .getByRole('link')
+        .locator('.row-link')
         .evaluate((link) => link.matches(':focus')),
     );
   },

@@ -54,9 +54,10 @@ browserTest('in no section a viewer has a control that changes something, whatev
     assert.equal(await page.getByRole('dialog').count(), 0, hash);
   }
   const search = ['Search', 'Clear'];
+  const presets = ['1 hour', '24 hours', '7 days', '30 days', 'All'];
   const expected = new Map(views.map(([hash]) => [hash, [] as string[]]));
   expected
-    .set('#events', ['Pause', ...search])
+    .set('#events', ['Pause', 'Search', ...presets, ''])
     .set('#deliveries', search)
     .set('#accounts', Array(4).fill('Search'))
     .set('#held', ['Refresh']);

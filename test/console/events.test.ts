@@ -116,6 +116,59 @@ test('what a search is asked wrongly is refused; a cursor that points anywhere d
   assert.equal((await console.get('/api/events/live')).status, 401);
 });
 
+test('events are selected by how they ended, left out by kind, and counted over time', async (t) => {
+  const { server, console, search } = await startFiles(t);
+  for (let count = 0; count < 3; count++) await server.get('/home/nothing');
+  const ids = async (query: Record<string, string>) => new Set((await search(query)).events.map(({ id }) => id));
+  assert.deepEqual(await ids({ status: 'failure', group: 'http' }), new Set(['40035']), 'both lists hold');
+  assert.ok((await ids({ status: 'success' })).has('40017'));
+  const without = await ids({ group: 'operation-write', not_id: '40021' });
+  assert.ok(without.has('40017') && !without.has('40021'));
+  const contract = await console.contract();
+  const count = async (query: Record<string, string>) => {
+    const reply = await console.get(`/api/events/histogram?${new URLSearchParams(query)}`, asViewer);
+    contract.check('GET', '/api/events/histogram', reply);
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json<{ since: string; until: string; counts: { events: number; failures: number }[]; counted_since: string }>();
+  };
+  const uploads = await count({ id: '40017', buckets: '24' });
+  assert.equal(uploads.counts.length, 24);
+  assert.deepEqual(uploads.counts.at(-1), { events: hostile.length, failures: 0 });
+  assert.equal(
+    uploads.counts.reduce((sum, { events }) => sum + events, 0),
+    hostile.length,
+  );
+  assert.equal(uploads.counted_since, uploads.since);
+  assert.deepEqual((await count({ status: 'failure', group: 'http', buckets: '1' })).counts, [{ events: 3, failures: 3 }]);
+  const [newest] = (await search({ id: '40017', limit: '1' })).events;
+  const at = Number(newest?.timestamp.timestamp) * 1000;
+  const range = { since: new Date(at - 1000).toISOString(), until: new Date(Math.floor(at)).toISOString(), buckets: '2' };
+  const before = (await count({ ...range, id: '40017' })).counts.reduce((sum, { events }) => sum + events, 0);
+  assert.ok(before < hostile.length, 'the end is excluded');
+  for (const query of ['status=nobody', 'not_id=x', 'buckets=0', 'buckets=201', 'since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z']) {
+    const reply = await console.get(`/api/events/histogram?${query}`, asViewer);
+    assert.equal(reply.status, 400, query);
+    contract.check('GET', '/api/events/histogram', reply);
+  }
+  const kinds = await console.get('/api/events/catalogue', asViewer);
+  contract.check('GET', '/api/events/catalogue', kinds);
+  const { events } = kinds.json<{ events: { id: string; name: string; severity: string; is_routine: boolean }[] }>();
+  const kind = (id: string) => events.find((one) => one.id === id);
+  assert.deepEqual([kind('40017')?.name, kind('40017')?.severity, kind('30068')?.name], ['file uploaded', 'success', 'SFTP file uploaded']);
+  assert.deepEqual(
+    ['20174', '40022', '40021'].map((id) => kind(id)?.severity),
+    ['error', 'warning', 'information'],
+  );
+  assert.deepEqual(
+    events
+      .filter((one) => one.is_routine)
+      .map(({ id }) => id)
+      .sort(),
+    ['20111', '20189', '20201'],
+  );
+  for (const path of ['histogram', 'catalogue']) assert.equal((await console.get(`/api/events/${path}`)).status, 401);
+});
+
 test('the live tail tells what is selected, and goes on from Last-Event-ID', async (t) => {
   const { server, console, search } = await startFiles(t);
   const headers = await console.session();

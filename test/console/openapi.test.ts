@@ -187,6 +187,8 @@ async function lookups(server: TestServer, console: ConsoleClient, contract: Con
   const [event] = events as [(typeof events)[0]];
   await look('/api/events', `/api/events?cursor=${next}&request_id=${event.data.request_id}`);
   await look('/api/events', '/api/events?limit=2', { ...asViewer, headers: { accept: 'application/x-ndjson' } });
+  await look('/api/events/histogram', `/api/events/histogram?${filter}&buckets=5`);
+  await look('/api/events/catalogue');
   await look('/api/events/{uuid}', `/api/events/${event.uuid}?at=${new Date().toISOString()}`);
   await look('/api/deliveries', `/api/deliveries?${span}&handler=crm&outcome=delivered&kind=deliveries&event_id=40017&limit=1`);
   const { deliveries } = (await look('/api/deliveries', `/api/deliveries?event_uuid=${event.uuid}`)).json<{ deliveries: Named[] }>();
@@ -295,6 +297,7 @@ async function tooMuch(server: TestServer, console: ConsoleClient, contract: Con
   const headers = await console.session();
   for (const [of, target] of [
     ['/api/events', '/api/events?text=nowhere'],
+    ['/api/events/histogram', '/api/events/histogram?text=nowhere'],
     ['/api/events/{uuid}', '/api/events/unknown'],
   ] as const)
     await refusedOnce(contract, of, () => Promise.all(Array.from({ length: 60 }, () => console.get(target, { headers }))));

@@ -139,6 +139,19 @@ const replies: Readonly<Record<string, unknown>> = {
   '/api/overview': overview,
   '/api/samples': { interval_seconds: 10, samples: Array.from({ length: 60 }, (_, index) => sample(60 - index)) },
   '/api/events': { events: [event(1), event(2)], next: null, searched: { files: 3, bytes: 3000 }, is_complete: true },
+  '/api/events/catalogue': {
+    events: [
+      { id: '40017', name: hostileName, groups: ['http'], severity: 'success', is_routine: false },
+      { id: '40022', name: 'upload failed', groups: ['http'], severity: 'warning', is_routine: false },
+    ],
+  },
+  '/api/events/histogram': {
+    since: time(1440),
+    until: time(0),
+    bucket_seconds: 1440,
+    counts: Array.from({ length: 60 }, (_, part) => ({ events: part, failures: part % 5 })),
+    counted_since: time(700),
+  },
   [`/api/events/${uuid(101)}`]: { event: event(1), deliveries: [delivery(1)], request_events: [event(1), event(2)] },
   '/api/deliveries': { deliveries: [0, 1, 2].map(delivery), next: null },
   '/api/deliveries/d-1': fullDelivery,

@@ -5,6 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { EventLog, RawEvent } from '../../events/journal/event-log.ts';
 import { formatPosition, parsePosition } from '../../events/journal/position.ts';
 import { type EventSelection, eventTimeMs } from '../../events/journal/search/event-selection.ts';
+import { countInParts } from '../../events/journal/search/histogram.ts';
 import { type LiveBatch, LiveEvents } from '../../events/journal/search/live-events.ts';
 import { type FoundEvent, newestEvents, searchPage } from '../../events/journal/search/search.ts';
 import { clientGone } from '../../http/reply/outgoing.ts';
@@ -60,6 +61,30 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
     next: page.next ? formatPosition(page.next) : null,
     searched: page.searched,
     is_complete: page.isComplete,
+  });
+}
+
+const dayMs = 86_400_000;
+
+/** `GET /api/events/histogram`: how many events there are in each part of a time range. */
+export async function countEvents(c: ConsoleContext): Promise<Response> {
+  const { query, service } = c.env;
+  const { clock } = service;
+  const parameters = Parameters.fromQuery(query, [...selectionNames, 'buckets']);
+  const selection = readEventSelection(parameters);
+  const parts = parameters.number('buckets', { usual: 60, max: 200 });
+  const until = selection.until ?? clock.nowMs() + 1;
+  const since = selection.since ?? until - dayMs;
+  if (since >= until) throw new ServiceError('bad-request', '"since" must be earlier than "until".');
+  const { counts, countedSinceMs } = await inQueue(c, (signal) =>
+    countInParts(service.sources.journal(), { ...selection, since, until }, parts, { limits: pageLimits, clock, signal }),
+  );
+  return answerJson(c, {
+    since: new Date(since).toISOString(),
+    until: new Date(until).toISOString(),
+    bucket_seconds: (until - since) / parts / 1000,
+    counts,
+    counted_since: new Date(countedSinceMs).toISOString(),
   });
 }
 

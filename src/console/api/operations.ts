@@ -11,7 +11,16 @@ import { explainRequest } from './explain.ts';
 import { discardOrder, heldOrder, heldResults } from './held.ts';
 import { changes, reloadOfAll, runningConfiguration } from './schemas/configuration.ts';
 import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery, testedHandler } from './schemas/deliveries.ts';
-import { eventPage, eventPageQuery, eventQuery, eventView, openedEvent } from './schemas/events.ts';
+import {
+  eventHistogram,
+  eventKinds,
+  eventPage,
+  eventPageQuery,
+  eventQuery,
+  eventView,
+  histogramQuery,
+  openedEvent,
+} from './schemas/events.ts';
 import { handlerList, handlerView, nodeView, overview, sample, sampleList, transferView } from './schemas/overview.ts';
 import { eventFilter, replayList, replayRequest, replayView } from './schemas/replays.ts';
 
@@ -153,6 +162,19 @@ export const operations: Record<string, Operation> = {
     }),
     reply: ['The events, until the connection ends.', 'text/event-stream'],
     refusals: [400],
+  },
+  'GET /api/events/histogram': {
+    id: 'countEvents',
+    summary: 'How many events there are in each part of a time range.',
+    description: 'Events are counted from the end of the range back; `counted_since` is later than `since` where that took too long.',
+    query: histogramQuery,
+    reply: ['The counts.', eventHistogram],
+    refusals: [400, 503],
+  },
+  'GET /api/events/catalogue': {
+    id: 'listEventKinds',
+    summary: 'Every kind of event, with its name, groups and severity.',
+    reply: ['The kinds.', eventKinds],
   },
   'GET /api/events/{uuid}': {
     id: 'showEvent',

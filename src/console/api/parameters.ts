@@ -1,30 +1,33 @@
 import { eventGroups } from '../../events/catalogue.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { type LogPosition, parsePosition } from '../../events/journal/position.ts';
-import type { EventSelection } from '../../events/journal/search/event-selection.ts';
+import { type EventSelection, eventStatuses } from '../../events/journal/search/event-selection.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { ConsoleContext } from '../environment.ts';
 
 /** The members of a filter of events. */
-export const selectionNames = ['since', 'until', 'id', 'group', 'account', 'path', 'address', 'request_id', 'text'];
+export const selectionNames = ['since', 'until', 'id', 'not_id', 'group', 'status', 'account', 'path', 'address', 'request_id', 'text'];
 
 const maxItemsPerMember = 1000;
 
 /** Reads a filter of events. @throws ServiceError `bad-request` */
 export function readEventSelection(parameters: Parameters): EventSelection {
   const [since, until] = [parameters.timeMs('since'), parameters.timeMs('until')];
-  const id = (parameters.codes('id', maxItemsPerMember) ?? []).map((item) => {
-    if (!/^\d{1,6}$/.test(item)) throw badRequest(`"id" must be IDs of events, such as ${eventIds.fileUploaded}.`);
-    return Number(item);
-  });
+  const ids = (name: string) =>
+    (parameters.codes(name, maxItemsPerMember) ?? []).map((item) => {
+      if (!/^\d{1,6}$/.test(item)) throw badRequest(`"${name}" must be IDs of events, such as ${eventIds.fileUploaded}.`);
+      return Number(item);
+    });
   const list = (name: string) => parameters.texts(name, maxItemsPerMember) ?? [];
   const text = parameters.text('text');
   return {
-    id,
+    id: ids('id'),
+    exceptId: ids('not_id'),
     uuid: [],
     ...(since !== undefined && { since }),
     ...(until !== undefined && { until }),
     group: parameters.oneOf('group', eventGroups) ?? [],
+    status: parameters.oneOf('status', eventStatuses) ?? [],
     account: list('account'),
     path: list('path'),
     address: list('address'),

@@ -1,5 +1,4 @@
 import pageScripts from 'svc:console-scripts';
-import { eventGroups } from '../../events/catalogue.ts';
 import { languageOf, themeOf } from '../../http/html/page-cookies.ts';
 import { languageChoice, themeChoice } from '../../http/html/pages/account-menu.ts';
 import { AssetFiles, assetHeaders, scriptTextsPath, styleSheet, webFile } from '../../http/html/pages/asset-files.ts';
@@ -59,7 +58,6 @@ ${languageChoice(context)}
 <main id="main" tabindex="-1"><noscript><p class="notice error">JavaScript</p></noscript></main>
 </div>
 <div id="notices" role="status" aria-live="polite"></div>
-<datalist id="event-groups">${eventGroups.map((group) => html`<option value="${group}"></option>`)}</datalist>
 </body>
 </html>
 `.text;

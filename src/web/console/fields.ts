@@ -18,25 +18,68 @@ export function choice(name: string, values: readonly (readonly [value: string, 
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));
 }
 
-/** The search form of a section. @param query values of its fields, by name; a search opens the section with the new query */
-export function filterForm(section: SectionName, query: URLSearchParams, fields: readonly HTMLElement[]): HTMLFormElement {
-  const search = (wanted: URLSearchParams) => {
-    const hash = hashFor(section, '', wanted);
-    if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
-    else location.hash = hash;
-  };
+/** Opens a section with a query, again where it is open with the same one. */
+export function openSearch(section: SectionName, query: URLSearchParams): void {
+  const hash = hashFor(section, '', query);
+  if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
+  else location.hash = hash;
+}
+
+/** Tells under a field what is wrong with its value; an empty text takes that back. */
+export function tellUnder(input: HTMLInputElement, reason: string): void {
+  const id = `${input.id}-problem`;
+  let told = document.getElementById(id) ?? input.parentElement?.querySelector<HTMLElement>(`#${CSS.escape(id)}`);
+  if (!told) {
+    told = make('p.field-error', { id, role: 'alert' });
+    input.after(told);
+    input.setAttribute('aria-describedby', id);
+  }
+  told.textContent = reason;
+  told.hidden = reason === '';
+  input.ariaInvalid = String(reason !== '');
+}
+
+/**
+ * The search form of a section. It has a fold of its own on narrow screens.
+ *
+ * @param query values of its fields, by name; a search opens the section with the new query
+ * @param problemOf why the value of a field is wrong; that is told under it, and nothing can be searched then
+ */
+export function filterForm(
+  section: SectionName,
+  query: URLSearchParams,
+  fields: readonly HTMLElement[],
+  problemOf: (input: HTMLInputElement, form: HTMLFormElement) => string | undefined = () => undefined,
+): HTMLElement {
+  const search = (wanted: URLSearchParams) => openSearch(section, wanted);
   const clear = makeButton(text('clearFilter'), undefined, () => search(new URLSearchParams()), 'quiet');
-  const form = make('form.filter', ...fields, make('div.row.buttons', make('button.primary', text('search')), clear));
+  const submit = make('button.primary', text('search'));
+  const form = make('form.filter', ...fields, make('div.row.buttons', submit, clear));
   for (const [name, value] of query) {
     const input = form.elements.namedItem(name);
     if (input instanceof HTMLSelectElement) input.value = value;
     else if (input instanceof HTMLInputElement) input.value = input.type === 'datetime-local' ? localTime(value) : value;
   }
+  const check = () => {
+    const inputs = [...form.elements].filter((input) => input instanceof HTMLInputElement);
+    const problems = inputs.map((input) => [input, problemOf(input, form) ?? ''] as const);
+    for (const [input, reason] of problems) if (reason !== '' || input.ariaInvalid === 'true') tellUnder(input, reason);
+    submit.disabled = problems.some(([, reason]) => reason !== '');
+    return !submit.disabled;
+  };
+  form.addEventListener('input', check);
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    search(filled(form));
+    if (check()) search(filled(form));
   });
-  return form;
+  check();
+  return folded(query.size, form);
+}
+
+/** A filter, which narrow screens fold up: it would push the results out of sight. @param count of its values in force */
+export function folded(count: number, ...content: HTMLElement[]): HTMLElement {
+  const summary = make('summary', count === 0 ? text('filters') : text('filtersInForce', { count }));
+  return make('details.filter-box', { open: innerWidth > 700 }, summary, ...content);
 }
 
 /** The values of a form by the names of its fields, without empty ones; times in UTC, as the API has them. */
@@ -50,7 +93,7 @@ function filled(form: HTMLFormElement): URLSearchParams {
   return query;
 }
 
-function localTime(iso: string): string {
+export function localTime(iso: string): string {
   const time = new Date(iso);
   if (Number.isNaN(time.getTime())) return '';
   const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);

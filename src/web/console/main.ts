@@ -2,6 +2,7 @@ import type { SignedIn } from '../../config/report-shapes.ts';
 import { byId, drawnIcon, icon, make } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { loadPart } from '../shared/parts.ts';
+import { findEventKinds } from './event-kinds.ts';
 import { text } from './language.ts';
 import { showOverview } from './overview/overview.ts';
 import { hashFor, parseRoute, type SectionName, sectionNames } from './route.ts';
@@ -86,7 +87,7 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
 async function showSection(stage: Stage): Promise<void> {
   const { main, route, signal } = stage;
   try {
-    const show = await loadPart(() => sections[route.section](route.id));
+    const [show] = await Promise.all([loadPart(() => sections[route.section](route.id)), findEventKinds()]);
     if (signal.aborted || !show) return;
     main.className = route.section;
     main.replaceChildren();

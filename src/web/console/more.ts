@@ -1,6 +1,7 @@
 import { make } from '../shared/dom.ts';
 import { text } from './language.ts';
 import { actionButton, isAbort, problem } from './section.ts';
+import { focusRow } from './table.ts';
 
 /** Fetches and shows the next page. @returns whether there are more, and the first new row, where the keyboard continues */
 type NextPage = () => Promise<{ hasMore: boolean; first: HTMLElement | undefined }>;
@@ -24,7 +25,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
     try {
       const { hasMore, first } = await next();
       element.replaceChildren(...(hasMore ? [button] : []));
-      if (isAsked) first?.querySelector<HTMLElement>('a, button')?.focus();
+      if (isAsked) focusRow(first);
       // Observed again, so that it also fires if the end is still in sight.
       if (hasMore) observer.observe(button);
     } catch (error) {

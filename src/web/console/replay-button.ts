@@ -9,8 +9,8 @@ import { hashFor } from './route.ts';
 import { tell } from './section.ts';
 import { mayChange } from './session.ts';
 
-/** A request of `POST /api/replays`; in its filter each member has one text. */
-export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string> };
+/** A request of `POST /api/replays`; in its filter each member is a list. */
+export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
 /** Requests by the ID of their replay: after a dry run the request can be sent. */
 export const askedReplays = new Map<string, ReplayRequest>();

@@ -32,7 +32,8 @@ export function bodySource(body: unknown, label: string): HTMLElement {
   }
 }
 
-const moment = new Intl.DateTimeFormat(formatTag, { dateStyle: 'short', timeStyle: 'medium' });
+const day = new Intl.DateTimeFormat(formatTag, { dateStyle: 'short' });
+const clock = new Intl.DateTimeFormat(formatTag, { timeStyle: 'medium' });
 const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'long' });
 
 /** Makes control and invisible characters of foreign text visible: they could change the page or a terminal it is copied to. */
@@ -57,7 +58,10 @@ export function datum(text: string | number | undefined | null, className = ''):
 export function timeElement(iso: string | undefined | null): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
-  return make('time', { dateTime: time.toISOString(), title: whole.format(time) }, moment.format(time));
+  // Lists of narrow screens leave out the date of today.
+  const className = day.format(time) === day.format(new Date()) ? 'today' : '';
+  const shown = [make('span.date', `${day.format(time)}, `), clock.format(time)];
+  return make('time', { className, dateTime: time.toISOString(), title: whole.format(time) }, ...shown);
 }
 
 export function numberText(value: number, digits = 0): string {

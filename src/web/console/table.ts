@@ -32,6 +32,11 @@ function exchange(before: Element, node: Element): void {
   if (at >= 0) node.querySelectorAll<HTMLElement>(focusable)[at]?.focus();
 }
 
+/** Gives the focus to the link of a row, or to the first thing in it that can be pressed. */
+export function focusRow(row: Element | null | undefined): void {
+  (row?.querySelector<HTMLElement>('.row-link') ?? row?.querySelector<HTMLElement>('a, button'))?.focus();
+}
+
 export interface Column<T> {
   title: string;
   cell: (item: T) => Child;
@@ -92,6 +97,9 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
     /** An item that is shown. @param key of the item */
     find: (key: string) => itemOf(body.querySelector(`[data-key="${CSS.escape(key)}"]`)),
 
+    /** The items that are shown, in their order. */
+    items: (): T[] => [...body.children].flatMap((row) => itemOf(row) ?? []),
+
     /** The items of the first row and of the last one; undefined where that is a note, or none. */
     get ends(): { first: T | undefined; last: T | undefined } {
       return { first: itemOf(body.firstElementChild), last: itemOf(body.lastElementChild) };
@@ -118,7 +126,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       body.prepend(...added.map(makeRow));
       const isTooLong = this.size > most;
       while (this.size > most || (isTooLong && this.size > 0 && !this.ends.last)) body.lastElementChild?.remove();
-      if (hadFocus && !body.contains(document.activeElement)) body.lastElementChild?.querySelector<HTMLElement>('a, button')?.focus();
+      if (hadFocus && !body.contains(document.activeElement)) focusRow(body.lastElementChild);
       settle();
       return isTooLong;
     },

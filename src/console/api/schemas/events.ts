@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { count, text, time } from '../../../control/shown-node.ts';
 import { eventGroups } from '../../../events/catalogue.ts';
 import type { ServiceEvent } from '../../../events/event.ts';
+import { eventStatuses } from '../../../events/journal/search/event-selection.ts';
 import { deliveryView } from './deliveries.ts';
 
 const members = z.record(text, z.unknown());
@@ -25,6 +26,8 @@ export const eventQuery = z.object({
   since: time.optional().describe('Earliest time.'),
   until: time.optional().describe('End of the time range, excluded.'),
   id: text.optional().describe('IDs of events, comma-separated.'),
+  not_id: text.optional().describe('IDs of events that are left out, comma-separated.'),
+  status: text.optional().describe(`How they ended, comma-separated: ${eventStatuses.join(', ')}.`),
   group: text.optional().describe(`Groups of events, comma-separated: ${eventGroups.join(', ')}.`),
   account: texts.describe('Name or UUID of an account, or a name used in a login; repeatable.'),
   path: texts.describe('A virtual or real path. With a final `/` it also selects everything below; repeatable.'),
@@ -48,6 +51,35 @@ export const eventPage = z.object({
   is_complete: z.boolean(),
 });
 export type EventPage = z.infer<typeof eventPage>;
+
+/** The query of `GET /api/events/histogram`. */
+export const histogramQuery = eventQuery.extend({
+  buckets: z.int().min(1).max(200).default(60).describe('Number of parts of the time range.'),
+});
+
+/** `GET /api/events/histogram`. */
+export const eventHistogram = z.object({
+  since: time.describe('Begin of the first part; without `since` in the query a day before the end.'),
+  until: time.describe('End of the last part; without `until` in the query the present.'),
+  bucket_seconds: z.number().nonnegative(),
+  counts: z.array(z.object({ events: count, failures: count })).describe('The oldest part first.'),
+  counted_since: time.describe('Older events are not counted: the search came to its limits.'),
+});
+export type EventHistogram = z.infer<typeof eventHistogram>;
+
+/** `GET /api/events/catalogue`: every kind of event. */
+export const eventKinds = z.object({
+  events: z.array(
+    z.object({
+      id: text,
+      name: text.describe('A few words, in English.'),
+      groups: z.array(text),
+      severity: z.enum(['error', 'warning', 'success', 'information']),
+      is_routine: z.boolean().describe('The service tells it about its own ordinary work, often.'),
+    }),
+  ),
+});
+export type EventKinds = z.infer<typeof eventKinds>;
 
 /** `GET /api/events/{uuid}`. */
 export const openedEvent = z.object({ event: eventView, deliveries: z.array(deliveryView), request_events: z.array(eventView) });

@@ -10,6 +10,8 @@ export const eventFilter = z.strictObject({
   since: time.optional(),
   until: time.optional(),
   id: texts.optional().describe(`IDs of events, such as ${eventIds.fileUploaded}.`),
+  not_id: texts.optional().describe('IDs of events that are left out.'),
+  status: texts.optional().describe('How they ended: `success`, `failure`, `informational`.'),
   group: texts.optional().describe('Groups of the catalogue.'),
   account: texts.optional(),
   path: texts.optional().describe('With a final `/` it also selects everything below.'),

@@ -2,6 +2,9 @@ import type { EventGroup } from '../../catalogue.ts';
 import { eventDefinition, isEventId } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 
+/** The groups that tell how something ended. */
+export const eventStatuses = ['success', 'failure', 'informational'] as const satisfies EventGroup[];
+
 /** Selects events: all given members must hold, of a list one item. An empty list is the same as none. */
 export interface EventSelection {
   id: number[];
@@ -10,8 +13,12 @@ export interface EventSelection {
   since?: number;
   /** Unix time in milliseconds: older than this. */
   until?: number;
+  /** Kinds that are left out. */
+  exceptId?: number[];
   /** Groups of the catalogue. */
   group?: EventGroup[];
+  /** Outcomes: also groups of the catalogue, so that both lists hold. */
+  status?: (typeof eventStatuses)[number][];
   /** Groups of accounts. */
   userGroup?: string[];
   /** Names or UUIDs of accounts, and names of attempted logins. */
@@ -27,12 +34,14 @@ export interface EventSelection {
 
 /** Whether an event is selected. @param userGroup the group of its account, which is no part of the event */
 export function isSelected(event: ServiceEvent, selection: EventSelection, userGroup?: string): boolean {
-  const { id, uuid, since, until, group, userGroup: userGroups, account, path, address, requestId, text } = selection;
+  const { id, uuid, exceptId, since, until, group, status, userGroup: userGroups, account, path, address, requestId, text } = selection;
   if (id.length > 0 && !id.includes(Number(event.id))) return false;
+  if (exceptId?.includes(Number(event.id))) return false;
   if (uuid.length > 0 && !uuid.includes(event.uuid)) return false;
   const atMs = eventTimeMs(event);
   if ((since !== undefined && atMs < since) || (until !== undefined && atMs >= until)) return false;
   if (isGiven(group) && !eventGroups(event).some((name) => group.includes(name))) return false;
+  if (isGiven(status) && !eventGroups(event).some((name) => (status as EventGroup[]).includes(name))) return false;
   if (isGiven(userGroups) && (userGroup === undefined || !userGroups.includes(userGroup))) return false;
   if (isGiven(account) && !eventAccounts(event).some((name) => account.includes(name))) return false;
   if (isGiven(path) && !eventPaths(event).some((own) => path.some((wanted) => isAtOrBelow(own, wanted)))) return false;
@@ -66,7 +75,8 @@ export function eventPaths({ data }: ServiceEvent): string[] {
   return filterTexts([data.path, data.real_path, data.destination]).map((path) => (path.endsWith('/') ? path.slice(0, -1) : path));
 }
 
-function eventGroups({ id }: ServiceEvent): readonly EventGroup[] {
+/** The groups of an event's kind. */
+export function eventGroups({ id }: Pick<ServiceEvent, 'id'>): readonly EventGroup[] {
   // A newer version may have written events that this one does not know.
   return isEventId(Number(id)) ? eventDefinition(Number(id)).groups : [];
 }

@@ -34,7 +34,7 @@ export function addKeys(keys: BlockKeys, event: ServiceEvent, userGroup: string 
 
 /** Lists of keys; a block with a selected event has at least one key of each list. */
 export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys: readonly string[] }[] {
-  const { id, uuid, group, userGroup, account, path, address, requestId } = selection;
+  const { id, uuid, group, status, userGroup, account, path, address, requestId } = selection;
   const wanted: [FilterKind, readonly string[] | undefined][] = [
     ['uuids', uuid],
     ['requests', requestId],
@@ -44,6 +44,7 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
     ['userGroups', userGroup],
     ['ids', id.map(String)],
     ['ids', isGiven(group) ? groupIds(group) : undefined],
+    ['ids', isGiven(status) ? groupIds(status) : undefined],
   ];
   return wanted.flatMap(([kind, keys]) => (isGiven(keys) ? [{ kind, keys }] : []));
 }

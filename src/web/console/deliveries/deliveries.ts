@@ -65,14 +65,20 @@ function nextPage(query: URLSearchParams, table: Table<DeliveryView>, signal: Ab
 function filter(query: URLSearchParams, handlers: readonly { uuid: string }[]): HTMLElement {
   const outcomes = (['delivered', 'failed', 'discarded'] as const).map((outcome) => [outcome, text(`outcome_${outcome}`)] as const);
   const kinds = [['', text('byService')] as const, ['replays', text('byHand')] as const];
-  return filterForm('deliveries', query, [
+  const fields = [
     field(text('handler'), handlerChoice(handlers)),
     field(text('outcome'), choice('outcome', [['', text('all')], ...outcomes])),
     field(text('kind'), choice('kind', kinds)),
     field(text('since'), make('input', { name: 'since', type: 'datetime-local', step: '1' })),
     field(text('until'), make('input', { name: 'until', type: 'datetime-local', step: '1' })),
     field(text('eventId'), make('input', { name: 'event_id', autocomplete: 'off', inputMode: 'numeric' })),
-  ]);
+  ];
+  return filterForm('deliveries', query, fields, (input, form) => {
+    if (input.name === 'event_id' && !/^\d{0,6}$/.test(input.value.trim())) return text('wrongEventId');
+    const since = form.elements.namedItem('since');
+    const isReversed = since instanceof HTMLInputElement && since.value !== '' && input.value !== '' && since.value >= input.value;
+    return input.name === 'until' && isReversed ? text('sinceAfterUntil') : undefined;
+  });
 }
 
 async function showReplays(place: HTMLElement, signal: AbortSignal): Promise<void> {

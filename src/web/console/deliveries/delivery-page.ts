@@ -1,6 +1,7 @@
 import type { AttemptView, OpenedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
 import { durationText, formatTag } from '../../shared/locale.ts';
+import { namedEvent } from '../event-kinds.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
@@ -21,7 +22,12 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     findHandlers(signal),
   ]);
   const links = delivery.events.map((event) =>
-    make('li', badge(event.id), ' ', make('a', { href: hashFor('events', event.uuid, { at: delivery.time }) }, datum(event.uuid, 'code'))),
+    make(
+      'li',
+      namedEvent(event.id),
+      ' ',
+      make('a', { href: hashFor('events', event.uuid, { at: delivery.time }) }, datum(event.uuid, 'code')),
+    ),
   );
   const isToldByAttempt = delivery.details === delivery.attempts.at(-1)?.error;
   main.append(

@@ -1,32 +1,35 @@
 import type { DeliveryView } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
+import { eventBadge, namedEvent } from '../event-kinds.ts';
 import { handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { hashFor } from '../route.ts';
-import { badge, outcomeBadge } from '../section.ts';
+import { outcomeBadge } from '../section.ts';
 import { datum, numberText, timeElement } from '../shown.ts';
 import { type Column, makeTable, type Table } from '../table.ts';
 
 /** A table of deliveries; each leads to its page. @param before columns that stand first */
 export function deliveryTable(caption: string, before: readonly Column<DeliveryView>[] = []): Table<DeliveryView> {
-  return makeTable<DeliveryView>(
+  const table = makeTable<DeliveryView>(
     caption,
     text('noDeliveries'),
     [
       ...before,
-      { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow' },
+      { title: text('time'), cell: ({ time }) => timeElement(time), className: 'narrow last' },
       { title: text('outcome'), cell: ({ outcome }) => outcomeBadge(outcome), className: 'narrow' },
       {
         title: text('handler'),
         cell: ({ id, handler }) => make('a.row-link', { href: hashFor('deliveries', id) }, datum(handlerName(handler))),
       },
-      { title: text('events'), cell: ({ events }) => eventIds(events) },
-      { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number' },
-      { title: text('reply'), cell: lastReply },
-      { title: text('source'), cell: ({ source }) => translate('source', source) },
+      { title: text('events'), cell: ({ events }) => eventIds(events), className: 'second-line' },
+      { title: text('attempts'), cell: ({ attempts }) => numberText(attempts.length), className: 'number wide-only' },
+      { title: text('reply'), cell: lastReply, className: 'second-line reply' },
+      { title: text('source'), cell: ({ source }) => translate('source', source), className: 'wide-only' },
     ],
     ({ id }) => id,
   );
+  table.element.classList.add('listed');
+  return table;
 }
 
 const maxIds = 3;
@@ -36,7 +39,7 @@ function eventIds(events: DeliveryView['events']): HTMLElement {
   const rest = events.length - 1;
   return make(
     'span.badges',
-    ...ids.slice(0, maxIds).map((id) => badge(id)),
+    ...ids.slice(0, maxIds).map(ids.length === 1 ? namedEvent : eventBadge),
     rest > 0 && make('span.hint', text('eventCount', { count: events.length })),
   );
 }

@@ -1,14 +1,18 @@
 import type { OpenedEvent } from '../../../console/api/schemas/events.ts';
 import { make } from '../../shared/dom.ts';
 import { deliveryTable } from '../deliveries/delivery-table.ts';
+import { eventKind, namedEvent } from '../event-kinds.ts';
 import { findHandlers } from '../handler-names.ts';
 import { text } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask, withQuery } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, facts, heading, panel, type Stage, wayTo } from '../section.ts';
-import { bodySource, datum, timeElement, tree } from '../shown.ts';
-import { eventTable, eventTime } from './event-table.ts';
+import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
+import { bodySource, clear, datum, timeElement, tree } from '../shown.ts';
+import { accountLink, addressLink, conditionLink, eventTable, eventTime } from './event-table.ts';
+
+/** A press on a value searches for it alone. */
+const everything = new URLSearchParams();
 
 /** Shows an event, its deliveries, and the other events of its request. */
 export async function showEvent({ main, route: { id, query }, signal }: Stage): Promise<void> {
@@ -22,7 +26,7 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
   main.append(
     wayTo('events'),
     heading(
-      text('eventTitle', { id: event.id }),
+      [text('eventTitle', { id: event.id }), clear(eventKind(event.id)?.name ?? '')].filter(Boolean).join(': '),
       replayButton(text('replay'), () => ({ events: [event.uuid] })),
     ),
     make('p.lead', datum(event.message)),
@@ -30,9 +34,10 @@ export async function showEvent({ main, route: { id, query }, signal }: Stage): 
       text('summary'),
       facts(
         [text('time'), timeElement(eventTime(event))],
-        [text('event'), badge(event.id)],
-        [text('account'), datum(event.account.name)],
-        [text('address'), datum(event.account.peer?.address)],
+        [text('event'), conditionLink('event', event.id, everything, namedEvent(event.id))],
+        [text('account'), accountLink(event, everything)],
+        [text('address'), addressLink(event, everything)],
+        [text('path'), typeof event.data.path === 'string' && conditionLink('path', event.data.path, everything)],
         [text('component'), datum(event.component.name || event.component.uuid)],
         [text('server'), datum(event.server.name || event.server.uuid)],
         [

@@ -1,10 +1,11 @@
 import type { EventView } from '../../../console/api/schemas/events.ts';
 import { make } from '../../shared/dom.ts';
+import { namedEvent } from '../event-kinds.ts';
 import { text } from '../language.ts';
 import { hashFor } from '../route.ts';
-import { badge } from '../section.ts';
-import { datum, timeElement } from '../shown.ts';
+import { clear, datum, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
+import { type QueryKey, withCondition } from './query.ts';
 
 /** An event, and the journal position from which a search finds it and older ones. */
 export interface ListedEvent extends EventView {
@@ -18,22 +19,56 @@ export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
-/** A table of events; each leads to its page. */
-export function eventTable(caption: string, empty: string): EventTable {
-  return makeTable<ListedEvent>(
+/** A value of an event, which a press makes a condition of the search. @param query what is searched for already */
+export function conditionLink(key: QueryKey, value: unknown, query: URLSearchParams, content?: HTMLElement): HTMLElement {
+  if (typeof value !== 'string' || value === '') return datum('');
+  const link = make('a.value', { href: hashFor('events', '', withCondition(query, key, value)) }, content ?? datum(value));
+  link.title = text('searchFor', { condition: `${key}:${clear(value)}` });
+  return link;
+}
+
+/** The account of an event; the service's own is no person's. */
+export function accountLink({ account, data }: EventView, query: URLSearchParams): HTMLElement {
+  // An administrator is no account.
+  if (typeof data.administrator === 'string') return conditionLink('text', data.administrator, query);
+  if (account.uuid === accounts.system) return make('span.hint', text('system'));
+  if (account.uuid !== accounts.nobody) return conditionLink('account', account.name, query);
+  return data.username ? conditionLink('account', data.username, query) : make('span.hint', text('nobody'));
+}
+
+/** The address of a client; the service has none. */
+export function addressLink({ account }: EventView, query: URLSearchParams): HTMLElement {
+  return account.uuid === accounts.system ? datum('') : conditionLink('address', account.peer?.address, query);
+}
+
+/** The accounts of events that no client led to, and of those whose client had not logged in (docs/spec/events.md#special-accounts). */
+const accounts = { system: '00000000-0000-4000-8000-000000000001', nobody: '00000000-0000-4000-8000-000000000002' };
+
+/**
+ * A table of events; each leads to its page.
+ *
+ * @param query what is searched for already: a value that is pressed becomes one more condition of it
+ */
+export function eventTable(caption: string, empty: string, query = new URLSearchParams()): EventTable {
+  // The page of the event has the same links: the keyboard goes from row to row.
+  const inRow = (link: HTMLElement) => Object.assign(link, { tabIndex: -1 });
+  const table = makeTable<ListedEvent>(
     caption,
     empty,
     [
-      { title: text('time'), cell: (event) => timeElement(eventTime(event)), className: 'narrow' },
-      { title: text('event'), cell: ({ id }) => badge(id), className: 'narrow' },
+      { title: text('time'), cell: (event) => timeElement(eventTime(event)), className: 'narrow last' },
+      { title: text('event'), cell: ({ id }) => inRow(conditionLink('event', id, query, namedEvent(id))), className: 'kind first' },
       {
         title: text('message'),
+        className: 'second-line',
         cell: (event) => make('a.row-link', { href: hashFor('events', event.uuid, { at: eventTime(event) }) }, datum(event.message)),
       },
-      { title: text('account'), cell: ({ account }) => datum(account.name) },
-      { title: text('path'), cell: ({ data }) => datum(typeof data.path === 'string' ? data.path : '') },
-      { title: text('address'), cell: ({ account }) => datum(account.peer?.address) },
+      { title: text('account'), cell: (event) => inRow(accountLink(event, query)), className: 'third-line' },
+      { title: text('path'), cell: ({ data }) => inRow(conditionLink('path', data.path, query)), className: 'wide-only' },
+      { title: text('address'), cell: (event) => inRow(addressLink(event, query)), className: 'wide-only' },
     ],
     ({ uuid }) => uuid,
   );
+  table.element.classList.add('listed');
+  return table;
 }

@@ -10,6 +10,7 @@ import type {
 } from '../../../console/api/schemas/overview.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
+import { namedEvent } from '../event-kinds.ts';
 import { handlerBadge, hourBars } from '../handlers/last-hour.ts';
 import { text, translate } from '../language.ts';
 import { listen } from '../live.ts';
@@ -155,7 +156,7 @@ function progressView({ bytes, total_bytes, path }: TransferView): HTMLElement {
 
 const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('time'), cell: errorTimes, className: 'narrow' },
-  { title: text('event'), cell: ({ id }) => badge(id, 'bad'), className: 'narrow' },
+  { title: text('event'), cell: ({ id }) => namedEvent(id), className: 'kind' },
   { title: text('count'), cell: errorCount, className: 'number' },
   {
     title: text('message'),

@@ -1,0 +1,57 @@
+import type { Clock } from '../../../lib/clock.ts';
+import type { NewestFirstJournal } from '../event-log.ts';
+import { parseEvent } from '../reader.ts';
+import { type EventSelection, eventGroups, eventTimeMs, isSelected } from './event-selection.ts';
+import type { SearchLimits } from './search.ts';
+
+/** Events of one part of a time range. */
+interface PartCounts {
+  events: number;
+  /** Those of the group `failure`. */
+  failures: number;
+}
+
+/** A selection within a time range, Unix time in milliseconds. */
+type RangeSelection = EventSelection & { since: number; until: number };
+
+/**
+ * Counts the selected events of each part of a time range, from its end back until its limits. Other work of the process runs between
+ * blocks of some hundred events.
+ *
+ * @param parts number of equal parts
+ * @returns the oldest part first, and the Unix time in milliseconds from which on all are counted
+ * @throws the signal's reason when it aborts; ServiceError `unavailable` when the journal cannot be read at present
+ */
+export async function countInParts(
+  journal: NewestFirstJournal,
+  selection: RangeSelection,
+  parts: number,
+  { limits, clock, signal }: { limits: Pick<SearchLimits, 'bytes' | 'timeMs'>; clock: Clock; signal?: AbortSignal },
+): Promise<{ counts: PartCounts[]; countedSinceMs: number }> {
+  const { since, until } = selection;
+  const endMs = clock.monotonicMs() + limits.timeMs;
+  const counts = Array.from({ length: parts }, (): PartCounts => ({ events: 0, failures: 0 }));
+  let bytes = 0;
+  let oldestMs = until;
+  for await (const { candidates, readBytes } of journal.newestBlocks(selection)) {
+    signal?.throwIfAborted();
+    for (const { raw } of candidates) {
+      const event = parseEvent(raw);
+      if (typeof event === 'string') continue;
+      const atMs = eventTimeMs(event);
+      // Events of one moment may stand in another order than their times.
+      if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
+      oldestMs = Math.min(oldestMs, atMs);
+      if (!isSelected(event, selection)) continue;
+      const part = counts[Math.min(Math.floor(((atMs - since) * parts) / (until - since)), parts - 1)] as PartCounts;
+      part.events++;
+      if (eventGroups(event).includes('failure')) part.failures++;
+    }
+    bytes += readBytes;
+    if (bytes >= limits.bytes || clock.monotonicMs() >= endMs) return { counts, countedSinceMs: Math.max(oldestMs, since) };
+  }
+  return { counts, countedSinceMs: since };
+}
+
+/** Events of several processes, and of a clock that was set, are out of order by this much at most. */
+const outOfOrderMs = 60_000;

@@ -1,0 +1,41 @@
+import type { EventKinds } from '../../console/api/schemas/events.ts';
+import { make } from '../shared/dom.ts';
+import { ask } from './request.ts';
+import { badge } from './section.ts';
+import { clear } from './shown.ts';
+
+type Kind = EventKinds['events'][number];
+
+let kinds: ReadonlyMap<string, Kind> | undefined;
+
+/** Fetches the kinds of events, once. Without them events have numbers alone. */
+export async function findEventKinds(): Promise<void> {
+  if (kinds) return;
+  const found = await ask<EventKinds>('GET', '/api/events/catalogue').catch(() => undefined);
+  if (found) kinds = new Map(found.events.map((kind) => [kind.id, kind]));
+}
+
+/** All kinds, in the order of their code. */
+export function eventKinds(): readonly Kind[] {
+  return [...(kinds?.values() ?? [])];
+}
+
+export function eventKind(id: string): Kind | undefined {
+  return kinds?.get(id);
+}
+
+const colours = { error: 'bad', warning: 'warn', success: 'good', information: 'calm' } as const;
+
+/** The number of a kind of event in the colour of its severity, which is the same everywhere. */
+export function eventBadge(id: string): HTMLElement {
+  const kind = kinds?.get(id);
+  const element = badge(id, kind ? colours[kind.severity] : 'calm');
+  if (kind) element.title = clear(kind.name);
+  return element;
+}
+
+/** The same with its name. */
+export function namedEvent(id: string): HTMLElement {
+  const kind = kinds?.get(id);
+  return make('span.badges', eventBadge(id), kind && make('span.event-name', clear(kind.name)));
+}

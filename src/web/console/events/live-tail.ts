@@ -1,0 +1,138 @@
+import type { EventView } from '../../../console/api/schemas/events.ts';
+import { icon, make, makeButton } from '../../shared/dom.ts';
+import { text } from '../language.ts';
+import { listen } from '../live.ts';
+import { withQuery } from '../request.ts';
+import { hashFor } from '../route.ts';
+import { badge } from '../section.ts';
+import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
+
+/** Events that stay on the page, if the reader has not asked for more. */
+const maxLive = 500;
+
+/** Events that were left out; undefined when their number is unknown. */
+interface Gap {
+  skipped: number | undefined;
+}
+
+/** The latest gap, before an event follows it. */
+interface OpenGap extends Gap {
+  older: ListedEvent | undefined;
+  link: HTMLAnchorElement;
+}
+
+/**
+ * Shows live events, before those that were found.
+ *
+ * @param query of the page, @param asked of the API
+ * @param onCut called when rows at the end of the table were removed
+ */
+export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: EventTable, signal: AbortSignal, onCut: () => void) {
+  const state = badge('', 'calm');
+  const button = makeButton('', 'pause', () => (isPaused() ? start() : stop()));
+  let run: AbortController | undefined;
+  let last: string | undefined;
+  /** Not shown yet, oldest first. */
+  let waiting: (ListedEvent | Gap)[] = [];
+  let isWaitingCut = false;
+  let frame = 0;
+  let openGap: OpenGap | undefined;
+  const isPaused = () => run?.signal.aborted ?? false;
+
+  /** @param after ID of the message to continue after at the first start */
+  const start = (after?: string) => {
+    run = new AbortController();
+    button.disabled = false;
+    last ??= after;
+    listen(withQuery('/api/events/live', asked), AbortSignal.any([signal, run.signal]), {
+      messages: {
+        message: (event: EventView, place) => add({ ...event, place }, place),
+        lag: ({ skipped }: { skipped: number | null }, place) => {
+          state.textContent = skipped === null ? text('gapUnknown') : text('lag', { count: skipped });
+          state.className = 'badge warn';
+          add({ skipped: skipped ?? undefined }, place);
+        },
+      },
+      onState: showState,
+      after: last,
+    });
+    showState(false);
+  };
+
+  const stop = () => {
+    run?.abort();
+    showState(false);
+  };
+
+  const showState = (isOpen: boolean) => {
+    const action = isPaused() ? 'resume' : 'pause';
+    state.textContent = text(isOpen ? 'live' : isPaused() ? 'tailPaused' : 'connecting');
+    state.className = `badge ${isOpen ? 'good' : 'warn'}`;
+    button.replaceChildren(icon(action), text(action));
+  };
+
+  const add = (told: ListedEvent | Gap, place: string) => {
+    last = place;
+    waiting.push(told);
+    // A hidden page has no frames.
+    if (waiting.length > 2 * maxLive) {
+      waiting.splice(0, maxLive);
+      isWaitingCut = true;
+    }
+    // One frame shows a whole burst.
+    if (frame > 0) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      show();
+    });
+  };
+
+  const show = () => {
+    const told = waiting.filter((one) => 'skipped' in one || !isShown(one));
+    const maxRows = isWaitingCut ? Math.min(maxLive, told.length) : Math.max(maxLive, table.size);
+    waiting = [];
+    isWaitingCut = false;
+    let isCut = false;
+    for (let start = 0; start < told.length; ) {
+      const first = told[start] as ListedEvent | Gap;
+      if ('skipped' in first) {
+        const newer = told.slice(start).find((later) => 'uuid' in later);
+        showGap(first, newer);
+        start++;
+        continue;
+      }
+      const gap = told.findIndex((later, index) => index > start && 'skipped' in later);
+      const end = gap < 0 ? told.length : gap;
+      if (table.prepend((told.slice(start, end) as ListedEvent[]).reverse(), maxRows)) isCut = true;
+      openGap = undefined;
+      start = end;
+    }
+    if (isCut) onCut();
+  };
+
+  // An event that the search found while it happened arrives again, with its position.
+  const isShown = ({ uuid, place }: ListedEvent) => {
+    const shown = table.find(uuid);
+    if (shown && place) shown.place = place;
+    return shown !== undefined;
+  };
+
+  const showGap = ({ skipped }: Gap, newer: ListedEvent | undefined) => {
+    const older = openGap ? openGap.older : table.ends.first;
+    const before = openGap ? openGap.skipped : 0;
+    const count = before === undefined || skipped === undefined ? undefined : before + skipped;
+    const link = openGap?.link ?? make('a');
+    const span = new URLSearchParams(query);
+    span.delete('last');
+    if (older) span.set('since', eventTime(older));
+    if (newer) span.set('until', new Date(Date.parse(eventTime(newer)) + 1).toISOString());
+    link.href = hashFor('events', '', span);
+    link.textContent = count === undefined ? text('gapUnknown') : text('gap', { count });
+    if (!openGap) table.prependNote(link);
+    openGap = { skipped: count, older, link };
+  };
+
+  button.disabled = true;
+  showState(false);
+  return { badge: state, button, start };
+}

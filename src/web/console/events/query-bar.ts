@@ -1,0 +1,222 @@
+import { icon, make, makeButton } from '../../shared/dom.ts';
+import { eventBadge, eventKind, eventKinds } from '../event-kinds.ts';
+import { text, translate } from '../language.ts';
+import { clear } from '../shown.ts';
+import {
+  type Condition,
+  conditionProblem,
+  conditionsOf,
+  conditionText,
+  groupNames,
+  offeredKeys,
+  parseConditions,
+  type QueryKey,
+  statusNames,
+} from './query.ts';
+
+/** Something that can be put into the bar. */
+interface Offer {
+  /** Replaces the last word; one that ends in `:` waits for its value. */
+  inserted: string;
+  hint: string;
+}
+
+const maxOffers = 10;
+
+/** Values that the page shows, by key: they are offered. */
+export type SeenValues = (key: QueryKey) => Iterable<string>;
+
+/**
+ * One line for all conditions of a search: those in force are chips, what is written becomes more of them.
+ *
+ * @param search is called with the new conditions
+ * @param onProblem is told whether what stands there can be searched
+ */
+export function queryBar(
+  query: URLSearchParams,
+  seen: SeenValues,
+  search: (conditions: Condition[]) => void,
+  onProblem: (isBad: boolean) => void,
+) {
+  let chips = conditionsOf(query);
+  const input = make('input', {
+    id: 'event-query',
+    type: 'text',
+    role: 'combobox',
+    autocomplete: 'off',
+    autocapitalize: 'none',
+    spellcheck: false,
+    placeholder: text('queryHint'),
+    ariaLabel: text('searchEvents'),
+    ariaExpanded: 'false',
+    ariaAutoComplete: 'list',
+    attributes: { 'aria-controls': 'query-offers', 'aria-describedby': 'query-problem', enterkeyhint: 'search' },
+  });
+  const list = make('ul.offers', { id: 'query-offers', role: 'listbox', hidden: true, ariaLabel: text('offers') });
+  const problem = make('p.field-error', { id: 'query-problem', role: 'alert', hidden: true });
+  const chipList = make('span.chips');
+  const field = make('div.query-field', icon('search'), chipList, input);
+  const submit = make('button.primary', text('search'));
+  const clearAll = makeButton(text('clearFilter'), undefined, () => commit([]), 'quiet');
+  const form = make('form.query-bar', make('div.query-line', field, submit, clearAll), list, problem);
+  let active = -1;
+  let offers: Offer[] = [];
+
+  const commit = (conditions: Condition[]) => {
+    closeOffers();
+    search(conditions);
+  };
+
+  /** Tells what is wrong with the chips and with what is written. */
+  const check = (written: readonly Condition[] = []): boolean => {
+    const reason = [...chips, ...written].map(conditionProblem).find((found) => found !== undefined);
+    problem.textContent = reason ?? '';
+    problem.hidden = reason === undefined;
+    input.ariaInvalid = String(reason !== undefined);
+    submit.disabled = reason !== undefined;
+    onProblem(reason !== undefined);
+    return reason === undefined;
+  };
+
+  const showChips = () => {
+    chipList.replaceChildren(
+      ...chips.map((condition, index) => {
+        const { key, value } = condition;
+        const name = key === 'event' || key === '-event' ? eventKind(value)?.name : undefined;
+        const label = clear(conditionText(condition));
+        const remove = makeButton('', 'close', () => commit(chips.filter((_, other) => other !== index)), 'quiet');
+        remove.ariaLabel = text('removeCondition', { condition: label });
+        const shown = make(
+          'span',
+          make('b', `${key}:`),
+          make('bdi', clear(value)),
+          name !== undefined && make('span.hint', ` ${clear(name)}`),
+        );
+        return make('span', { className: conditionProblem(condition) === undefined ? 'chip' : 'chip bad' }, shown, remove);
+      }),
+    );
+    clearAll.hidden = chips.length === 0 && query.size === 0;
+  };
+
+  const closeOffers = () => {
+    offers = [];
+    active = -1;
+    list.hidden = true;
+    input.ariaExpanded = 'false';
+    input.removeAttribute('aria-activedescendant');
+  };
+
+  const showOffers = () => {
+    offers = findOffers(lastWord(input.value), seen);
+    active = -1;
+    input.removeAttribute('aria-activedescendant');
+    list.replaceChildren(
+      ...offers.map(({ inserted, hint }, index) => {
+        const id = /^-?event:(\d+)$/.exec(inserted)?.[1];
+        const option = make(
+          'li',
+          { id: `query-offer-${index}`, role: 'option', ariaSelected: 'false' },
+          make('b', clear(inserted)),
+          ' ',
+          hint,
+        );
+        if (id !== undefined) option.prepend(eventBadge(id), ' ');
+        option.addEventListener('pointerdown', (event) => {
+          event.preventDefault();
+          take(index);
+        });
+        return option;
+      }),
+    );
+    list.hidden = offers.length === 0;
+    input.ariaExpanded = String(offers.length > 0);
+  };
+
+  const point = (step: number) => {
+    if (offers.length === 0) showOffers();
+    if (offers.length === 0) return;
+    active = (active + step + offers.length + (active < 0 && step < 0 ? 1 : 0)) % offers.length;
+    for (const [index, option] of [...list.children].entries()) option.ariaSelected = String(index === active);
+    input.setAttribute('aria-activedescendant', `query-offer-${active}`);
+    list.children[active]?.scrollIntoView({ block: 'nearest' });
+  };
+
+  const take = (index: number) => {
+    const offer = offers[index];
+    if (!offer) return;
+    const before = input.value.slice(0, input.value.length - lastWord(input.value).length);
+    input.value = `${before}${offer.inserted}`;
+    input.focus();
+    if (offer.inserted.endsWith(':')) showOffers();
+    else submitWritten();
+  };
+
+  const submitWritten = () => {
+    const written = parseConditions(input.value);
+    if (check(written)) commit([...chips, ...written]);
+  };
+
+  input.addEventListener('input', () => {
+    // A wrong value is told when it is searched for; while one writes, the word is not finished.
+    check();
+    showOffers();
+  });
+  input.addEventListener('focus', () => input.value === '' && showOffers());
+  input.addEventListener('blur', closeOffers);
+  input.addEventListener('keydown', (event) => {
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault();
+      point(event.key === 'ArrowDown' ? 1 : -1);
+    } else if (event.key === 'Escape' && !list.hidden) {
+      event.preventDefault();
+      closeOffers();
+    } else if (event.key === 'Enter' && active >= 0) {
+      event.preventDefault();
+      take(active);
+    } else if (event.key === 'Backspace' && input.value === '' && chips.length > 0) {
+      // The last chip can be written anew.
+      event.preventDefault();
+      input.value = conditionText(chips.at(-1) as Condition);
+      chips = chips.slice(0, -1);
+      showChips();
+      check();
+    }
+  });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    submitWritten();
+  });
+  showChips();
+  return { element: form, isGood: check };
+}
+
+/** The word that is being written, with its key and an open quote. */
+function lastWord(value: string): string {
+  return /(?:-?[a-z]+:)?(?:"(?:[^"\\]|\\.)*"?|\S*)$/.exec(value)?.[0] ?? '';
+}
+
+function findOffers(word: string, seen: SeenValues): Offer[] {
+  const [, key, value = ''] = /^(-?[a-z]+):"?([^"]*)"?$/.exec(word) ?? [];
+  if (key === undefined) {
+    const offered = offeredKeys
+      .filter((name) => name.startsWith(word))
+      .map((name) => ({ inserted: `${name}:`, hint: translate('query', name) }));
+    const events = word.length < 2 ? [] : eventOffers('event', word);
+    return [...offered, ...events].slice(0, maxOffers);
+  }
+  if (key === 'event' || key === '-event') return eventOffers(key, value);
+  const known: Partial<Record<string, Iterable<string>>> = { status: statusNames, group: groupNames() };
+  const values = known[key] ?? (offeredKeys.some((name) => name === key) ? seen(key as QueryKey) : []);
+  return [...new Set(values)]
+    .filter((one) => one.toLowerCase().includes(value.toLowerCase()))
+    .slice(0, maxOffers)
+    .map((one) => ({ inserted: conditionText({ key: key as QueryKey, value: one }), hint: '' }));
+}
+
+function eventOffers(key: 'event' | '-event', wanted: string): Offer[] {
+  const words = wanted.toLowerCase();
+  return eventKinds()
+    .filter(({ id, name }) => id.startsWith(words) || name.toLowerCase().includes(words))
+    .slice(0, maxOffers)
+    .map(({ id, name }) => ({ inserted: `${key}:${id}`, hint: name }));
+}

@@ -1,0 +1,136 @@
+import { eventKind, eventKinds } from '../event-kinds.ts';
+import { text } from '../language.ts';
+
+/** The keys of conditions as people write them, and the names of the API. */
+const keys = {
+  event: 'id',
+  '-event': 'not_id',
+  account: 'account',
+  path: 'path',
+  address: 'address',
+  status: 'status',
+  group: 'group',
+  request: 'request_id',
+  text: 'text',
+} as const;
+export type QueryKey = keyof typeof keys;
+
+/** Keys that are offered, in this order. */
+export const offeredKeys = ['event', 'account', 'path', 'status', 'address', 'group', 'request', '-event'] as const satisfies QueryKey[];
+
+/** The outcomes of events as people write them, and the names of the API. */
+const statuses = { failed: 'failure', succeeded: 'success', informational: 'informational' } as const;
+export const statusNames = Object.keys(statuses);
+
+/** A condition of a search. */
+export interface Condition {
+  key: QueryKey;
+  /** As people write it. */
+  value: string;
+}
+
+/** Spans of time before the present, in milliseconds. */
+export const spans = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000, '30d': 30 * 86_400_000 } as const;
+
+/** The conditions of a URL, in their order. */
+export function conditionsOf(query: URLSearchParams): Condition[] {
+  return [...query].flatMap(([name, given]) => {
+    const key = (Object.keys(keys) as QueryKey[]).find((candidate) => keys[candidate] === name);
+    if (key === undefined) return [];
+    const values = ['id', 'not_id', 'group', 'status'].includes(name) ? given.split(',') : [given];
+    return values.filter((value) => value !== '').map((value) => ({ key, value: shownValue(key, value) }));
+  });
+}
+
+function shownValue(key: QueryKey, value: string): string {
+  if (key === 'path' && value.endsWith('/')) return `${value}*`;
+  if (key === 'status') return Object.entries(statuses).find(([, name]) => name === value)?.[0] ?? value;
+  return value;
+}
+
+/** A query with these conditions in place of its own; times and switches stay. */
+export function withConditions(query: URLSearchParams, conditions: readonly Condition[]): URLSearchParams {
+  const next = new URLSearchParams();
+  const names = new Set<string>(Object.values(keys));
+  for (const { key, value } of conditions) {
+    const name = keys[key];
+    const sent = sentValue(key, value);
+    if (name === 'text') next.set(name, [...next.getAll(name), sent].join(' '));
+    else if (!next.getAll(name).includes(sent)) next.append(name, sent);
+  }
+  for (const [name, value] of query) if (!names.has(name)) next.append(name, value);
+  return next;
+}
+
+function sentValue(key: QueryKey, value: string): string {
+  if (key === 'path') return value.replace(/\/\*+$/, '/');
+  if (key === 'status') return Object.hasOwn(statuses, value) ? statuses[value as keyof typeof statuses] : value;
+  return value;
+}
+
+/** A query with one more condition. */
+export function withCondition(query: URLSearchParams, key: QueryKey, value: string): URLSearchParams {
+  return withConditions(query, [...conditionsOf(query), { key, value }]);
+}
+
+/** Why a condition cannot be met; undefined for a good one. */
+export function conditionProblem({ key, value }: Condition): string | undefined {
+  if (value === '') return text('conditionEmpty', { key });
+  if (key === 'event' || key === '-event') {
+    if (!/^\d{1,6}$/.test(value) || (eventKinds().length > 0 && !eventKind(value))) return text('noSuchEvent', { value });
+  }
+  if (key === 'status' && !statusNames.includes(value)) return text('noSuchStatus', { value, known: statusNames.join(', ') });
+  if (key === 'group' && !groupNames().includes(value) && groupNames().length > 0) return text('noSuchGroup', { value });
+  if (key === 'path' && /\*/.test(value.replace(/\/\*+$/, ''))) return text('starAtEnd');
+  return undefined;
+}
+
+/** Why a range of time cannot be searched; undefined for a good one. */
+export function timeProblem(query: URLSearchParams): string | undefined {
+  const [since, until] = ['since', 'until'].map((name) => query.get(name));
+  for (const time of [since, until]) if (time && Number.isNaN(Date.parse(time))) return text('noSuchTime', { value: time });
+  return since && until && Date.parse(since) >= Date.parse(until) ? text('sinceAfterUntil') : undefined;
+}
+
+/** The groups of the catalogue. */
+export function groupNames(): string[] {
+  return [...new Set(eventKinds().flatMap(({ groups }) => groups))];
+}
+
+/** A condition as it is written in the bar. */
+export function conditionText({ key, value }: Condition): string {
+  return `${key}:${/[\s"]/.test(value) ? `"${value.replaceAll('"', '\\"')}"` : value}`;
+}
+
+/** Reads conditions such as `event:40017 account:"Anna Weber" report`; words without a key are a text. */
+export function parseConditions(input: string): Condition[] {
+  const conditions: Condition[] = [];
+  const words: string[] = [];
+  for (const [whole, key, quoted, plain] of input.matchAll(/(?:(-?[a-z]+):)?(?:"((?:[^"\\]|\\.)*)"|(\S*))/g)) {
+    if (whole === '') continue;
+    const value = quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '';
+    if (key === undefined) words.push(value);
+    else if (Object.hasOwn(keys, key))
+      conditions.push({ key: key as QueryKey, value: key === 'event' || key === '-event' ? idOf(value) : value });
+    // A time of day or a URL is a text.
+    else words.push(whole);
+  }
+  if (words.length > 0) conditions.push({ key: 'text', value: words.join(' ') });
+  return conditions;
+}
+
+/** The number of an event that was named. */
+function idOf(value: string): string {
+  const wanted = value.toLowerCase().replaceAll('-', ' ');
+  return eventKinds().find(({ name }) => name.toLowerCase() === wanted)?.id ?? value;
+}
+
+/** The query of the API: relative times become times, and the service's own routine is left out unless it is wanted. */
+export function apiQuery(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
+  const asked = new URLSearchParams(query);
+  for (const name of ['last', 'routine']) asked.delete(name);
+  const last = query.get('last') ?? '';
+  if (Object.hasOwn(spans, last)) asked.set('since', new Date(nowMs - spans[last as keyof typeof spans]).toISOString());
+  if (!query.has('routine') && !query.has('id')) for (const { id, is_routine } of eventKinds()) if (is_routine) asked.append('not_id', id);
+  return asked;
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { browserTest, openBrowser } from '../support/browser.ts';
+import { signIn, startConsole } from '../support/console.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+browserTest('a search is written into one bar: kinds are offered by name, conditions are chips, and the URL has them all', async (t) => {
+  const { server, console } = await startConsole(t);
+  for (const path of ['/home/in/a.txt', '/home/b.txt']) {
+    await server.put('/home/in/', '');
+    await server.put(path, 'x');
+  }
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  await signIn(page, console.url, '#events');
+  const bar = page.getByRole('combobox', { name: 'Search' });
+  const rows = page.locator('main tbody tr');
+  await bar.fill('event:file up');
+  await bar.fill('event:uploaded');
+  await page.getByRole('option', { name: '40017' }).waitFor();
+  await bar.press('ArrowDown');
+  assert.match((await bar.getAttribute('aria-activedescendant')) ?? '', /^query-offer-/);
+  await page.getByRole('option', { name: '40017' }).click();
+  const chip = (words: string) => page.locator('.chip', { hasText: words });
+  await chip('event:40017').waitFor();
+  await bar.fill('path:/in/* status:succeeded account:alice');
+  await bar.press('Enter');
+  await chip('path:/in/*').waitFor();
+  await rows.filter({ hasText: '/in/a.txt' }).first().waitFor();
+  assert.equal(await rows.filter({ hasText: '/b.txt' }).count(), 0);
+  const url = new URL(page.url());
+  assert.equal(decodeURIComponent(url.hash), '#events?id=40017&path=/in/&status=success&account=alice');
+  await page.reload();
+  await chip('account:alice').waitFor();
+  await page.getByRole('button', { name: 'Remove path:/in/*' }).click();
+  await rows.filter({ hasText: '/b.txt' }).first().waitFor();
+  await bar.press('Backspace');
+  assert.equal(await bar.inputValue(), 'account:alice', 'the last chip can be written anew');
+  await page.goBack();
+  await chip('path:/in/*').waitFor();
+});
+
+browserTest(
+  'a press on a value makes it a condition; a wrong one is told under the bar, and nothing can be searched or sent',
+  async (t) => {
+    const { server, console } = await startConsole(t);
+    await server.put('/home/a.txt', 'x');
+    const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+    await signIn(page, console.url, '#events?id=40017');
+    await page.locator('main tbody').getByRole('link', { name: 'alice' }).first().click();
+    await page.locator('.chip', { hasText: 'account:alice' }).waitFor();
+    await page.locator('.chip', { hasText: 'event:40017' }).waitFor();
+    const bar = page.getByRole('combobox', { name: 'Search' });
+    await bar.fill('event:99999');
+    await bar.press('Enter');
+    await page.getByRole('alert').getByText('There is no event "99999".').waitFor();
+    assert.equal(await bar.getAttribute('aria-invalid'), 'true');
+    assert.ok(await page.getByRole('button', { name: 'Search', exact: true }).isDisabled());
+    assert.ok(await page.getByRole('button', { name: 'Replay all that match' }).isDisabled());
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await page.goto(`${console.url}/#events?status=broken`);
+    await page.getByRole('alert').getByText('There is no status "broken"').waitFor();
+    await page.goto(`${console.url}/#events?since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z`);
+    await page.getByRole('alert').getByText('The end must be later than the begin.').waitFor();
+    assert.deepEqual(
+      asked.filter((path) => path === '/api/events'),
+      [],
+    );
+  },
+);
+
+browserTest('a range is drawn on the bars of the histogram; what the service tells of itself is shown on demand', async (t) => {
+  const receiver = await startReceiver(t);
+  const { server, console } = await startConsole(t, { event_handlers: { crm: { type: 'http', url: receiver.url, target: '40017' } } });
+  await server.put('/home/a.txt', 'x');
+  await receiver.received(1);
+  const page = await openBrowser(t, { expectedErrors: /401|INCOMPLETE_CHUNKED/ });
+  await signIn(page, console.url, '#events');
+  const rows = page.locator('main tbody tr');
+  await rows.filter({ hasText: 'file uploaded' }).first().waitFor();
+  assert.equal(await rows.filter({ hasText: '20189' }).count(), 0);
+  await page.getByLabel('Show the service’s own routine too').check();
+  await rows.filter({ hasText: '20189' }).first().waitFor();
+  await page.getByRole('button', { name: '1 hour' }).click();
+  await page.waitForURL(/last=1h/);
+  const plot = page.locator('.histogram .plot');
+  await plot.waitFor();
+  const { x, y, width, height } = (await plot.boundingBox()) as { x: number; y: number; width: number; height: number };
+  await page.mouse.move(x + width / 2, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width - 2, y + height / 2);
+  await page.mouse.up();
+  await page.waitForURL(/since=.*until=/);
+  const query = new URLSearchParams(new URL(page.url()).hash.split('?')[1]);
+  const minutes = (Date.parse(query.get('until') ?? '') - Date.parse(query.get('since') ?? '')) / 60_000;
+  assert.ok(minutes > 25 && minutes < 35, `${minutes} minutes`);
+  assert.equal(query.get('last'), null);
+  await rows.filter({ hasText: 'file uploaded' }).first().waitFor();
+});
