@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { run } from '../support/child.ts';
@@ -9,9 +9,14 @@ import { linkTo, startRedis } from '../support/redis.ts';
 import { hasProgram } from '../support/requires.ts';
 import { learnSecret } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
+import { ShiftedClock } from '../support/shifted-clock.ts';
 import { temporaryFolder } from '../support/temp.ts';
+import { trashOf } from '../support/trash.ts';
 
-/** Data folders as svc 0.1.0 left them when it was killed; `stream.json` and `groups.json` are what Redis had of the node. */
+/**
+ * Data folders as svc 0.1.0 left them when it was killed: of an early build, and (`last`) of the one before 1.0.0. `stream.json` and
+ * `groups.json` are what Redis had of the node.
+ */
 const fixtures = join(process.env.SVC_ROOT ?? '.', 'test/fixtures/0.1.0');
 
 interface OldConfig {
@@ -47,6 +52,50 @@ test('a data folder of 0.1.0: journal, positions and a changed password go on', 
   await until('the other gets what is new', () => paths(receivers.done).includes('/new.txt'));
   assert.deepEqual(paths(receivers.done), ['/new.txt']);
   assert.equal(readFileSync(join(dataFolder, 'form'), 'utf8'), '2\n');
+});
+
+test('a data folder of the last 0.1.0: events, deliveries, an upload, the trash and the proof of the journal go on', async (t) => {
+  learnSecret(oldPassword, 'a data folder of 0.1.0');
+  const folder = copyOf(t, 'last');
+  // Records name folders by their paths, and end after their time: here neither has changed.
+  for (const entry of readdirSync(join(folder, 'data'), { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && !path.includes('/journal')) writeFileSync(path, readFileSync(path, 'utf8').replaceAll('/tmp/svc-0.1.0', folder));
+  }
+  const clock = new ShiftedClock();
+  clock.shift(Date.parse('2026-11-27T22:00:00Z') - Date.now());
+  const receivers = { done: await startReceiver(t), waiting: await startReceiver(t) };
+  const handler = (url: string) => ({ type: 'http', target: '40017', url });
+  const server = await startServer(
+    t,
+    {
+      server: { data_folder_path: join(folder, 'data') },
+      group: { home_folder_path: join(folder, 'home'), trash: { days: 30 } },
+      accounts: accountsOf('last'),
+      event_handlers: { done: handler(receivers.done.url), waiting: handler(receivers.waiting.url) },
+    },
+    clock,
+  );
+  const user = `alice:${oldPassword}`;
+  assert.equal((await server.get('/home/1.txt', { user })).text, 'content 1\n');
+  const [upload = ''] = readdirSync(join(folder, 'data/uploads'));
+  const draft = { 'upload-draft-interop-version': '8', 'content-type': 'application/partial-upload' };
+  const target = `/home/__svc__/uploads/${upload}`;
+  const head = await server.send('HEAD', target, { user, headers: draft });
+  assert.equal(head.headers['upload-offset'], '11');
+  const rest = { ...draft, 'upload-offset': '11', 'upload-complete': '?1' };
+  assert.ok((await server.send('PATCH', target, { user, headers: rest, body: 'second half' })).status < 300);
+  assert.equal(readFileSync(join(folder, 'home/large.txt'), 'utf8'), 'first half,second half');
+  const [trashed] = await trashOf(server, user);
+  assert.equal(trashed?.path, '/3.txt');
+  const paths = (receiver: { events(): { data: Record<string, unknown> }[] }) => receiver.events().map(({ data }) => data.path);
+  await until('what was not delivered is', () => paths(receivers.waiting).includes('/large.txt'));
+  assert.deepEqual(paths(receivers.waiting), ['/2.txt', '/3.txt', '/large.txt'], 'the handler had given one up');
+  await until('the other gets what is new', () => paths(receivers.done).includes('/large.txt'));
+  assert.deepEqual(paths(receivers.done), ['/large.txt']);
+  await server.stop();
+  const verified = await run(t, ['journal', 'verify', '--data-folder', join(folder, 'data')], { cwd: folder });
+  assert.equal(verified.code, 0, verified.stdout + verified.stderr);
 });
 
 test('a node of 0.1.0 goes on with a newer svc: each event comes into the stream once, handlers go on where they stood', async (t) => {
@@ -87,7 +136,7 @@ test('a data folder that a newer svc wrote is refused, with the reason and nothi
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify({ ...config, groups: { DEFAULT_GROUP: { home_folder_path: './home' } } }));
   const { code, stderr } = await run(t, ['serve'], { cwd: folder });
   assert.equal(code, 3);
-  assert.match(stderr, /written by a newer svc \(form 99; this one knows up to \d+\)/);
+  assert.match(stderr, /written by a newer svc \(form 99; this one knows up to \d+\); run that one, or restore a backup/);
   assert.equal(readFileSync(join(folder, 'svc-data', 'form'), 'utf8'), '99\n');
 });
 
