@@ -1,28 +1,38 @@
 // `npm run release:check`: makes what a release consists of in dist/release/ (script, tarball of npm, binaries, Debian packages, an SBOM
-// of each kind, SHA256SUMS), each twice, from two fresh clones of the commit, and fails when their bytes differ or a file is missing.
+// of each kind, VEX, provenance, SHA256SUMS and its signature), the files each twice, from two fresh clones of the commit, and fails when
+// their bytes differ, a file is missing, or a known vulnerability was not looked at. It ends with what is left for a person.
 // The binaries that are compared have no code cache, which V8 makes anew each time; those that stay have one for this machine's platform.
-import { execFileSync } from 'node:child_process';
+//   SVC_RELEASE_KEY=FILE node scripts/packages/release-check.mjs [--without-binaries]
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { nodeOf, platforms, thisPlatform } from './node-binaries.mjs';
+import { parseArgs } from 'node:util';
+import { platforms as allPlatforms, nodeOf, nodeVersion, thisPlatform } from './node-binaries.mjs';
+import { leftForAPerson, provenanceOf, readAssessments, sign, vexOf } from './release-documents.mjs';
 
+const { values: options } = parseArgs({ options: { 'without-binaries': { type: 'boolean', default: false } } });
 const root = new URL('../..', import.meta.url).pathname;
+const keyPath = process.env.SVC_RELEASE_KEY ? resolve(process.env.SVC_RELEASE_KEY) : undefined;
 process.chdir(root);
 const release = resolve('dist/release');
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+const platforms = options['without-binaries'] ? {} : allPlatforms;
 /** Names of the platforms that have a Debian package, and what Debian calls them. */
-const debian = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
+const debian = options['without-binaries'] ? {} : { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
 const expected = [
   ...['sbom.json', `svc-${version}.tgz`, 'svc.mjs', 'svc.mjs.map'],
   ...Object.keys(platforms).flatMap((name) => [name.startsWith('win') ? `svc-${name}.exe` : `svc-${name}`, `svc-${name}.sbom.json`]),
   ...Object.values(debian).map((architecture) => `svc_${version}-1_${architecture}.deb`),
 ].sort();
 
-const uncommitted = execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' });
+const uncommitted = git('status', '--porcelain');
 if (uncommitted !== '') fail(`a release is made of a commit, and these files differ from it:\n${uncommitted}`);
-const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
+const commit = git('rev-parse', 'HEAD');
+const audit = spawnSync(process.execPath, ['scripts/audit.mjs'], { encoding: 'utf8' });
+process.stdout.write(audit.stdout);
+if (audit.status !== 0) fail('a known vulnerability of a package inside has no fix and no entry in assessments.json.');
 // The packages of Node.js are fixed by their hashes: fetched once is enough.
 const nodes = Object.keys(platforms).map((name) => nodeOf(name).folder);
 const work = mkdtempSync(join(tmpdir(), 'svc-release-'));
@@ -30,7 +40,8 @@ try {
   const [first, second] = ['first', 'the-second-clone'].map(buildOnce);
   const differing = expected.filter((name) => first[name] !== second[name]);
   if (differing.length > 0) fail(`two builds of ${commit} differ in ${differing.join(', ')}.`);
-  console.log(`two builds of ${commit} are the same bytes: ${expected.join(', ')}`);
+  console.log(`two builds of ${commit} are the same bytes:`);
+  for (const name of expected) console.log(`  ${first[name]}  ${second[name]}  ${name}`);
   makeRelease();
 } finally {
   rmSync(work, { recursive: true, force: true });
@@ -51,13 +62,14 @@ function buildOnce(name) {
 }
 
 /** @returns the folder of what was built */
-function build(folder, options) {
+function build(folder, more) {
   const out = join(folder, 'dist');
   const run = (script, ...args) =>
     execFileSync(process.execPath, [script, '--quiet', '--out', out, ...args], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
   run('scripts/build.mjs');
-  run('scripts/packages/binary.mjs', ...Object.keys(platforms).flatMap((name) => ['--platform', name]), ...options);
-  for (const platform of Object.keys(debian)) run('scripts/packages/debian.mjs', '--platform', platform, ...options);
+  const names = Object.keys(platforms).flatMap((name) => ['--platform', name]);
+  if (names.length > 0) run('scripts/packages/binary.mjs', ...names, ...more);
+  for (const platform of Object.keys(debian)) run('scripts/packages/debian.mjs', '--platform', platform, ...more);
   execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', out], { cwd: folder, stdio: 'ignore' });
   return out;
 }
@@ -67,11 +79,41 @@ function makeRelease() {
   mkdirSync(release, { recursive: true });
   const out = build(join(work, 'first'), []);
   for (const file of expected) cpSync(join(out, file), join(release, file));
-  const sums = expected.map((file) => `${digest(join(release, file))}  ${file}\n`).join('');
+  const sbom = JSON.parse(readFileSync(join(release, 'sbom.json'), 'utf8'));
+  writeFileSync(join(release, 'vex.json'), vexOf(readAssessments(), version, sbom));
+  const subjects = Object.fromEntries([...expected, 'vex.json'].sort().map((file) => [file, digest(join(release, file))]));
+  writeFileSync(join(release, 'provenance.intoto.json'), provenanceOf({ ...buildFacts(), subjects }));
+  const sums = [...Object.keys(subjects), 'provenance.intoto.json'].map((file) => `${digest(join(release, file))}  ${file}\n`).join('');
   writeFileSync(join(release, 'SHA256SUMS'), sums);
-  const printed = execFileSync(join(release, `svc-${thisPlatform}`), ['--version'], { encoding: 'utf8' });
-  if (!printed.startsWith(`${version} (Node.js `)) fail(`the binary says that it is ${printed}`);
+  if (keyPath) sign(join(release, 'SHA256SUMS'), keyPath);
+  if (thisPlatform in platforms) {
+    const printed = execFileSync(join(release, `svc-${thisPlatform}`), ['--version'], { encoding: 'utf8' });
+    if (!printed.startsWith(`${version} (Node.js `)) fail(`the binary says that it is ${printed}`);
+  }
   console.log(`${release}:\n${sums}`);
+  const left = leftForAPerson({
+    version,
+    changelog: readFileSync('CHANGELOG.md', 'utf8'),
+    isSigned: keyPath !== undefined,
+    isTagged: git('tag', '--points-at', 'HEAD').split('\n').includes(`v${version}`),
+    wasAudited: audit.stdout.startsWith('npm audit: '),
+  });
+  console.log(`left for a person:\n${left.map((one) => `- ${one}\n`).join('')}`);
+}
+
+/** All that went into the build, for the statement of provenance. */
+function buildFacts() {
+  const ofNode = Object.entries(platforms).map(([name, { integrity }]) => ({
+    name: `pkg:npm/node-${name}@${nodeVersion}`,
+    digest: { sha512: Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex') },
+  }));
+  const materials = [{ name: 'package-lock.json', digest: { sha256: digest('package-lock.json') } }, ...ofNode];
+  const command = ['node', 'scripts/packages/release-check.mjs', ...(options['without-binaries'] ? ['--without-binaries'] : [])].join(' ');
+  return { commit, command, materials, node: process.version, platform: thisPlatform };
+}
+
+function git(...args) {
+  return execFileSync('git', args, { encoding: 'utf8' }).trim();
 }
 
 function filesOf(folder) {

@@ -1,0 +1,80 @@
+// The papers of a release: where it came from, which known vulnerabilities concern it, whose it is, and what is left for a person.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** Namespace of the signatures (ssh-keygen(1), -n): a signature that the key made for another purpose is none of a release. */
+export const signatureNamespace = 'svc-release';
+
+/**
+ * A statement of provenance (in-toto Statement v1, SLSA provenance v1). It has no time, so that the same commit gives the same bytes.
+ *
+ * @param {{ commit: string, command: string, subjects: Record<string, string>, materials: { name: string, digest: Record<string, string> }[],
+ *   node: string, platform: string }} build `subjects` are SHA-256 of files by name, `materials` all that the build took in
+ */
+export function provenanceOf({ commit, command, subjects, materials, node, platform }) {
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: Object.entries(subjects).map(([name, sha256]) => ({ name, digest: { sha256 } })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: 'urn:svc:release-check:1',
+        externalParameters: { command, commit },
+        internalParameters: { node, platform },
+        resolvedDependencies: [{ name: 'source', digest: { gitCommit: commit } }, ...materials],
+      },
+      runDetails: { builder: { id: 'urn:svc:two-fresh-clones' } },
+    },
+  };
+  return `${JSON.stringify(statement, null, 2)}\n`;
+}
+
+/** Vulnerabilities that were looked at, by hand: `scripts/packages/assessments.json`. */
+export function readAssessments() {
+  return JSON.parse(readFileSync(new URL('assessments.json', import.meta.url), 'utf8'));
+}
+
+/**
+ * A VEX document (CycloneDX) beside the SBOM: for each known vulnerability of a package inside, whether svc is affected, and why not.
+ *
+ * @param {{ id: string, package: string, state: string, justification?: string, detail: string }[]} assessments
+ * @param {{ components: { name: string, purl?: string }[] }} sbom of the same release
+ * @throws for a state without a reason, or a package that is not inside
+ */
+export function vexOf(assessments, version, sbom) {
+  const vulnerabilities = assessments.map(({ id, package: name, state, justification, detail }) => {
+    const component = sbom.components.find((one) => one.name === name);
+    if (!component) throw new Error(`assessments.json: ${id} is about ${name}, which is not in the release: remove it.`);
+    if (!detail || (state === 'not_affected' && !justification)) throw new Error(`assessments.json: ${id} does not say why.`);
+    return { id, analysis: { state, ...(justification ? { justification } : {}), detail }, affects: [{ ref: component.purl ?? name }] };
+  });
+  const metadata = { component: { type: 'application', name: 'svc', version, 'bom-ref': `svc@${version}` } };
+  return `${JSON.stringify({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata, vulnerabilities }, null, 2)}\n`;
+}
+
+/** Signs a file as `FILE.sig`. @param {string} key file of a private key of OpenSSH, or of the public one of a key in the agent */
+export function sign(file, key) {
+  execFileSync('ssh-keygen', ['-q', '-Y', 'sign', '-f', key, '-n', signatureNamespace, file], { stdio: ['inherit', 'ignore', 'pipe'] });
+}
+
+/**
+ * What a machine cannot do for a release.
+ *
+ * @param {{ version: string, changelog: string, isSigned: boolean, isTagged: boolean, wasAudited: boolean }} release
+ * @returns {string[]} sentences; the last ones always
+ */
+export function leftForAPerson({ version, changelog, isSigned, isTagged, wasAudited }) {
+  const heading = new RegExp(`^## ${version.replaceAll('.', '\\.')} \\(([^)]+)\\)$`, 'm').exec(changelog)?.[1];
+  const left = [];
+  if (heading === undefined) left.push(`CHANGELOG.md has no entry "## ${version} (DATE)": write it.`);
+  else if (!/^\d{4}-\d\d-\d\d$/.test(heading)) left.push(`CHANGELOG.md calls ${version} "${heading}": give it the date of the release.`);
+  if (!wasAudited) left.push('No registry told of known vulnerabilities: run "npm audit" with one that does.');
+  if (!isSigned) left.push('SHA256SUMS is not signed: run this again with SVC_RELEASE_KEY=FILE of the key of releases.');
+  if (!isTagged) left.push(`The commit has no tag: git tag -s v${version}`);
+  left.push(
+    'Compare SHA256SUMS with those of another person who ran this on another machine.',
+    'Try the binaries of the platforms that this machine does not run.',
+    'Publish the files, the tag, and the line of the public key where people who install svc will trust it.',
+  );
+  return left;
+}
