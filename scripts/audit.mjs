@@ -1,5 +1,5 @@
 // Reports known vulnerabilities of the packages, as `npm audit` knows them; without the registry it says so and passes. Fails
-// for a high or critical one of a package that `scripts/packages/assessments.json` does not say is not affected.
+// for a high or critical one of which `scripts/packages/assessments.json` does not say that svc is not affected.
 import { spawnSync } from 'node:child_process';
 import { readAssessments } from './packages/release-documents.mjs';
 
@@ -13,10 +13,13 @@ const { info, low, moderate, high, critical } = report.metadata.vulnerabilities;
 console.log(`npm audit: ${critical} critical, ${high} high, ${moderate} moderate, ${low} low, ${info} informational`);
 for (const [name, { severity, via }] of Object.entries(report.vulnerabilities ?? {}))
   console.log(`  ${severity}: ${name}: ${via.map((item) => (typeof item === 'string' ? item : item.title)).join('; ')}`);
-const harmless = new Set(readAssessments().flatMap((one) => (one.state === 'not_affected' ? [one.package] : [])));
-const open = Object.entries(report.vulnerabilities ?? {}).filter(
-  ([name, { severity }]) => (severity === 'high' || severity === 'critical') && !harmless.has(name),
+const harmless = new Set(
+  readAssessments(new URL('..', import.meta.url).pathname).flatMap(({ id, state }) => (state === 'not_affected' ? [id] : [])),
 );
+// What a package has from another one stands under that one's name, too.
+const open = Object.values(report.vulnerabilities ?? {})
+  .flatMap(({ via }) => via)
+  .filter(({ severity, url = '' }) => (severity === 'high' || severity === 'critical') && !harmless.has(url.split('/').at(-1)));
 process.exit(open.length > 0 ? 1 : 0);
 
 function parsed(text) {

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { leftForAPerson, provenanceOf, readAssessments, sign, vexOf } from '../scripts/packages/release-documents.mjs';
+import { runProgram } from './support/program.ts';
+import { hasProgram } from './support/requires.ts';
 import { temporaryFolder } from './support/temp.ts';
 
 const root = process.env.SVC_ROOT ?? process.cwd();
@@ -60,4 +64,76 @@ test('every package of the lock file is fixed by its hash, and none names the re
     assert.equal(resolved, undefined, path);
   }
   assert.match(readFileSync(join(root, '.npmrc'), 'utf8'), /^ignore-scripts=true$/m);
+});
+
+test('a release is verified as the page of installation says: what was changed, or signed by another or for something else, is refused', async (t) => {
+  if (!hasProgram(t, 'ssh-keygen')) return;
+  const cwd = temporaryFolder(t);
+  const page = readFileSync(join(root, 'docs/operate/install.md'), 'utf8');
+  const script = /```sh\n(echo "svc-release [\s\S]*?)```/.exec(page)?.[1] ?? '';
+  assert.equal(script.trim().split('\n').length, 3);
+  const keygen = (...args: string[]) => execFileSync('ssh-keygen', ['-q', ...args], { cwd, stdio: 'pipe' });
+  for (const name of ['release-key', 'other-key']) keygen('-t', 'ed25519', '-N', '', '-f', name);
+  writeFileSync(join(cwd, 'svc.mjs'), 'program');
+  const sums = `${createHash('sha256').update('program').digest('hex')}  svc.mjs\n${'0'.repeat(64)}  not-downloaded\n`;
+  const verify = () => runProgram('sh', ['-ec', script], { cwd });
+  const signedBy = (key: string) => {
+    writeFileSync(join(cwd, 'SHA256SUMS'), sums);
+    rmSync(join(cwd, 'SHA256SUMS.sig'), { force: true });
+    sign(join(cwd, 'SHA256SUMS'), join(cwd, key));
+  };
+  signedBy('release-key');
+  const good = await verify();
+  assert.equal(good.code, 0, good.output);
+  assert.match(good.output, /Good "svc-release" signature[\s\S]*svc\.mjs: OK/);
+  writeFileSync(join(cwd, 'svc.mjs'), 'changed');
+  assert.notEqual((await verify()).code, 0, 'another program');
+  writeFileSync(join(cwd, 'SHA256SUMS'), `${createHash('sha256').update('changed').digest('hex')}  svc.mjs\n`);
+  assert.notEqual((await verify()).code, 0, 'other sums');
+  writeFileSync(join(cwd, 'svc.mjs'), 'program');
+  signedBy('other-key');
+  assert.notEqual((await verify()).code, 0, 'another key');
+  signedBy('release-key');
+  rmSync(join(cwd, 'SHA256SUMS.sig'));
+  keygen('-Y', 'sign', '-f', 'release-key', '-n', 'file', 'SHA256SUMS');
+  assert.notEqual((await verify()).code, 0, 'signed for something else');
+});
+
+test('provenance and VEX: what was built, of what, and which vulnerabilities concern it', () => {
+  const materials = [{ name: 'package-lock.json', digest: { sha256: 'b'.repeat(64) } }];
+  const build = {
+    commit: 'c'.repeat(40),
+    command: 'x',
+    subjects: { 'svc.mjs': 'a'.repeat(64) },
+    materials,
+    node: 'v24.0.0',
+    platform: 'linux-x64',
+  };
+  const statement = JSON.parse(provenanceOf(build));
+  assert.equal(provenanceOf(build), provenanceOf(build), 'the same bytes: it has no time');
+  assert.deepEqual([statement._type, statement.predicateType], ['https://in-toto.io/Statement/v1', 'https://slsa.dev/provenance/v1']);
+  assert.deepEqual(statement.subject, [{ name: 'svc.mjs', digest: { sha256: 'a'.repeat(64) } }]);
+  const { externalParameters, resolvedDependencies } = statement.predicate.buildDefinition;
+  assert.deepEqual(externalParameters, { command: 'x', commit: 'c'.repeat(40) });
+  assert.deepEqual(resolvedDependencies, [{ name: 'source', digest: { gitCommit: 'c'.repeat(40) } }, ...materials]);
+  const sbom = JSON.parse(readFileSync(join(root, 'dist/sbom.json'), 'utf8'));
+  const ours = JSON.parse(vexOf(readAssessments(root), '1.0.0', sbom));
+  assert.equal(ours.vulnerabilities.length, readAssessments(root).length);
+  const one = { id: 'GHSA-x', package: 'hono', state: 'not_affected', justification: 'code_not_reachable', detail: 'Why.' };
+  const [told] = JSON.parse(vexOf([one], '1.0.0', sbom)).vulnerabilities;
+  assert.deepEqual(told.analysis, { state: 'not_affected', justification: 'code_not_reachable', detail: 'Why.' });
+  assert.match(told.affects[0].ref, /^pkg:npm\/hono@\d/);
+  assert.throws(() => vexOf([{ ...one, package: 'left-pad' }], '1.0.0', sbom), /is not in the release: remove it/);
+  assert.throws(() => vexOf([{ ...one, detail: '' }], '1.0.0', sbom), /does not say why/);
+});
+
+test('a release says what is left for a person', () => {
+  const done = { version: '1.0.0', changelog: '# Changelog\n\n## 1.0.0 (2026-12-01)\n', isSigned: true, isTagged: true, wasAudited: true };
+  assert.equal(leftForAPerson(done).length, 3);
+  const left = (more: object) => leftForAPerson({ ...done, ...more })[0] ?? '';
+  assert.match(left({ changelog: '## 1.0.0 (unreleased)\n' }), /calls 1\.0\.0 "unreleased"/);
+  assert.match(left({ changelog: '## 1x0.0 (2026-12-01)\n' }), /no entry "## 1\.0\.0/);
+  assert.match(left({ isSigned: false }), /not signed/);
+  assert.match(left({ isTagged: false }), /git tag -s v1\.0\.0/);
+  assert.match(left({ wasAudited: false }), /npm audit/);
 });

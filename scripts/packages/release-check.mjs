@@ -80,7 +80,7 @@ function makeRelease() {
   const out = build(join(work, 'first'), []);
   for (const file of expected) cpSync(join(out, file), join(release, file));
   const sbom = JSON.parse(readFileSync(join(release, 'sbom.json'), 'utf8'));
-  writeFileSync(join(release, 'vex.json'), vexOf(readAssessments(), version, sbom));
+  writeFileSync(join(release, 'vex.json'), vexOf(readAssessments(root), version, sbom));
   const subjects = Object.fromEntries([...expected, 'vex.json'].sort().map((file) => [file, digest(join(release, file))]));
   writeFileSync(join(release, 'provenance.intoto.json'), provenanceOf({ ...buildFacts(), subjects }));
   const sums = [...Object.keys(subjects), 'provenance.intoto.json'].map((file) => `${digest(join(release, file))}  ${file}\n`).join('');

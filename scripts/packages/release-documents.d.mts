@@ -17,7 +17,7 @@ interface Assessment {
   detail: string;
 }
 
-export function readAssessments(): Assessment[];
+export function readAssessments(root: string): Assessment[];
 
 export function vexOf(assessments: Assessment[], version: string, sbom: { components: { name: string; purl?: string }[] }): string;
 

@@ -1,6 +1,7 @@
 // The papers of a release: where it came from, which known vulnerabilities concern it, whose it is, and what is left for a person.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** Namespace of the signatures (ssh-keygen(1), -n): a signature that the key made for another purpose is none of a release. */
 export const signatureNamespace = 'svc-release';
@@ -29,9 +30,9 @@ export function provenanceOf({ commit, command, subjects, materials, node, platf
   return `${JSON.stringify(statement, null, 2)}\n`;
 }
 
-/** Vulnerabilities that were looked at, by hand: `scripts/packages/assessments.json`. */
-export function readAssessments() {
-  return JSON.parse(readFileSync(new URL('assessments.json', import.meta.url), 'utf8'));
+/** Vulnerabilities that were looked at, by hand. @param {string} root folder of the repository */
+export function readAssessments(root) {
+  return JSON.parse(readFileSync(join(root, 'scripts/packages/assessments.json'), 'utf8'));
 }
 
 /**
