@@ -60,6 +60,8 @@ const homes: Record<string, string[]> = {
     'src/monitor/options.ts',
     'src/ssh/options.ts',
     'src/webhooks/options.ts',
+    'src/webhooks/common-options.ts',
+    'src/webhooks/forward/options.ts',
     'src/webhooks/records/delivery-record-schema.ts',
     'src/state/redis/delivery-store.ts',
     'src/webhooks/replay/',

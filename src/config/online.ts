@@ -8,6 +8,10 @@ import { readCaCertificates } from '../lib/disk/named-file.ts';
 import { createLog } from '../lib/log.ts';
 import { RemoteEndpoint } from '../lib/remote/remote-endpoint.ts';
 import { MemoryUrlHealth } from '../lib/remote/url-health.ts';
+import { connectSftp } from '../ssh/client/sftp-client.ts';
+import { parseTargetUrl } from '../webhooks/forward/address.ts';
+import { createTarget } from '../webhooks/forward/forwarding.ts';
+import type { ForwardOptions } from '../webhooks/forward/options.ts';
 import { pathText } from './findings.ts';
 import type { LoadedConfig } from './reading/load.ts';
 import type { Finding } from './report-shapes.ts';
@@ -80,12 +84,29 @@ function certificateChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
       ...acme.domains.map((domain) => check('domains', domain, () => lookup(domain))),
     ];
   });
+
+async function targetCheck(loaded: LoadedConfig, uuid: string, url: string, options: ForwardOptions): Promise<Finding[]> {
+  const notHere = () => {
+    throw new Error('A check opens no file.');
+  };
+  const target = createTarget(
+    parseTargetUrl(url),
+    { ...options, timeout: Math.min(options.timeout, maxWaitMs / 1000) },
+    {
+      means: { open: notHere, connectSftp },
+      clock: systemClock,
+      caPem: readCaCertificates(options.ca_certificates_path, 'ca_certificates_path'),
+    },
+  );
+  const reason = await target.ping(undefined).finally(() => target.close());
+  return reason === undefined ? [] : [finding(loaded, ['event_handlers', uuid, 'url'], `${url}: ${reason}`)];
 }
 
 // OPTIONS delivers nothing, and any status shows that the endpoint answers.
 function handlerChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   return Object.entries(loaded.config.event_handlers).flatMap(([uuid, options]) => {
     if (!options.enabled) return [];
+    if (options.type === 'forward') return options.url.map((url) => targetCheck(loaded, uuid, url, options));
     return options.url.map(async (url) => {
       const endpoint = new RemoteEndpoint({
         headers: options.headers,

@@ -180,6 +180,12 @@ export const definitions = {
     'next_key',
     'signature',
   ]),
+  fileForwarded: event(
+    20202,
+    'The file "{path}" was forwarded by "{name}" to {url}.',
+    ['process', 'success'],
+    ['event_id', ...delivery, 'path', 'size', 'digest'],
+  ),
   sftpSessionStarted: event(30011, 'An SFTP session started.', sftpSession, ['client_version', 'algorithms']),
   sftpSessionEnded: event(30012, 'An SFTP session ended.', sftpSession, ['client_version', 'duration']),
   sshKeyExchangeFailed: event(30013, 'The key exchange with an SSH client failed: {details}', ['ssh', 'failure'], ['client']),

@@ -5,3 +5,6 @@ export const eventIds = Object.fromEntries(Object.entries(definitions).map(([nam
   keyof typeof definitions,
   number
 >;
+
+/** Events of files that are whole: uploaded, released, moved to their names. */
+export const arrivalIds: readonly number[] = [eventIds.fileUploaded, eventIds.sftpFileUploaded];

@@ -1,8 +1,9 @@
+import { arrivalIds } from '../events/event-ids.ts';
 import type { BadLine, EventReader } from '../events/journal/event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import type { EventSelection } from '../events/journal/search/event-selection.ts';
 import { eventTimeMs } from '../events/journal/search/event-selection.ts';
-import { arrivalIds, Expectation, stateIds, type ToldExpectation, type ToldOccurrence } from './expectation.ts';
+import { Expectation, stateIds, type ToldExpectation, type ToldOccurrence } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
 
 /** A journal that can be read from a time on. */

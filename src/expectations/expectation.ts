@@ -1,19 +1,17 @@
 import * as z from 'zod';
 import type { ServiceEvent } from '../events/event.ts';
-import { eventIds } from '../events/event-ids.ts';
+import { arrivalIds, eventIds } from '../events/event-ids.ts';
 import type { LoggedEvent } from '../events/journal/event-log.ts';
 import { eventTimeMs } from '../events/journal/search/event-selection.ts';
 import { readNamedFile } from '../lib/disk/named-file.ts';
 import { compileExpression, type Expression } from '../lib/expression.ts';
+import { clockOf, zonedTime } from '../lib/time-zones.ts';
 import { dataTest } from '../webhooks/subscription.ts';
 import { type ExpectationOptions, parseHolidays } from './options.ts';
-import { clockOf, DueTimes, isPathOfDay, pathOfDay, zonedTime } from './schedule.ts';
+import { DueTimes, isPathOfDay, pathOfDay } from './schedule.ts';
 
 export const occurrenceStates = ['waiting', 'met', 'late', 'missing', 'malformed', 'excused'] as const;
 export type OccurrenceState = (typeof occurrenceStates)[number];
-
-/** The events by which a file counts. */
-export const arrivalIds: readonly number[] = [eventIds.fileUploaded, eventIds.sftpFileUploaded];
 
 /** The events that tell of a state. */
 export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, number>> = {

@@ -2,8 +2,9 @@ import * as z from 'zod';
 import { ServiceError } from '../lib/errors.ts';
 import { compileExpression } from '../lib/expression.ts';
 import { integer, largestSizeBytes, readOrIssue, yesNo } from '../lib/option-types.ts';
-import { dataFilter } from '../webhooks/options.ts';
-import { checkSchedule, durationSeconds, isTimeZone, pathOfDay } from './schedule.ts';
+import { isTimeZone } from '../lib/time-zones.ts';
+import { dataFilter } from '../webhooks/common-options.ts';
+import { checkSchedule, durationSeconds, pathOfDay } from './schedule.ts';
 
 function duration(longest: string) {
   return z.union([z.number(), z.string()], { error: 'must be a time such as 30m, 8h or 3d' }).transform((value, context) => {

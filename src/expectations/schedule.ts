@@ -1,4 +1,5 @@
 import { Cron } from 'croner';
+import { clockOf, instantOf } from '../lib/time-zones.ts';
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -25,15 +26,6 @@ export function checkSchedule(cron: string): string | undefined {
     return undefined;
   } catch {
     return 'must be cron with five fields, such as "0 6 * * 1-5" (minute, hour, day of month, month, day of week)';
-  }
-}
-
-export function isTimeZone(name: string): boolean {
-  try {
-    zoneFormat(name);
-    return true;
-  } catch {
-    return false;
   }
 }
 
@@ -85,61 +77,6 @@ export class DueTimes {
     const period = everyMs as number;
     return begin + (Math.floor((wall - begin) / period) + 1) * period;
   }
-}
-
-const zoneFormats = new Map<string, Intl.DateTimeFormat>();
-
-/** @throws RangeError for a zone that does not exist */
-function zoneFormat(timeZone: string): Intl.DateTimeFormat {
-  let format = zoneFormats.get(timeZone);
-  if (!format) {
-    const numeric = { year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' } as const;
-    format = new Intl.DateTimeFormat('en-US', { timeZone, hourCycle: 'h23', era: 'short', ...numeric });
-    zoneFormats.set(timeZone, format);
-  }
-  return format;
-}
-
-/** The time that a clock of the zone shows, as if it were UTC, in milliseconds. */
-export function clockOf(timeMs: number, timeZone: string): number {
-  const parts = Object.fromEntries(
-    zoneFormat(timeZone)
-      .formatToParts(timeMs)
-      .map(({ type, value }) => [type, Number(value)]),
-  );
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
-  return Date.UTC(year, month - 1, day, hour, minute, second) + (((timeMs % 1000) + 1000) % 1000);
-}
-
-/**
- * When a clock of the zone shows a time. One that is shown twice is the first of both; one that is never shown is the first moment after
- * the gap.
- *
- * @param wall the shown time as if it were UTC, in milliseconds
- */
-export function instantOf(wall: number, timeZone: string): number {
-  const offsetAt = (timeMs: number) => clockOf(timeMs, timeZone) - timeMs;
-  const offsets = [offsetAt(wall - dayMs), offsetAt(wall + dayMs)];
-  const shown = offsets.map((offset) => wall - offset).filter((instant) => clockOf(instant, timeZone) === wall);
-  if (shown.length > 0) return Math.min(...shown);
-  let [before, after] = [wall - Math.max(...offsets), wall - Math.min(...offsets)];
-  const offsetBefore = offsetAt(before);
-  while (after - before > 1) {
-    const middle = Math.floor((before + after) / 2);
-    if (offsetAt(middle) === offsetBefore) before = middle;
-    else after = middle;
-  }
-  return after;
-}
-
-/** RFC 3339 with the offset of the zone, such as `2026-03-29T06:00:00+02:00`. */
-export function zonedTime(timeMs: number, timeZone: string): string {
-  const wall = clockOf(timeMs, timeZone);
-  const minutes = Math.round((wall - timeMs) / minuteMs);
-  const text = new Date(wall).toISOString().slice(0, 19);
-  if (minutes === 0) return `${text}Z`;
-  const two = (value: number) => String(Math.floor(Math.abs(value))).padStart(2, '0');
-  return `${text}${minutes < 0 ? '-' : '+'}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
 }
 
 const pathParts = /\{(yyyy|yy|MM|dd|HH)\}/g;

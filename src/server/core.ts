@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { Account } from '../accounts/account.ts';
 import { Grants } from '../auth/grants/grants.ts';
 import { type Config, takesLocks } from '../config/schema/schema.ts';
 import { JournalledDispatcher } from '../events/dispatcher.ts';
@@ -36,9 +37,11 @@ import { FileGrants } from '../state/memory/grants.ts';
 import { HandlerPositions } from '../state/memory/handler-positions.ts';
 import { FileUploadStore } from '../state/memory/uploads.ts';
 import { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
+import type { ForwardMeans } from '../webhooks/forward/means.ts';
 import { DeliveryLog, deliveriesFolder } from '../webhooks/records/delivery-log.ts';
 import type { DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { WebhookHandler } from '../webhooks/webhook-handler.ts';
+import { forwardMeans } from './forward-means.ts';
 import type { Monitoring } from './monitoring.ts';
 import { memoryState, type SharedJournal, type State } from './state.ts';
 
@@ -51,6 +54,8 @@ interface CoreDependencies {
   heldLimits: () => UploadLimits;
   /** The service's own folder, where no account comes. */
   excludedPath: string;
+  /** The account of the configuration that has a name. */
+  findAccount: (name: string) => Account | undefined;
 }
 
 /** Outlives all reloads: journal, dispatcher, deliveries, file environment. */
@@ -63,12 +68,14 @@ export class Core {
   readonly journal: EventLog;
   /** Tokens and links. */
   readonly grants: Grants;
+  /** For handlers that forward files. */
+  readonly forward: ForwardMeans;
   readonly #temporaries: Temporaries;
   readonly #upkeeps: readonly { stop(): Promise<void> }[];
   readonly #shared: SharedJournal;
 
   private constructor(
-    parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries' | 'expectations' | 'grants'>,
+    parts: Pick<Core, 'server' | 'events' | 'files' | 'deliveries' | 'forward' | 'expectations' | 'grants'>,
     shared: SharedJournal,
     { temporaries, upkeeps }: { temporaries: Temporaries; upkeeps: readonly { stop(): Promise<void> }[] },
   ) {
@@ -76,6 +83,7 @@ export class Core {
     this.events = parts.events;
     this.files = parts.files;
     this.deliveries = parts.deliveries;
+    this.forward = parts.forward;
     this.expectations = parts.expectations;
     this.grants = parts.grants;
     this.journal = shared.journal;
@@ -87,7 +95,7 @@ export class Core {
   static async open(
     config: Config,
     dataFolder: DataFolder,
-    { clock, log, monitoring, state, uploadLimits, heldLimits, excludedPath }: CoreDependencies,
+    { clock, log, monitoring, state, uploadLimits, heldLimits, excludedPath, findAccount }: CoreDependencies,
   ): Promise<Core> {
     const { uuid, name, events: journal } = config.server;
     const server: EventServer = { uuid: uuid ?? dataFolder.serverUuid(), type: 'server', name: name || hostname() };
@@ -124,12 +132,14 @@ export class Core {
     const opened = (await state.openShared?.(makeLocal, own)) ?? (await openOwn(makeLocal, config, dataFolder, clock, log));
     const events = new JournalledDispatcher(opened.journal, server, clock);
     events.observe((event) => monitoring.event(event));
+    const forward = forwardMeans({ journal: opened.journal, events, files: () => files, findAccount });
     const deliveries = new DeliveryEngine(opened.deliveryStore, {
       journal: opened.journal,
       events,
       server,
       onDelivery: (record) => monitoring.delivery(record),
       urlHealth: (handler) => state.urlHealth(handler),
+      forward,
       clock,
       log,
     });
@@ -188,7 +198,7 @@ export class Core {
     const store = state.grants?.(ownGrants) ?? ownGrants;
     const grants = new Grants({ store, events, server, clock, log });
     grants.start();
-    return new Core({ server, events, files, deliveries, expectations, grants }, opened, {
+    return new Core({ server, events, files, deliveries, forward, expectations, grants }, opened, {
       temporaries,
       upkeeps: [upkeep, heldUpkeep, trashUpkeep],
     });

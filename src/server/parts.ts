@@ -1,5 +1,6 @@
-import type { GroupConfiguration } from '../accounts/account.ts';
+import { type Account, effectiveAccount, type GroupConfiguration } from '../accounts/account.ts';
 import { withDefaultGroup } from '../accounts/options.ts';
+import { ApplicationMethod } from '../auth/application.ts';
 import type { AuthMethod } from '../auth/auth-method.ts';
 import { createAuthMethod, type MethodDependencies } from '../auth/create-method.ts';
 import { LocalPasswords } from '../auth/local-passwords.ts';
@@ -79,4 +80,19 @@ export function methodsOf({ methods, config }: RequestParts, { authentications }
 /** UUIDs of the enabled file transfer services. */
 export function fileServices(config: Config): string[] {
   return Object.entries(config.services).flatMap(([uuid, service]) => (service.enabled && isFileService(service) ? [uuid] : []));
+}
+
+/** The account of a name in a configuration; undefined for accounts that only an endpoint knows. */
+export function configuredAccount({ methods, groups }: RequestParts, name: string): Account | undefined {
+  for (const method of methods.values()) {
+    const local = method instanceof ApplicationMethod ? method.accounts.find(name)?.configuration : undefined;
+    const open = method.authenticateWithoutCredentials?.();
+    const configuration = local ?? (open?.username === name ? open.account : undefined);
+    try {
+      if (configuration) return effectiveAccount(name, configuration, groups, method);
+    } catch {
+      // One that nobody can use any more has its folders from its events.
+    }
+  }
+  return undefined;
 }

@@ -29,7 +29,7 @@ import { type Announce, prepareAll } from './listeners.ts';
 import { monitorSources, type ServerView } from './monitor-sources.ts';
 import { Monitoring } from './monitoring.ts';
 import { OwnListeners } from './own-listeners.ts';
-import { longestRetention, makeParts, type RequestParts, startMethods, stopMethods, trashDays } from './parts.ts';
+import { configuredAccount, longestRetention, makeParts, type RequestParts, startMethods, stopMethods, trashDays } from './parts.ts';
 import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import type { State } from './state.ts';
 import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
@@ -186,6 +186,7 @@ export class Server {
         state,
         ...limits,
         excludedPath: commonFolderPath,
+        findAccount: (name) => this.#running && configuredAccount(this.#running.parts, name),
       });
       closeAll.unshift(() => core.close(0));
       this.#assertGoesOn();

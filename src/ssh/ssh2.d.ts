@@ -111,3 +111,39 @@ declare module 'ssh2/lib/protocol/keyParser.js' {
   };
   export default keyParser;
 }
+
+declare module 'ssh2/lib/client.js' {
+  import type { EventEmitter } from 'node:events';
+  import type { Duplex } from 'node:stream';
+
+  interface ClientConfiguration {
+    host: string;
+    port: number;
+    username: string;
+    password?: string;
+    privateKey?: string;
+    /** Asks for answers by `keyboard-interactive`, too. */
+    tryKeyboard: boolean;
+    hostVerifier: (key: Buffer) => boolean;
+    algorithms: {
+      kex: readonly string[];
+      serverHostKey: readonly string[];
+      cipher: readonly string[];
+      hmac: readonly string[];
+      compress: readonly string[];
+    };
+    /** Milliseconds. */
+    readyTimeout: number;
+    keepaliveInterval: number;
+    ident: string;
+  }
+
+  class Client extends EventEmitter {
+    connect(configuration: ClientConfiguration): this;
+    subsys(name: string, done: (error: Error | undefined, channel: Duplex) => void): this;
+    end(): this;
+    destroy(): this;
+  }
+
+  export default Client;
+}

@@ -1,21 +1,12 @@
+import type { ServiceEvent } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
-import { compileExpression, type Expression } from '../lib/expression.ts';
-import { isSecretHeader } from '../lib/headers/header-fields.ts';
-import { childTraceparent } from '../lib/headers/trace-context.ts';
 import { RateLimit } from '../lib/rate-meter.ts';
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
-import { RemoteEndpoint, type RemoteResult } from '../lib/remote/remote-endpoint.ts';
 import type { UrlHealth } from '../lib/remote/url-health.ts';
+import { parseWindow, type SendingWindow, untilOpen } from './forward/window.ts';
 import type { EventHandlerOptions } from './options.ts';
-import type { Attempt, DeliveryOutcome, RecordedReply } from './records/delivery-record.ts';
-import { askedWaitMs, longestWaitMs, type RetryOptions, retryWaitMs, type WaitingRetry } from './retries.ts';
-import { signatureHeaders, signingKey } from './signing.ts';
-
-/** Largest part of a reply that is read, and matched by `expected_response`. */
-const largestReplyBytes = 1024 * 1024;
-
-/** Largest part of a reply that is kept with a failed delivery (docs/spec/delivery.md#records). */
-const keptReplyBytes = 64 * 1024;
+import type { Attempt, DeliveryOutcome, RecordedFile, RecordedReply } from './records/delivery-record.ts';
+import { longestWaitMs, type RetryOptions, retryWaitMs, type WaitingRetry } from './retries.ts';
 
 /** A message ready to be sent. */
 export interface Message {
@@ -26,6 +17,8 @@ export interface Message {
   query: readonly (readonly [string, string])[];
   /** Of the request that led to the events (W3C Trace Context). */
   traceparent: string | undefined;
+  /** The events that it is about. */
+  events: readonly ServiceEvent[];
 }
 
 /** The result of sending a message. */
@@ -41,6 +34,8 @@ export interface DeliveryResult {
   reply: RecordedReply | undefined;
   /** URLs that were suspended meanwhile. */
   suspended: { url: string; details: string }[];
+  /** The file that was sent, of a handler of type `forward`. */
+  file?: RecordedFile | undefined;
 }
 
 /** Signals that end a delivery. */
@@ -60,11 +55,7 @@ export interface DeliverySignals {
 }
 
 /** The options of a handler that a delivery needs. */
-export type DeliveryOptions = Pick<
-  EventHandlerOptions,
-  'url' | 'request_method' | 'headers' | 'username' | 'password' | 'timeout' | 'expected_response' | 'rate'
-> &
-  RetryOptions & { signing_secret: readonly string[] };
+export type DeliveryOptions = Pick<EventHandlerOptions, 'url' | 'rate'> & RetryOptions & { window?: string; time_zone?: string };
 
 /** The state of a delivery between two requests. */
 export type DeliveryWait = Omit<WaitingRetry, 'event'>;
@@ -78,8 +69,33 @@ interface Progress {
   sinceMs: number;
 }
 
-/** `askedWaitMs` is the pause that a receiver requested. */
-type Verdict = { kind: 'valid' } | { kind: 'busy'; error: string } | { kind: 'failed'; error: string; askedWaitMs?: number | undefined };
+/** `askedWaitMs` is the pause that a receiver requested; what is hopeless, or not wanted at present, is discarded. */
+export type Verdict =
+  | { kind: 'valid' }
+  | { kind: 'discarded'; error: string }
+  | { kind: 'failed'; error: string; askedWaitMs?: number | undefined };
+
+/** One request with its outcome. */
+export interface Sent {
+  verdict: Verdict;
+  /** As it was asked, where that differs from the configured one. */
+  url?: string | undefined;
+  durationMs: number;
+  status?: number | undefined;
+  reason?: string | undefined;
+  /** Headers of the reply. */
+  headers: [string, string][];
+  /** The reply, if there was one and it is not valid. */
+  reply?: RecordedReply | undefined;
+  file?: RecordedFile | undefined;
+}
+
+/** Sends a message to one URL, once: an event by HTTP, or a file. */
+export interface Sender {
+  /** @param nowMs Unix time in milliseconds @throws the signal's reason when that aborts */
+  send(url: string, message: Message, nowMs: number, signals: Pick<DeliverySignals, 'abort' | 'isBackground'>): Promise<Sent>;
+  close(): void;
+}
 
 /** With more attempts only the first and the last ones are kept. */
 const maxAttempts = 100;
@@ -95,39 +111,22 @@ export function notSent(details: string): DeliveryResult {
 /** Sends messages to the URLs of one handler, with retries and fail-over (docs/spec/delivery.md#success-and-failure). */
 export class Delivery {
   readonly #options: DeliveryOptions;
-  readonly #endpoint: RemoteEndpoint;
+  readonly #sender: Sender;
   readonly #health: UrlHealth;
   readonly #clock: Clock;
-  readonly #expected: Expression | undefined;
-  readonly #keys: Buffer[];
   readonly #rate: RateLimit | undefined;
+  readonly #window: SendingWindow | undefined;
   readonly #random: () => number;
 
-  /**
-   * @param dependencies.caPem certificate authorities to trust in addition to those of the system @param dependencies.random for the jitter
-   * of retries
-   */
-  constructor(
-    options: DeliveryOptions,
-    dependencies: { clock: Clock; health: UrlHealth; caPem: string | undefined; random?: () => number },
-  ) {
+  /** @param dependencies.random for the jitter of retries */
+  constructor(options: DeliveryOptions, dependencies: { clock: Clock; health: UrlHealth; sender: Sender; random?: () => number }) {
     this.#options = options;
     this.#clock = dependencies.clock;
     this.#health = dependencies.health;
-    this.#expected = options.expected_response === '' ? undefined : compileExpression(options.expected_response);
-    this.#keys = options.signing_secret.map(signingKey);
+    this.#sender = dependencies.sender;
     this.#rate = options.rate ? new RateLimit(dependencies.clock, options.rate) : undefined;
+    this.#window = parseWindow(options.window ?? '', options.time_zone ?? 'UTC');
     this.#random = dependencies.random ?? Math.random;
-    this.#endpoint = new RemoteEndpoint({
-      headers: options.headers,
-      username: options.username,
-      password: options.password,
-      timeoutMs: options.timeout * 1000,
-      maximumReplyBytes: largestReplyBytes,
-      truncatesReply: true,
-      caPem: dependencies.caPem,
-      clock: dependencies.clock,
-    });
   }
 
   /**
@@ -151,7 +150,7 @@ export class Delivery {
   }
 
   close(): void {
-    this.#endpoint.close();
+    this.#sender.close();
   }
 
   async #tryUrl(url: string, progress: Progress): Promise<void> {
@@ -164,7 +163,7 @@ export class Delivery {
     for (;;) {
       const verdict = await this.#attempt(url, progress);
       if (verdict.kind === 'valid') result.outcome = 'delivered';
-      if (verdict.kind === 'busy') result.outcome = 'discarded';
+      if (verdict.kind === 'discarded') result.outcome = 'discarded';
       if (verdict.kind !== 'failed') return;
       const isAsked = signals.isBackground === true && verdict.askedWaitMs !== undefined;
       if (!isAsked) failures++;
@@ -190,63 +189,30 @@ export class Delivery {
 
   async #attempt(url: string, { message, result, signals }: Progress): Promise<Verdict> {
     const { mayRequest } = signals;
+    if (this.#window && signals.isBackground) await uninterrupted(untilOpen(this.#window, this.#clock, anySignal(signals)));
     if (this.#rate) await uninterrupted(this.#rate.take(signals.abort));
     if (mayRequest && !(await mayRequest(anySignal(signals)))) throw new DeliveryInterrupted('another node delivers for the handler now');
     const nowMs = this.#clock.nowMs();
-    const reply = await this.#request(url, message, nowMs, signals.abort);
-    const verdict = this.#judge(reply);
+    const sent = await uninterrupted(this.#sender.send(url, message, nowMs, signals));
+    const { verdict, status, reason, headers, reply, file } = sent;
     const attempt: Attempt = {
-      url: redactedUrl(url),
+      url: redactedUrl(sent.url ?? url),
       time: new Date(nowMs).toISOString(),
-      duration_ms: Math.round(reply.durationMs * 10) / 10,
+      duration_ms: Math.round(sent.durationMs * 10) / 10,
     };
-    result.status = undefined;
-    result.headers = [];
+    if (status !== undefined) attempt.status = status;
+    if (reason !== undefined) attempt.reason = reason;
+    result.status = status;
+    result.headers = headers;
     // The last reply is kept even if later attempts had none.
     if (verdict.kind === 'valid') result.reply = undefined;
-    if (reply.kind === 'reply') {
-      attempt.status = reply.status;
-      attempt.reason = reply.reason;
-      result.status = reply.status;
-      result.headers = reply.headers;
-      if (verdict.kind !== 'valid') result.reply = recordReply(reply);
-    }
-    result.details = verdict.kind === 'valid' ? statusText(reply) : verdict.error;
+    else if (reply) result.reply = reply;
+    if (file) result.file = file;
+    result.details = verdict.kind === 'valid' ? `${status ?? 'sent'} ${reason ?? ''}`.trimEnd() : verdict.error;
     if (verdict.kind !== 'valid') attempt.error = verdict.error;
     result.attempts.push(attempt);
     if (result.attempts.length > maxAttempts) result.attempts.splice(1, 1);
     return verdict;
-  }
-
-  #request(url: string, message: Message, nowMs: number, signal: AbortSignal | undefined): Promise<RemoteResult> {
-    const request = this.#endpoint.request({
-      url: withQuery(url, message.query),
-      method: this.#options.request_method.toUpperCase(),
-      headers: message.contentType === undefined ? {} : { 'content-type': message.contentType },
-      finalHeaders: {
-        ...signatureHeaders(this.#keys, message.id, nowMs, message.body),
-        ...(message.traceparent === undefined ? {} : { traceparent: childTraceparent(message.traceparent) }),
-      },
-      body: message.body,
-      signal,
-    });
-    return uninterrupted(request);
-  }
-
-  #judge(reply: RemoteResult): Verdict {
-    if (reply.kind !== 'reply') return { kind: 'failed', error: reply.message };
-    const isSuccess = reply.status >= 200 && reply.status < 300;
-    if (!isSuccess) {
-      const isBusy = reply.status === 503 && reply.headers.some(([name]) => name.toLowerCase() === 'retry-after');
-      if (isBusy) return { kind: 'busy', error: statusText(reply) };
-      const waitMs = reply.status === 429 ? askedWaitMs(reply.headers, this.#clock.nowMs()) : undefined;
-      return { kind: 'failed', error: statusText(reply), askedWaitMs: waitMs };
-    }
-    if (!this.#expected) return { kind: 'valid' };
-    if (reply.isTruncated)
-      return { kind: 'failed', error: `${statusText(reply)}, but the reply is larger than ${largestReplyBytes} bytes` };
-    if (this.#expected.matches(reply.body.toString('utf8'))) return { kind: 'valid' };
-    return { kind: 'failed', error: `${statusText(reply)}, but the reply does not match expected_response` };
   }
 }
 
@@ -258,28 +224,4 @@ function uninterrupted<T>(work: Promise<T>): Promise<T> {
 function anySignal({ abort, noRetry }: DeliverySignals): AbortSignal | undefined {
   const signals = [abort, noRetry].filter((signal) => signal !== undefined);
   return signals.length === 0 ? undefined : AbortSignal.any(signals);
-}
-
-/** Adds members to the query of a URL. */
-export function withQuery(url: string, query: readonly (readonly [string, string])[]): string {
-  if (query.length === 0) return url;
-  // The present query stays byte for byte: it may be signed.
-  const [bare = '', fragment] = url.split('#', 2);
-  const added = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&');
-  return `${bare}${bare.includes('?') ? '&' : '?'}${added}${fragment === undefined ? '' : `#${fragment}`}`;
-}
-
-function statusText(reply: RemoteResult): string {
-  return reply.kind === 'reply' ? `${reply.status} ${reply.reason}`.trimEnd() : reply.message;
-}
-
-function recordReply(reply: Extract<RemoteResult, { kind: 'reply' }>): RecordedReply {
-  const { status, reason, headers, body } = reply;
-  return {
-    status,
-    reason,
-    headers: headers.map(([name, value]) => [name, isSecretHeader(name) ? '***' : value]),
-    body: body.subarray(0, keptReplyBytes).toString('utf8'),
-    is_truncated: reply.isTruncated || body.length > keptReplyBytes,
-  };
 }

@@ -1,80 +1,8 @@
 import * as z from 'zod';
-import { eventGroups, isEventId } from '../events/catalogue.ts';
-import { compileAddressRanges } from '../lib/address-ranges.ts';
-import { compileExpression } from '../lib/expression.ts';
 import { isObject, parseJson } from '../lib/json.ts';
-import {
-  duration,
-  expressionText,
-  type Filter,
-  filterList,
-  integer,
-  lineList,
-  number,
-  optionalText,
-  readOrIssue,
-  requestHeaderLines,
-  textList,
-  urlList,
-  yesNo,
-} from '../lib/option-types.ts';
-
-const eventFilter = filterList().transform((filter, context): Filter<number> => {
-  const numbers = (items: string[]) =>
-    items.map((item) => {
-      if (!isEventId(Number(item)))
-        context.addIssue({ code: 'custom', message: `"${item}" is not an event ID; "svc events --catalogue" lists them` });
-      return Number(item);
-    });
-  return { include: numbers(filter.include), exclude: numbers(filter.exclude) };
-});
-
-const groupFilter = filterList().superRefine((filter, context) => {
-  for (const group of [...filter.include, ...filter.exclude]) {
-    if (!eventGroups.some((known) => known === group))
-      context.addIssue({
-        code: 'custom',
-        message: `"${group}" is not an event group; known: ${eventGroups.join(', ')}`,
-        params: { given: group, known: eventGroups },
-      });
-  }
-});
-
-/** One rule: a member of `data` (dots go into objects) and an expression for its value. */
-export interface DataRule {
-  name: string;
-  expression: string;
-}
-
-/** Rules on members of an event's data. */
-export const dataFilter = z
-  .union([lineList(), z.record(z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]))])
-  .transform((value, context): DataRule[] => {
-    const rules = Array.isArray(value)
-      ? value.map((line) => ({
-          name: line.split(',', 1)[0]?.trim() ?? '',
-          expression: line.includes(',') ? line.slice(line.indexOf(',') + 1).trim() : '',
-        }))
-      : Object.entries(value).map(([name, expression]) => ({ name, expression }));
-    for (const rule of rules) {
-      if (rule.name === '' || rule.expression === '')
-        context.addIssue({ code: 'custom', message: 'each rule must be "data member, expression"' });
-      else readOrIssue(context, () => compileExpression(rule.expression));
-    }
-    return rules;
-  });
-
-/** Addresses and CIDR ranges, checked; kept as text. */
-const addressFilter = filterList().superRefine(({ include, exclude }, context) => {
-  readOrIssue(context, () => compileAddressRanges([...include, ...exclude]));
-});
-
-const longestWaitS = 86_400;
-const longestRetryS = 30 * 86_400;
-
-const rate = z
-  .strictObject({ requests: integer(1, 1_000_000), seconds: number(0.001, 86_400).default(1), burst: integer(1, 1_000_000).optional() })
-  .transform(({ burst, ...rest }) => ({ ...rest, burst: burst ?? rest.requests }));
+import { expressionText, integer, number, optionalText, requestHeaderLines, textList, urlList } from '../lib/option-types.ts';
+import { commonOptions, retryOptions } from './common-options.ts';
+import { forwardOptions } from './forward/options.ts';
 
 const signingSecrets = z.union([textList(), z.null().transform((): string[] => [])]).superRefine((secrets, context) => {
   // Messages do not show the secret.
@@ -84,23 +12,11 @@ const signingSecrets = z.union([textList(), z.null().transform((): string[] => [
   }
 });
 
-/** One entry of `event_handlers`; lazy, as most configurations have none and this is an eighth of all schemas. */
-export const eventHandlerOptions = z.lazy(() =>
+const httpHandlerOptions = () =>
   z
     .strictObject({
-      type: z.literal('http', { error: 'must be http' }).describe('Sends events to URLs.'),
-      enabled: yesNo().default(true).describe('A disabled handler is not started; its position in the journal stays.'),
-      name: z.string().default('').describe('Name that people and events see; default: the UUID.'),
-      description: z.string().default('').describe('Free text.'),
-      target: eventFilter
-        .default({ include: [], exclude: [] })
-        .describe('Event IDs, comma-separated; empty = all, `!ID` = all but this one.'),
-      groups: groupFilter.default({ include: [], exclude: [] }).describe('Event groups; `!` excludes.'),
-      usernames: filterList().default({ include: [], exclude: [] }).describe('Account names; `!` excludes.'),
-      user_groups: filterList().default({ include: [], exclude: [] }).describe('UUIDs of account groups; `!` excludes.'),
-      components: filterList().default({ include: [], exclude: [] }).describe('UUIDs of components; `!` excludes.'),
-      source_addresses: addressFilter.default({ include: [], exclude: [] }).describe('Client addresses or CIDR ranges; `!` excludes.'),
-      data_filter: dataFilter.default([]).describe('Rules on event data, one per line: member name, expression. All must hold.'),
+      type: z.literal('http').describe('Sends events to URLs.'),
+      ...commonOptions,
       url: urlList().describe('URL that receives the events, or several: the next one is tried when one fails.'),
       request_method: z
         .string()
@@ -130,33 +46,12 @@ export const eventHandlerOptions = z.lazy(() =>
         .union([z.literal(''), z.null().transform(() => ''), expressionText()])
         .default('')
         .describe('Expression that the body of a 2xx reply must match.'),
-      retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
-      retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by its number.'),
-      retry_backoff: z
-        .enum(['linear', 'exponential'], { error: 'must be linear or exponential' })
-        .default('linear')
-        .describe(
-          'How long retries wait: linear, the n-th n × `retry_increase`; or exponential, at random up to `retry_increase` × 2^(n−1) (full jitter).',
-        ),
-      retry_maximum_wait: duration(longestWaitS).default(3600).describe('Longest wait of an exponential retry, in seconds or as `10m`.'),
-      retry_for: duration(longestRetryS)
-        .default(0)
-        .describe(
-          'Time from the first request within which it is sent again, in seconds or as `3d`; 0 = only `retry_count` counts. With it `retry_count` 0 means any number.',
-        ),
-      rate: rate
-        .nullable()
-        .default(null)
-        .describe('Requests that are sent at most: `requests` in `seconds` (1), and `burst` (as `requests`) at once.'),
-      fail_after_errors: integer(0, 1_000_000)
-        .default(10)
-        .describe('Number of consecutive failed deliveries after which the handler stops; 0 = never.'),
+      ...retryOptions,
       extra_data: z
         .union([z.record(z.string(), z.unknown()), z.string(), z.null().transform(() => ({}))], { error: 'must be a map, or a text' })
         .default({})
         .describe('Members added to the body, with template variables; for `custom` the body itself.'),
       batch_size: integer(1, 10_000).default(1).describe('Maximum events in one request.'),
-      concurrency: integer(1, 256).default(1).describe('Maximum concurrent requests; above 1 the order of events is not kept.'),
       signing_secret: signingSecrets
         .default([])
         .describe('Secret for Standard Webhooks signatures (`whsec_` and base64); several during a change of secrets.'),
@@ -172,7 +67,11 @@ export const eventHandlerOptions = z.lazy(() =>
       if (options.http_content_type !== 'custom') return { ...options, custom_body: '', extra_data: parseExtraData(extra_data, context) };
       if (typeof extra_data !== 'string') issue('extra_data', 'must be the text of the body template when http_content_type is custom');
       return { ...options, custom_body: typeof extra_data === 'string' ? extra_data : '', extra_data: {} as Record<string, unknown> };
-    }),
+    });
+
+/** One entry of `event_handlers`; lazy, as most configurations have none and this is an eighth of all schemas. */
+export const eventHandlerOptions = z.lazy(() =>
+  z.discriminatedUnion('type', [httpHandlerOptions(), forwardOptions()], { error: 'must have a "type": http or forward' }),
 );
 
 /** An event handler's options in force. */

@@ -1,14 +1,17 @@
 import { type EventDefinition, eventCatalogue } from '../events/catalogue.ts';
 import type { ServiceEvent } from '../events/event.ts';
-import { eventIds } from '../events/event-ids.ts';
+import { arrivalIds, eventIds } from '../events/event-ids.ts';
 import { eventVariable } from '../events/variables.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { compileExpression } from '../lib/expression.ts';
 import type { Filter } from '../lib/option-types.ts';
-import type { DataRule, EventHandlerOptions } from './options.ts';
+import type { DataRule } from './common-options.ts';
+import type { EventHandlerOptions } from './options.ts';
 
 /** Events about deliveries. */
-const deliveryEvents = new Set([eventIds.deliveryFailed, eventIds.eventDelivered, eventIds.urlSuspended].map(String));
+const deliveryEvents = new Set(
+  [eventIds.deliveryFailed, eventIds.eventDelivered, eventIds.fileForwarded, eventIds.urlSuspended].map(String),
+);
 
 /** Whether a handler wants an event; `group` is the group of the event's account. */
 export type Subscription = (event: ServiceEvent, group: string | undefined) => boolean;
@@ -17,7 +20,8 @@ export type Subscription = (event: ServiceEvent, group: string | undefined) => b
 export type SubscriptionOptions = Pick<
   EventHandlerOptions,
   'target' | 'groups' | 'usernames' | 'user_groups' | 'components' | 'source_addresses' | 'data_filter'
->;
+> &
+  Partial<Pick<EventHandlerOptions, 'type'>>;
 
 /** Compiles a handler's filters; all of them must hold (docs/spec/delivery.md#subscription). */
 export function createSubscription(handlerUuid: string, options: SubscriptionOptions): Subscription {
@@ -40,9 +44,10 @@ export function createSubscription(handlerUuid: string, options: SubscriptionOpt
     ids.has(event.id) && !isOwnOrNested(event, handlerUuid) && !isTest(event) && tests.every((test) => test(event, group));
 }
 
-/** The kinds of events that pass `target` and `groups` of a handler. */
-export function wantedEvents(options: Pick<SubscriptionOptions, 'target' | 'groups'>): EventDefinition[] {
-  return eventCatalogue.filter((definition) => isTarget(definition, options));
+/** The kinds of events that pass `target` and `groups` of a handler; a handler of type `forward` wants those of finished files alone. */
+export function wantedEvents(options: Pick<SubscriptionOptions, 'target' | 'groups' | 'type'>): EventDefinition[] {
+  const isWanted = ({ id }: EventDefinition) => options.type !== 'forward' || arrivalIds.includes(id);
+  return eventCatalogue.filter((definition) => isWanted(definition) && isTarget(definition, options));
 }
 
 /** Whether an event is about a delivery. */

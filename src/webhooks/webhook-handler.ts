@@ -4,7 +4,10 @@ import type { Clock } from '../lib/clock.ts';
 import { readCaCertificates } from '../lib/disk/named-file.ts';
 import { parseTraceparent } from '../lib/headers/trace-context.ts';
 import type { UrlSuspensions } from '../lib/remote/url-health.ts';
-import { Delivery, type DeliveryResult, type DeliverySignals } from './delivery.ts';
+import { Delivery, type DeliveryResult, type DeliverySignals, type Sender } from './delivery.ts';
+import { Forwarding } from './forward/forwarding.ts';
+import type { ForwardMeans } from './forward/means.ts';
+import { HttpSender } from './http-sender.ts';
 import type { EventHandlerOptions } from './options.ts';
 import type { OutgoingEvent, Payload, RenderedPayload } from './payload/create-payload.ts';
 import { createPayload } from './payload/create-payload.ts';
@@ -25,7 +28,15 @@ export interface Delivered {
   result: DeliveryResult;
 }
 
-/** An event handler of type `http`: its subscription, payload and delivery (docs/spec/delivery.md). */
+export interface HandlerDependencies {
+  clock: Clock;
+  health: UrlSuspensions;
+  server: EventServer;
+  /** For handlers of type `forward`. */
+  forward: ForwardMeans;
+}
+
+/** An event handler: its subscription, payload and delivery (docs/spec/delivery.md). */
 export class WebhookHandler {
   readonly uuid: string;
   readonly options: EventHandlerOptions;
@@ -41,18 +52,21 @@ export class WebhookHandler {
   #isClosing = false;
 
   /** @throws ServiceError `unavailable` when `ca_certificates_path` cannot be read */
-  constructor(uuid: string, options: EventHandlerOptions, dependencies: { clock: Clock; health: UrlSuspensions; server: EventServer }) {
-    const { clock, health, server } = dependencies;
+  constructor(uuid: string, options: EventHandlerOptions, { clock, health, server, forward }: HandlerDependencies) {
     this.uuid = uuid;
     this.options = options;
-    this.component = { uuid, type: 'http', name: options.name || uuid };
+    this.component = { uuid, type: options.type, name: options.name || uuid };
     this.wants = createSubscription(uuid, options);
     this.#payload = createPayload(options, server);
     this.batchSize = this.#payload.isSingle ? 1 : options.batch_size;
     this.#clock = clock;
     this.health = health;
     const caPem = readCaCertificates(options.ca_certificates_path, `The event handler "${uuid}": ca_certificates_path`);
-    this.#delivery = new Delivery(options, { clock, health, caPem });
+    const sender: Sender =
+      options.type === 'forward'
+        ? new Forwarding(options, { component: this.component, means: forward, clock, caPem })
+        : new HttpSender(options, { clock, caPem });
+    this.#delivery = new Delivery(options, { clock, health, sender });
   }
 
   /** Renders the request for these events. */
@@ -71,7 +85,8 @@ export class WebhookHandler {
     const id = messageId(events.map(({ event }) => event.uuid));
     this.#underWay++;
     try {
-      const result = await this.#delivery.send({ id, body, contentType, query, traceparent: sharedTrace(events) }, signals);
+      const message = { id, body, contentType, query, traceparent: sharedTrace(events), events: events.map(({ event }) => event) };
+      const result = await this.#delivery.send(message, signals);
       return { events, rendered, result };
     } finally {
       this.#underWay--;
@@ -92,6 +107,7 @@ export class WebhookHandler {
       ...(rendered.contentType === undefined ? {} : { content_type: rendered.contentType }),
       ...(isKept(rendered.recorded) && { body: rendered.recorded }),
       ...(result.reply && { reply: result.reply }),
+      ...(result.file && { file: result.file }),
       ...where,
     };
   }

@@ -64,6 +64,7 @@ test('the table has every option of the schema', () => {
     ssh,
     monitor,
     handler: kinds('event_handlers')[0],
+    forward: kinds('event_handlers')[1],
   };
   // http and https share one definition; a row of either counts for both.
   const covered = new Set(table.map(([where, option]) => `${where === 'https' ? 'http' : where}.${option}`));

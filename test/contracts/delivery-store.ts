@@ -23,6 +23,10 @@ export interface DeliveryGround {
 
 const server = { uuid: 'server', type: 'server', name: 'test' };
 
+function notHere(): never {
+  throw new Error('No file is forwarded here.');
+}
+
 /** An engine with one handler, `crm`, of events 40017. */
 class Engine {
   readonly engine: DeliveryEngine;
@@ -36,7 +40,9 @@ class Engine {
     this.events = new JournalledDispatcher(ground.journal, server, systemClock);
     const urlHealth = () => new MemoryUrlHealth(systemClock);
     const { journal } = ground;
-    this.engine = new DeliveryEngine(ground.store, { journal, events: this.events, server, urlHealth, clock: systemClock, log: silentLog });
+    const forward = { open: notHere, connectSftp: notHere };
+    const shared = { journal, events: this.events, server, forward };
+    this.engine = new DeliveryEngine(ground.store, { ...shared, urlHealth, clock: systemClock, log: silentLog });
   }
 
   async apply(url: string, options: Record<string, unknown> = {}): Promise<void> {

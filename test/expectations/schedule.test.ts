@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { checkSchedule, clockOf, DueTimes, durationSeconds, instantOf, pathOfDay, zonedTime } from '../../src/expectations/schedule.ts';
+import { checkSchedule, DueTimes, durationSeconds, pathOfDay } from '../../src/expectations/schedule.ts';
+import { clockOf, instantOf, zonedTime } from '../../src/lib/time-zones.ts';
 
 function dueTimes(
   schedule: { cron?: string; every?: string; from?: string; zone: string; holidays?: string[] },

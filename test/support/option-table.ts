@@ -266,7 +266,65 @@ export const options: [string, string, string[], string[]][] = [
   ['ssh', 'checksum_commands', ...yesNo],
   ['ssh', 'proxy_protocol', ...yesNo],
   ['ssh', 'trusted_proxies', ['[]', '"10.0.0.0/8, ::1"'], ['x', '10.0.0.0/33']],
+  [
+    'forward',
+    'url',
+    ['"https://x/a/{path}"', '"https://x/{account.name}/{data.file_name}?a=b"', '["http://a/{path}", "https://b/{path}"]'],
+    [
+      ...['""', '[]', 'null', '"ftp://x/{path}"', '"https://u:p@x/{path}"', '"https://{account.name}/{path}"', '"https://x/?{path}"'],
+      ...[
+        '"https://x/../{path}"',
+        '"https://x/{nothing}"',
+        '["https://x/{path}", "sftp://u@x/{path}"]',
+        '"s3://Bucket_/{path}"',
+        '"sftp://x/{path}"',
+      ],
+    ],
+  ],
+  [
+    'forward',
+    'after',
+    ['keep', 'delete', '"move:/sent/{path}"'],
+    ['remove', '"move:sent/{path}"', '"move:/sent"', '"move:/../{path}"', '5'],
+  ],
+  ['forward', 'window', ['""', '"22:00-05:00"', '"08:00-24:00"'], ['"22-5"', '"22:00-22:00"', '"25:00-01:00"', '"20:00-24:30"']],
+  ['forward', 'time_zone', ['UTC', 'Europe/Berlin'], ['Nowhere/Town', '5']],
+  ['forward', 'timeout', ['0.5', '"86400"'], ['0', '604801', 'x']],
+  [
+    'forward',
+    'endpoint',
+    ['""', '"https://s3.example.com"', '"http://127.0.0.1:9000/s3/"'],
+    ['"s3.example.com"', '"https://u@x"', '"https://x/?a"', '[]'],
+  ],
+  ['forward', 'region', ['eu-central-1'], ['""', '[]']],
+  ['forward', 'access_key_id', ['AKID'], ['[]', '""']],
+  ['forward', 'secret_access_key', ['KEY'], ['[]', '""']],
+  ['forward', 'key_path', ['./id'], ['[]', '""']],
+  ['forward', 'known_hosts_path', ['./known_hosts'], ['[]', '""']],
+  ['forward', 'username', ['x', '""', 'null'], ['[]']],
+  ['forward', 'password', ['x', 'null'], ['[]']],
+  ['forward', 'headers', ...headers],
+  ['forward', 'ca_certificates_path', ...paths],
 ];
+
+/** Options of every handler. */
+const shared = [
+  ...['enabled', 'name', 'description', 'target', 'groups', 'usernames', 'user_groups', 'components', 'source_addresses', 'data_filter'],
+  ...['retry_count', 'retry_increase', 'retry_backoff', 'retry_maximum_wait', 'retry_for', 'rate', 'fail_after_errors', 'concurrency'],
+];
+options.push(
+  ...options
+    .filter(([where, option]) => where === 'handler' && shared.includes(option))
+    .map(([, ...row]): (typeof options)[number] => ['forward', ...row]),
+);
+
+const s3 = { url: 's3://bucket/{path}', access_key_id: 'AKID', secret_access_key: 'KEY' };
+const sftp = { url: 'sftp://u@x/{path}', key_path: './id', known_hosts_path: './known' };
+const forwarding = (option: object) => {
+  const [name = ''] = Object.keys(option);
+  if (['endpoint', 'access_key_id', 'secret_access_key'].includes(name)) return s3;
+  return name === 'key_path' || name === 'known_hosts_path' ? sftp : { url: 'https://x/{path}' };
+};
 
 type Holder = (option: object) => object;
 const service =
@@ -294,6 +352,7 @@ const holders: Record<string, Holder> = {
   monitor: service('monitor'),
   console: service('console'),
   handler: (option) => ({ event_handlers: { h: { type: 'http', url: 'http://x/', ...option } } }),
+  forward: (option) => ({ event_handlers: { h: { type: 'forward', ...forwarding(option), ...option } } }),
 };
 
 /** A configuration with one option. @param where as in the table */

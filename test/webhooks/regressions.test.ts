@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { connect, createServer as createTcp, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { compileExpression } from '../../src/lib/expression.ts';
-import { withQuery } from '../../src/webhooks/delivery.ts';
+import { withQuery } from '../../src/webhooks/http-sender.ts';
 import { assertLinear } from '../support/doubling.ts';
 import { type Answer, startReceiver, until } from '../support/receiver.ts';
 import { startServer, type TestConfig, testConfig } from '../support/server.ts';

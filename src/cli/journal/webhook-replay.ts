@@ -1,5 +1,8 @@
+import type { ServiceEvent } from '../../events/event.ts';
+import { openForwarded } from '../../files/forwarded-files.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { connectSftp } from '../../ssh/client/sftp-client.ts';
 import { eventHandlerOptions } from '../../webhooks/options.ts';
 import type { RequestDifference, ShownRequest } from '../../webhooks/records/delivery-record-schema.ts';
 import { comparedRequests } from '../../webhooks/replay/dry-run.ts';
@@ -60,6 +63,9 @@ export interface ReplayOptions extends SelectionOptions, JournalOptions, Malform
   concurrency?: number;
   json?: boolean;
 }
+
+/** A command sends files and leaves them where they are: it has no journal to write. */
+const commandForwarding = { open: (event: ServiceEvent) => openForwarded(event, []), connectSftp };
 
 /** Sends events again (docs/spec/command-line.md#webhook-replay). */
 export async function webhookReplay(source: string | undefined, options: ReplayOptions): Promise<number> {
@@ -127,7 +133,7 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
 function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);
   const chosen = options.url === undefined ? configuredHandlers(journal, options) : [plainOrNamed(journal, options, options.url)];
-  return chosen.map(([uuid, handler]) => replayHandler(uuid, handler, server, systemClock));
+  return chosen.map(([uuid, handler]) => replayHandler(uuid, handler, { server, clock: systemClock, forward: commandForwarding }));
 }
 
 type NamedOptions = ReturnType<typeof chosenHandlers>[number];

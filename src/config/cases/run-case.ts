@@ -8,7 +8,8 @@ import type { EventAccount, EventServer, ServiceEvent } from '../../events/event
 import { createEvent, peerAccount, processAccount } from '../../events/event-factory.ts';
 import { addressFamily } from '../../lib/headers/forwarded-header.ts';
 import { isObject, parseJson } from '../../lib/json.ts';
-import { withQuery } from '../../webhooks/delivery.ts';
+import { shownTarget } from '../../webhooks/forward/address.ts';
+import { withQuery } from '../../webhooks/http-sender.ts';
 import { createPayload } from '../../webhooks/payload/create-payload.ts';
 import { createSubscription } from '../../webhooks/subscription.ts';
 import type { Config } from '../schema/schema.ts';
@@ -142,7 +143,7 @@ function renderRequests(config: Config, item: EventCase): ExpectedRequest[] {
     return {
       handler: uuid,
       method: options.request_method.toUpperCase(),
-      url: options.url.map((url) => withQuery(url, query)),
+      url: options.url.map((url) => (options.type === 'forward' ? shownTarget(url, event) : withQuery(url, query))),
       content_type: contentType ?? null,
       body: body === undefined ? null : parseBody(body.toString('utf8')),
     };

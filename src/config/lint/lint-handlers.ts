@@ -1,9 +1,13 @@
 import { defaultGroupUuid } from '../../accounts/account.ts';
 import { type EventDefinition, eventCatalogue, pathMembers } from '../../events/catalogue.ts';
 import { isKnownVariable } from '../../events/variables.ts';
+import { readNamedFile } from '../../lib/disk/named-file.ts';
 import { isObject } from '../../lib/json.ts';
 import { didYouMean, nearestName } from '../../lib/nearest-name.ts';
 import { parseTemplate } from '../../lib/text-template.ts';
+import { readHostKey } from '../../ssh/host-keys.ts';
+import { parseTargetUrl } from '../../webhooks/forward/address.ts';
+import type { ForwardOptions } from '../../webhooks/forward/options.ts';
 import type { EventHandlerOptions } from '../../webhooks/options.ts';
 import { createPayload, secretMember } from '../../webhooks/payload/create-payload.ts';
 import { wantedEvents } from '../../webhooks/subscription.ts';
@@ -20,7 +24,8 @@ export function lintHandlers(config: Config, report: Report): void {
     const wanted = wantedEvents(handler);
     if (wanted.length === 0) {
       const option = handler.target.include.length > 0 || handler.target.exclude.length > 0 ? 'target' : 'groups';
-      report.warning('handler-never', at(option), 'no event passes both target and groups; the handler can never fire');
+      const what = handler.type === 'forward' ? 'event of a finished file' : 'event';
+      report.warning('handler-never', at(option), `no ${what} passes both target and groups; the handler can never fire`);
       continue;
     }
     lintAccountFilters(handler, wanted, at, report);
@@ -28,6 +33,7 @@ export function lintHandlers(config: Config, report: Report): void {
     lintDataFilter(config, handler, wanted, at, report);
     lintTemplates(handler, wanted, at, report);
     lintEffect(handler, at, report);
+    if (handler.type === 'forward') lintForward(handler, wanted, at, report);
   }
 }
 
@@ -145,6 +151,34 @@ function lintTemplates(handler: EventHandlerOptions, wanted: readonly EventDefin
       report.warning('variable-never', at('extra_data'), `none of the wanted events has "{${name}}"; it becomes empty text`);
     }
   }
+}
+
+/** Finds targets where files take each other's place, files that cannot be read, and options without effect. */
+function lintForward(handler: ForwardOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
+  const carried = new Set(wanted.flatMap(dataMembers));
+  for (const url of handler.url) {
+    const { variables } = parseTargetUrl(url).path;
+    if (!variables.some((name) => /^(?:path|data\.path|data\.file_name|data\.real_file_name|uuid)$/i.test(name)))
+      report.warning(
+        'forward-same-name',
+        at('url'),
+        `"${url}" does not tell files apart: each takes the place of the one before`,
+        'put {path} into it',
+      );
+    for (const name of variables)
+      if (/^data\./i.test(name) && !carried.has(firstName(name.slice('data.'.length))))
+        report.warning('variable-never', at('url'), `none of the wanted events has "{${name}}"; no file is sent`);
+  }
+  for (const option of ['key_path', 'known_hosts_path'] as const) {
+    if (handler[option] === '') continue;
+    try {
+      if (option === 'key_path') readHostKey(handler[option]);
+      else readNamedFile(handler[option], option);
+    } catch (error) {
+      report.error('file-unreadable', at(option), (error as Error).message);
+    }
+  }
+  if (handler.window === '' && handler.time_zone !== 'UTC') report.warning('no-effect', at('time_zone'), 'has no effect without window');
 }
 
 function lintEffect(handler: EventHandlerOptions, at: At, report: Report): void {

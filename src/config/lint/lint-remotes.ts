@@ -26,6 +26,18 @@ export function lintRemotes(config: Config, report: Report): void {
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
     if (!handler.enabled) continue;
     const path = ['event_handlers', uuid];
+    if (handler.type === 'forward') {
+      const urls = handler.endpoint === '' ? handler.url : [handler.endpoint];
+      for (const host of clearHosts(urls.map((url) => url.replace(/\{[^}]*\}/g, '_'))))
+        report.warning(
+          'plain-http',
+          [...path, handler.endpoint === '' ? 'url' : 'endpoint'],
+          `files go to ${host} over plain http`,
+          'use https://',
+        );
+      lintBasic(handler, path, report);
+      continue;
+    }
     const secrets = [
       ...(handler.username !== '' || handler.password !== '' ? ['the password'] : []),
       ...handler.headers.filter(([name]) => isCredentialHeader(name)).map(([name]) => `the header "${name}"`),

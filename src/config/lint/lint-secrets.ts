@@ -54,7 +54,7 @@ function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
     return option === 'secret' || option === 'sentinel_password' || (option === 'url' && /:[^@/]+@/.test(text));
   if (section === 'services') return (option === 'administrators' && path[4] === 'password') || path.at(-1) === 'hmac_secret';
   if (section !== 'authentications' && section !== 'event_handlers' && section !== 'accounts') return false;
-  if (option === 'password' || option === 'signing_secret') return true;
+  if (option === 'password' || option === 'signing_secret' || option === 'secret_access_key') return true;
   if (option !== 'headers') return false;
   return typeof member === 'string'
     ? isCredentialHeader(member)

@@ -30,10 +30,12 @@ export function lintTls(config: Config, report: Report, nowMs: number): void {
     ...Object.entries(config.event_handlers).map(([uuid, handler]) => ({ section: 'event_handlers', uuid, remote: handler })),
   ];
   for (const { section, uuid, remote } of remotes) {
-    if (!remote.enabled || remote.type !== 'http' || remote.ca_certificates_path === '') continue;
+    if (!remote.enabled || (remote.type !== 'http' && remote.type !== 'forward') || remote.ca_certificates_path === '') continue;
     const path = [section, uuid, 'ca_certificates_path'];
     lintAuthorities(remote.ca_certificates_path, path, report, nowMs);
-    if (remote.url.every((url) => url.toLowerCase().startsWith('http:')))
+    const isStorage = remote.type === 'forward' && (remote.endpoint !== '' || remote.url.some((url) => url.startsWith('s3:')));
+    const urls = remote.type === 'forward' && remote.endpoint !== '' ? [remote.endpoint] : remote.url;
+    if (isStorage ? urls.every((url) => url.startsWith('http:')) : !urls.some((url) => url.toLowerCase().startsWith('https:')))
       report.warning('tls-unused', path, 'has no effect: no URL begins with https://');
   }
 }

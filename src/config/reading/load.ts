@@ -155,5 +155,10 @@ function resolvePaths(config: Config, folder: string): void {
     if (isHttpService(service)) service.appearance.logo_path = absolute(service.appearance.logo_path);
   }
   for (const expectation of Object.values(config.expectations)) expectation.holidays = absolute(expectation.holidays);
-  for (const handler of Object.values(config.event_handlers)) handler.ca_certificates_path = absolute(handler.ca_certificates_path);
+  for (const handler of Object.values(config.event_handlers)) {
+    handler.ca_certificates_path = absolute(handler.ca_certificates_path);
+    if (handler.type !== 'forward') continue;
+    handler.key_path = absolute(handler.key_path);
+    handler.known_hosts_path = absolute(handler.known_hosts_path);
+  }
 }

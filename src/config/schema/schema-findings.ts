@@ -110,7 +110,7 @@ function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodPipe) return unwrap(schema.in as z.core.$ZodType, value);
   if (schema instanceof z.ZodDiscriminatedUnion) {
     const type = (value as { type?: unknown } | undefined)?.type;
-    const options = schema.options as unknown as z.ZodObject[];
+    const options = (schema.options as readonly z.core.$ZodType[]).map((option) => unwrap(option, value)) as z.ZodObject[];
     return options.find((option) => (option.shape.type as z.ZodLiteral | undefined)?.value === type) ?? (options[0] as z.ZodObject);
   }
   return schema;

@@ -41,7 +41,7 @@ export function deliverySources(
     },
   });
   const openReplayLog = () => core().openReplayLog();
-  const jobDependencies = () => ({ journal: journal(), openReplayLog, server: core().server, clock });
+  const jobDependencies = () => ({ journal: journal(), openReplayLog, server: core().server, clock, forward: core().forward });
   return {
     replays: new ConsoleReplays(jobs, jobDependencies, installation),
     get records() {
@@ -57,7 +57,7 @@ export function deliverySources(
       const handlers = view().config.event_handlers;
       const options = Object.hasOwn(handlers, uuid) ? handlers[uuid] : undefined;
       if (!options) throw new ServiceError('not-found', `There is no event handler "${uuid}".`);
-      return sendTest(uuid, options, by, { events: core().events, openReplayLog, server: core().server, clock });
+      return sendTest(uuid, options, by, { ...jobDependencies(), events: core().events });
     },
   };
 }

@@ -10,6 +10,7 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { RateMeter } from '../../lib/rate-meter.ts';
 import type { Suspension, UrlSuspensions } from '../../lib/remote/url-health.ts';
+import type { ForwardMeans } from '../forward/means.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import { WebhookHandler } from '../webhook-handler.ts';
@@ -50,6 +51,7 @@ export interface EngineDependencies {
   /** Called for every delivery, for figures. */
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
   urlHealth: (handlerUuid: string) => UrlSuspensions;
+  forward: ForwardMeans;
   clock: Clock;
   log: Log;
 }
@@ -243,8 +245,8 @@ export class DeliveryEngine {
   }
 
   #make(uuid: string, options: EventHandlerOptions): WebhookHandler {
-    const { clock, server, urlHealth } = this.#dependencies;
-    return new WebhookHandler(uuid, options, { clock, server, health: this.#meters.get(uuid)?.health ?? urlHealth(uuid) });
+    const { clock, server, urlHealth, forward } = this.#dependencies;
+    return new WebhookHandler(uuid, options, { clock, server, forward, health: this.#meters.get(uuid)?.health ?? urlHealth(uuid) });
   }
 
   #find(uuid: string): LocalHandler {

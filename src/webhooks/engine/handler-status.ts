@@ -86,8 +86,8 @@ export class HandlerStatus {
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
-      // Events about delivered events about deliveries would never end; the record of deliveries has them.
-      if (isDelivered && isDeliveryEvent(event)) continue;
+      // Events about delivered events about deliveries would never end; the record of deliveries has them. A file that was sent has its event.
+      if (isDelivered && (isDeliveryEvent(event) || component.type === 'forward')) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });
     }
@@ -104,7 +104,7 @@ export class HandlerStatus {
 
   #emitState(id: number, data: Record<string, unknown>): void {
     const { uuid, component } = this.handler;
-    this.#emit(id, { uuid, family: 'event-handler', kind: 'http', name: component.name, type: 'http', ...data });
+    this.#emit(id, { uuid, family: 'event-handler', kind: component.type, name: component.name, type: component.type, ...data });
   }
 
   #emit(id: number, data: Record<string, unknown>): void {

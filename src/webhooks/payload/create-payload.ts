@@ -282,7 +282,7 @@ function isInsideString(before: string): boolean {
 /** The options of a handler that a payload needs. */
 export type PayloadOptions = Pick<
   EventHandlerOptions,
-  'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers' | 'batch_size' | 'cloudevents_type_prefix'
+  'type' | 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers' | 'batch_size' | 'cloudevents_type_prefix'
 >;
 
 /** Makes the payload of a handler's options: with public events, and with a record without secrets of `extra_data`. */
@@ -302,7 +302,8 @@ export function createPayload(options: PayloadOptions, server: EventServer): Pay
 
 function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   const extraData = createExtraData(options.extra_data, server);
-  if (options.request_method === 'get') return createQueryPayload(extraData);
+  // A file has no body that records keep.
+  if (options.request_method === 'get' || options.type === 'forward') return createQueryPayload(extraData);
   switch (options.http_content_type) {
     case 'json':
       return createJsonPayload(extraData, server);

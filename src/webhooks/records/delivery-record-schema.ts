@@ -42,6 +42,15 @@ export const recordedReply = z.strictObject({
 });
 export type RecordedReply = z.infer<typeof recordedReply>;
 
+/** The file that a handler of type `forward` sent. */
+export const recordedFile = z.strictObject({
+  path: z.string().describe('Path of the account.'),
+  size: z.number().describe('Bytes.'),
+  digest: z.string().describe('SHA-256, in hexadecimal.'),
+  after: z.string().exactOptional().describe('Why it was not moved or deleted afterwards.'),
+});
+export type RecordedFile = z.infer<typeof recordedFile>;
+
 /** One line of the record of deliveries: the events of one request, with all attempts. */
 export const deliveryRecord = z.strictObject({
   /** ISO 8601, UTC: when the outcome was certain. */
@@ -56,6 +65,7 @@ export const deliveryRecord = z.strictObject({
   content_type: z.string().exactOptional(),
   body: recordedBody.exactOptional(),
   reply: recordedReply.exactOptional(),
+  file: recordedFile.exactOptional(),
   /** An upload waited for it, it was sent again by hand, or it was a test; absent for deliveries in the background. */
   source: z.enum(['upload', 'replay', 'test']).exactOptional(),
   resume: z

@@ -6,9 +6,10 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { MemoryUrlHealth } from '../../lib/remote/url-health.ts';
+import type { ForwardMeans } from '../forward/means.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
-import { WebhookHandler } from '../webhook-handler.ts';
+import { type HandlerDependencies, WebhookHandler } from '../webhook-handler.ts';
 import { maskSecrets } from './recorded-requests.ts';
 
 /** The handlers of a configuration. */
@@ -27,8 +28,12 @@ export function chosenHandlers(configured: ConfiguredHandlers, named: readonly s
 }
 
 /** Makes a handler for a replay, with separate suspensions. @throws ServiceError `unavailable` as `WebhookHandler` */
-export function replayHandler(uuid: string, options: EventHandlerOptions, server: EventServer, clock: Clock): WebhookHandler {
-  return new WebhookHandler(uuid, options, { clock, health: new MemoryUrlHealth(clock), server });
+export function replayHandler(
+  uuid: string,
+  options: EventHandlerOptions,
+  { server, clock, forward }: Pick<HandlerDependencies, 'server' | 'clock' | 'forward'>,
+): WebhookHandler {
+  return new WebhookHandler(uuid, options, { clock, health: new MemoryUrlHealth(clock), server, forward });
 }
 
 /** The server of events that are sent by hand. */
@@ -44,6 +49,7 @@ export interface TestDependencies {
   openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
   server: EventServer;
   clock: Clock;
+  forward: ForwardMeans;
 }
 
 /**
@@ -57,10 +63,10 @@ export async function sendTest(
   uuid: string,
   options: EventHandlerOptions,
   by: string,
-  { events, openReplayLog, server, clock }: TestDependencies,
+  { events, openReplayLog, server, clock, forward }: TestDependencies,
 ): Promise<DeliveryRecord> {
   const once = { ...options, retry_count: 0, timeout: Math.min(options.timeout, longestS) };
-  const handler = replayHandler(uuid, once, server, clock);
+  const handler = replayHandler(uuid, once, { server, clock, forward });
   try {
     const context = { account: processAccount(), component: handler.component };
     const event = await events.emitDurable({

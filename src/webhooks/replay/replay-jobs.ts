@@ -3,6 +3,7 @@ import type { EventServer } from '../../events/event.ts';
 import type { LogPosition } from '../../events/journal/position.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
+import type { ForwardMeans } from '../forward/means.ts';
 import type { DeliveryRecord } from '../records/delivery-record.ts';
 import type { ReplayResult } from '../records/delivery-record-schema.ts';
 import { findDelivery } from '../records/newest-deliveries.ts';
@@ -92,6 +93,7 @@ export interface JobDependencies {
   openReplayLog: () => { append(record: DeliveryRecord): void; close(): Promise<void> };
   server: EventServer;
   clock: Clock;
+  forward: ForwardMeans;
 }
 
 /** The progress of a job, counted by event and handler. */
@@ -126,13 +128,13 @@ export class ReplayJob {
 
   /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for one that cannot be made */
   constructor(request: ReplayRequest, dependencies: JobDependencies) {
-    const { journal, server, clock } = dependencies;
+    const { journal, server, clock, forward } = dependencies;
     this.request = request;
     this.#dependencies = dependencies;
     const isNamed = request.handlers.length > 0 || request.deliveries.length === 0;
     const configured = journal.config?.event_handlers ?? {};
     const chosen = isNamed ? chosenHandlers(configured, request.handlers) : Object.entries(configured);
-    this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, server, clock));
+    this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, { server, clock, forward }));
     // Later events, such as the outcomes of this job, are not sent.
     this.#selection = { ...request.selection, end: journal.end, history: { sinceMs: request.selection.since, maxEvents: maxRemembered } };
   }

@@ -1,6 +1,7 @@
 import { isSecretHeader } from '../../lib/headers/header-fields.ts';
 import { redactedUrl } from '../../lib/remote/redacted-url.ts';
-import { withQuery } from '../delivery.ts';
+import { shownTarget } from '../forward/address.ts';
+import { withQuery } from '../http-sender.ts';
 import type { EventHandlerOptions } from '../options.ts';
 import type { OutgoingEvent, RenderedPayload } from '../payload/create-payload.ts';
 import { createPayload, mask } from '../payload/create-payload.ts';
@@ -17,7 +18,9 @@ export function describeRequest(
   rendered: RenderedPayload,
   nowMs: number,
 ): ShownRequest {
-  const [url = ''] = options.url;
+  const [configured = ''] = options.url;
+  const [first] = events;
+  const url = options.type === 'forward' && first ? shownTarget(configured, first.event) : configured;
   const uuids = events.map(({ event }) => event.uuid);
   const { query, body } = maskSecrets(rendered, events);
   return {
@@ -41,7 +44,8 @@ function shownHeaders(
   sent.push(...configured.map(([name, value]): [string, string] => [name, name === 'content-type' ? value : mask]));
   sent.push(...Object.entries(signatureHeaders(options.signing_secret.map(signingKey), messageId(uuids), nowMs, body)));
   const headers = Object.fromEntries(sent.map(([name, value]) => [name, isSecretHeader(name) ? mask : value]));
-  if (options.username !== '' || options.password !== '') headers.authorization = `Basic ${mask}`;
+  const isBasic = options.type === 'forward' ? options.username !== '' : options.username !== '' || options.password !== '';
+  if (isBasic) headers.authorization = `Basic ${mask}`;
   return headers;
 }
 

@@ -1,0 +1,189 @@
+import { closeSync, fstatSync, read, type Stats } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Account } from '../accounts/account.ts';
+import { InspectionRules, noInspections } from '../accounts/inspection-rules.ts';
+import { Permissions } from '../accounts/permissions.ts';
+import type { EventComponent, ServiceEvent } from '../events/event.ts';
+import { isServiceError, ServiceError } from '../lib/errors.ts';
+import { isWithin, memberPath, parseVirtualPath, pathFromSegments, pathSegments, type VirtualPath } from '../lib/virtual-path.ts';
+import { AccountFiles } from './account-files.ts';
+import { openFile } from './disk/opened.ts';
+import type { Entry } from './entry.ts';
+import type { FilesEnvironment } from './files-environment.ts';
+import { LockGuard } from './locks/lock-guard.ts';
+import { Mounts } from './mounts.ts';
+
+const readBytes = promisify(read);
+
+/** An opened file of an event, which others may change or replace meanwhile. */
+export class OpenedForwardedFile {
+  readonly #fd: number;
+  readonly #stats: Stats;
+
+  constructor({ fd, stats }: { fd: number; stats: Stats }) {
+    this.#fd = fd;
+    this.#stats = stats;
+  }
+
+  get sizeBytes(): number {
+    return this.#stats.size;
+  }
+
+  async read(buffer: Buffer, position: number): Promise<number> {
+    const { bytesRead } = await readBytes(this.#fd, buffer, 0, buffer.length, position);
+    return bytesRead;
+  }
+
+  isUnchanged(): boolean {
+    const { size, mtimeMs } = fstatSync(this.#fd);
+    return size === this.#stats.size && mtimeMs === this.#stats.mtimeMs;
+  }
+
+  /** Whether an entry is this file, with this content. */
+  is({ inode, sizeBytes, modifiedMs }: Entry): boolean {
+    return inode === this.#stats.ino && sizeBytes === this.#stats.size && modifiedMs === this.#stats.mtimeMs;
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}
+
+type AccountFolders = Pick<Account, 'homeFolderPath' | 'virtualFolders'>;
+
+/** The paths of the file of an event. @throws ServiceError `not-found` for an event of no file */
+function pathsOf({ data }: ServiceEvent): { path: VirtualPath; realPath: string } {
+  const { path, real_path: realPath } = data;
+  if (typeof path !== 'string' || typeof realPath !== 'string' || realPath === '')
+    throw new ServiceError('not-found', 'The event is about no file.');
+  return { path: parseVirtualPath(path), realPath };
+}
+
+/** The folders of an account as far as an event tells of them: both paths of the file end alike below the folder that it lies in. */
+function foldersOf(event: ServiceEvent): AccountFolders {
+  const { path, realPath } = pathsOf(event);
+  const [names, realNames] = [pathSegments(path), realPath.split('/')];
+  let same = 0;
+  while (same < names.length && names.at(-1 - same) === realNames.at(-1 - same)) same++;
+  const [mount, realMount] = [pathFromSegments(names.slice(0, names.length - same)), realNames.slice(0, realNames.length - same).join('/')];
+  return { homeFolderPath: realMount, virtualFolders: mount === '/' ? [] : [{ path: mount, realPath: realMount }] };
+}
+
+/** Opens the file of an event, without a service. @throws ServiceError `not-found` when it is gone, or lies elsewhere by now */
+export function openForwarded(event: ServiceEvent, excludedPaths: readonly string[]): OpenedForwardedFile {
+  const { roots } = new Mounts(foldersOf(event), excludedPaths);
+  return new OpenedForwardedFile(openFile(roots, pathsOf(event).realPath));
+}
+
+interface ForwardedFilesDependencies {
+  environment: FilesEnvironment;
+  /** The account of the configuration, if it has one of the name. */
+  findAccount: (name: string) => Account | undefined;
+}
+
+/**
+ * The files that events tell of, for what sends them elsewhere. The operator decides about them, so rights of their accounts do not count;
+ * locks, retention and the trash do.
+ */
+export class ForwardedFiles {
+  readonly #dependencies: ForwardedFilesDependencies;
+
+  constructor(dependencies: ForwardedFilesDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /**
+   * Opens the file of an event.
+   *
+   * @param movedTo where it lies by now, by its segments
+   * @throws ServiceError `not-found` when it is gone
+   */
+  open(event: ServiceEvent, movedTo?: readonly string[]): OpenedForwardedFile {
+    const { roots, realPath } = this.#places(event, movedTo && pathFromSegments(movedTo));
+    return new OpenedForwardedFile(openFile(roots, realPath));
+  }
+
+  #places(event: ServiceEvent, movedTo: VirtualPath | undefined): { roots: Mounts['roots']; realPath: string } {
+    const mounts = new Mounts(this.#account(event, ''), this.#dependencies.environment.excludedPaths);
+    if (movedTo === undefined) return { roots: mounts.roots, realPath: pathsOf(event).realPath };
+    const location = mounts.locate(movedTo);
+    if (location.kind !== 'real') throw new ServiceError('not-found', 'Path not found.');
+    return { roots: mounts.roots, realPath: location.realPath };
+  }
+
+  /** Deletes the file of an event, unless it is another one by now. @throws ServiceError after event `fileRemovalFailed` */
+  async remove(event: ServiceEvent, file: OpenedForwardedFile, component: EventComponent): Promise<void> {
+    await this.#files(event, 'allow-delete-file', component).deleteFile(pathsOf(event).path, (entry) => requireSame(file, entry));
+  }
+
+  /**
+   * Moves the file of an event, unless it is another one by now. Missing folders are made, and a name that is taken gets a number.
+   *
+   * @param segments of the new path
+   * @throws ServiceError after event `renameFailed`; `fixed-folder` where it is not known where the account has the folder
+   */
+  async move(event: ServiceEvent, file: OpenedForwardedFile, segments: readonly string[], component: EventComponent): Promise<void> {
+    const { path } = pathsOf(event);
+    const to = pathFromSegments(segments);
+    const files = this.#files(event, 'allow-rename', component);
+    const [known] = files.account.virtualFolders;
+    if (files.account.method.uuid === '' && known && !isWithin(to, known.path))
+      throw new ServiceError('fixed-folder', `It is not known where the account has ${to}: it is no account of the configuration.`);
+    let folder = '/' as VirtualPath;
+    for (const name of segments.slice(0, -1)) {
+      folder = memberPath(folder, name);
+      if (!files.inspect(folder)) await files.createFolder(folder).catch(ignoreExisting);
+    }
+    const verify = (entry: Entry) => requireSame(file, entry);
+    await files.move(path, to, { mayReplace: 'nothing', acrossKinds: false, mayNumber: true, verify });
+  }
+
+  #files(event: ServiceEvent, right: string, component: EventComponent): AccountFiles {
+    const { environment } = this.#dependencies;
+    const account = this.#account(event, right);
+    const context = { account: event.account, component, group: account.groupUuid };
+    return new AccountFiles(account, environment, context, new LockGuard(environment.locks, account.uuid));
+  }
+
+  /** The account with the rights for one operation. Its method is empty where the event alone tells its folders. */
+  #account(event: ServiceEvent, right: string): Account {
+    const { name, uuid } = event.account;
+    const { path, realPath } = pathsOf(event);
+    const found = this.#dependencies.findAccount(name);
+    const location = found && new Mounts(found, []).locate(path);
+    const known = location?.kind === 'real' && location.realPath === realPath ? found : undefined;
+    const general = ['allow-read', 'allow-list', 'allow-create-folder', 'allow-create-file', ...(right === '' ? [] : [right])];
+    return {
+      ...(known ?? { ...unknownAccount, ...foldersOf(event), name, uuid }),
+      permissions: new Permissions({ general, rules: [] }, name),
+      inspections: new InspectionRules(noInspections, name),
+      onNameTaken: 'number',
+      retainDays: 0,
+    };
+  }
+}
+
+const unknownAccount = {
+  email: '',
+  groupUuid: '',
+  createHomeFolder: false,
+  homeFolderOwner: undefined,
+  homeFolderGroup: undefined,
+  homeFolderStructure: [],
+  allowOwnPasswordChange: false,
+  fileWriteSizeBytes: 0,
+  quotaSizeBytes: 0,
+  requiredCredentials: 'any',
+  trashDays: 0,
+  showExpectations: false,
+  showRecent: false,
+  method: { uuid: '', type: '' },
+} as const;
+
+function requireSame(file: OpenedForwardedFile, entry: Entry): void {
+  if (!file.is(entry)) throw new ServiceError('exists', 'The file was changed or replaced since it was sent.');
+}
+
+function ignoreExisting(error: unknown): void {
+  if (!isServiceError(error, 'exists', 'not-durable')) throw error;
+}

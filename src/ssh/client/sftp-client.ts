@@ -1,0 +1,263 @@
+import type { Duplex } from 'node:stream';
+import { readNamedFile } from '../../lib/disk/named-file.ts';
+import type { SftpConnection, SftpLogin } from '../../webhooks/forward/means.ts';
+import { resolveAlgorithms } from '../algorithms.ts';
+import { readHostKey } from '../host-keys.ts';
+import { PacketSplitter } from '../sftp/packets/packet-splitter.ts';
+import { openFlags, packetTypes, statusCodes } from '../sftp/packets/packets.ts';
+import { FieldReader } from '../sftp/packets/read-request.ts';
+import { FieldWriter } from '../sftp/packets/replies.ts';
+import { knownKeys } from './known-hosts.ts';
+
+/** Time for the connection, the key exchange and the login. */
+const loginWithinMs = 30_000;
+const keepaliveMs = 15_000;
+
+const fileType = 0o170000;
+const folderType = 0o040000;
+
+/** A request that a server did not do (draft-ietf-secsh-filexfer-02 §7). */
+class SftpRefusal extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * Logs in at an SFTP server that the file of known hosts has.
+ *
+ * @throws Error naming why there is no connection
+ */
+export async function connectSftp({ host, port, username, password, keyPath, knownHostsPath, signal }: SftpLogin): Promise<SftpConnection> {
+  const known = knownKeys(readNamedFile(knownHostsPath, 'known_hosts_path').toString('utf8'), host, port);
+  if (known.types.length === 0) throw new Error(`${knownHostsPath} has no key of ${host}, port ${port}`);
+  const { kex, hostKey, cipher, mac } = resolveAlgorithms(['all']);
+  const { default: Client } = await import('ssh2/lib/client.js');
+  signal.throwIfAborted();
+  const client = new Client();
+  let isKnown = true;
+  return new Promise((resolve, reject) => {
+    const giveUp = () => {
+      client.destroy();
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', giveUp, { once: true });
+    const fail = (error: Error) => {
+      signal.removeEventListener('abort', giveUp);
+      client.destroy();
+      reject(isKnown ? error : new Error(`the host key of ${host} is not the one in ${knownHostsPath}`));
+    };
+    client.on('error', fail);
+    client.on('close', () => fail(new Error('the connection was closed')));
+    client.on('ready', () => {
+      client.subsys('sftp', (error, channel) => {
+        if (error) return fail(error);
+        const connection = new Connection(channel, () => client.destroy());
+        client.removeAllListeners('error');
+        client.on('error', (reason) => connection.lost(reason));
+        client.on('close', () => connection.lost(new Error('the connection was closed')));
+        connection.begin().then(() => {
+          signal.removeEventListener('abort', giveUp);
+          resolve(connection);
+        }, fail);
+      });
+    });
+    client.connect({
+      host,
+      port,
+      username,
+      ...(keyPath === '' ? { password } : { privateKey: readHostKey(keyPath).text }),
+      tryKeyboard: false,
+      hostVerifier: (key) => {
+        isKnown = known.has(key);
+        return isKnown;
+      },
+      algorithms: {
+        kex: kex.filter((name) => !name.startsWith('mlkem')),
+        serverHostKey: hostKey.filter((name) => known.types.includes(name.startsWith('rsa-') ? 'ssh-rsa' : name)),
+        cipher,
+        hmac: mac,
+        compress: ['none'],
+      },
+      readyTimeout: loginWithinMs,
+      keepaliveInterval: keepaliveMs,
+      ident: `svc_${SVC_VERSION}`,
+    });
+  });
+}
+
+interface Answer {
+  resolve(packet: { type: number; fields: FieldReader }): void;
+  reject(reason: Error): void;
+}
+
+/** The client's side of SFTP version 3, as far as files are sent by it. */
+class Connection implements SftpConnection {
+  readonly #channel: Duplex;
+  readonly #close: () => void;
+  readonly #packets = new PacketSplitter();
+  readonly #waiting = new Map<number, Answer>();
+  readonly #extensions = new Set<string>();
+  #versioned: Answer | undefined;
+  #next = 0;
+  #fault: Error | undefined;
+
+  constructor(channel: Duplex, close: () => void) {
+    this.#channel = channel;
+    this.#close = close;
+    channel.on('data', (chunk: Buffer) => this.#take(chunk));
+    channel.on('error', (error: Error) => this.lost(error));
+    channel.on('close', () => this.lost(new Error('the connection was closed')));
+  }
+
+  /** @throws Error for a server of another version */
+  async begin(): Promise<void> {
+    const { type, fields } = await new Promise<{ type: number; fields: FieldReader }>((resolve, reject) => {
+      this.#versioned = { resolve, reject };
+      this.#channel.write(new FieldWriter(packetTypes.init).uint32(3).end());
+    });
+    const version = type === packetTypes.version ? fields.uint32() : 0;
+    if (version !== 3) throw new Error(`the server speaks version ${version} of SFTP, not 3`);
+    while (fields.rest().length > 0) {
+      this.#extensions.add(fields.bytes().toString('latin1'));
+      fields.bytes();
+    }
+  }
+
+  /** Ends all requests under way. */
+  lost(reason: Error): void {
+    this.#fault ??= reason;
+    const waiting = [...this.#waiting.values(), ...(this.#versioned ? [this.#versioned] : [])];
+    this.#waiting.clear();
+    this.#versioned = undefined;
+    for (const { reject } of waiting) reject(this.#fault);
+  }
+
+  async sizeOf(path: string): Promise<number | undefined> {
+    const found = await this.#attributes(path);
+    if (!found) return undefined;
+    if (found.sizeBytes === undefined) throw new Error(`the server does not tell the size of ${path}`);
+    return found.sizeBytes;
+  }
+
+  async isFolder(path: string): Promise<boolean> {
+    const found = await this.#attributes(path);
+    return ((found?.mode ?? 0) & fileType) === folderType;
+  }
+
+  async makeFolder(path: string): Promise<void> {
+    await this.#ask(packetTypes.mkdir, (packet) => packet.text(path).uint32(0));
+  }
+
+  async open(path: string, how: 'read' | 'write' | 'resume'): Promise<Buffer> {
+    const flags = { read: openFlags.read, resume: openFlags.write, write: openFlags.write | openFlags.create | openFlags.truncate }[how];
+    const { type, fields } = await this.#ask(packetTypes.open, (packet) => packet.text(path).uint32(flags).uint32(0));
+    if (type !== packetTypes.handle) throw new Error(`the server did not open ${path}`);
+    return Buffer.from(fields.bytes());
+  }
+
+  async write(handle: Buffer, position: number, bytes: Uint8Array): Promise<void> {
+    await this.#ask(packetTypes.write, (packet) => packet.bytes(handle).uint64(position).bytes(bytes), bytes.length);
+  }
+
+  async read(handle: Buffer, position: number, lengthBytes: number): Promise<Buffer | undefined> {
+    try {
+      const { type, fields } = await this.#ask(packetTypes.read, (packet) => packet.bytes(handle).uint64(position).uint32(lengthBytes));
+      const bytes = type === packetTypes.data ? fields.bytes() : undefined;
+      if (!bytes || bytes.length === 0 || bytes.length > lengthBytes) throw new Error('the server did not read what was asked for');
+      return bytes;
+    } catch (error) {
+      if (error instanceof SftpRefusal && error.code === statusCodes.eof) return undefined;
+      throw error;
+    }
+  }
+
+  async sync(handle: Buffer): Promise<void> {
+    const name = 'fsync@openssh.com';
+    if (this.#extensions.has(name)) await this.#ask(packetTypes.extended, (packet) => packet.text(name).bytes(handle));
+  }
+
+  async close(handle: Buffer): Promise<void> {
+    await this.#ask(packetTypes.close, (packet) => packet.bytes(handle));
+  }
+
+  // RENAME of version 3 does not replace; without the extension there is a moment without the file.
+  async replace(from: string, to: string): Promise<void> {
+    const name = 'posix-rename@openssh.com';
+    if (this.#extensions.has(name)) {
+      await this.#ask(packetTypes.extended, (packet) => packet.text(name).text(from).text(to));
+      return;
+    }
+    if (await this.#attributes(to)) await this.remove(to);
+    await this.#ask(packetTypes.rename, (packet) => packet.text(from).text(to));
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.#ask(packetTypes.remove, (packet) => packet.text(path));
+  }
+
+  end(): void {
+    this.lost(new Error('the connection was closed'));
+    this.#close();
+  }
+
+  /** @returns undefined when nothing is there */
+  async #attributes(path: string): Promise<{ sizeBytes?: number; mode?: number } | undefined> {
+    try {
+      const { type, fields } = await this.#ask(packetTypes.stat, (packet) => packet.text(path));
+      if (type !== packetTypes.attrs) throw new Error(`the server does not tell what ${path} is`);
+      const { sizeBytes, mode } = fields.attributes();
+      return { ...(sizeBytes !== undefined && { sizeBytes }), ...(mode !== undefined && { mode }) };
+    } catch (error) {
+      if (error instanceof SftpRefusal && error.code === statusCodes.noSuchFile) return undefined;
+      throw error;
+    }
+  }
+
+  /** Sends one request. @param fill adds its fields @throws SftpRefusal for a status that is no success */
+  #ask(type: number, fill: (packet: FieldWriter) => FieldWriter, dataBytes = 0): Promise<{ type: number; fields: FieldReader }> {
+    if (this.#fault) return Promise.reject(this.#fault);
+    const id = this.#next;
+    this.#next = (id + 1) % 2 ** 32;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#channel.write(fill(new FieldWriter(type, 256 + dataBytes).uint32(id)).end());
+    });
+  }
+
+  #take(chunk: Buffer): void {
+    try {
+      this.#packets.push(chunk);
+      for (let packet = this.#packets.next(); packet; packet = this.#packets.next()) {
+        const fields = new FieldReader(packet.length === 1 ? packet[0] : Buffer.concat(packet));
+        this.#answer(fields.byte(), fields);
+      }
+    } catch (error) {
+      this.lost(error as Error);
+      this.#close();
+    }
+  }
+
+  #answer(type: number, fields: FieldReader): void {
+    if (this.#versioned) {
+      const { resolve } = this.#versioned;
+      this.#versioned = undefined;
+      resolve({ type, fields });
+      return;
+    }
+    const id = fields.uint32();
+    const answer = this.#waiting.get(id);
+    if (!answer) throw new Error('the server answered what nobody asked');
+    this.#waiting.delete(id);
+    const code = type === packetTypes.status ? fields.uint32() : statusCodes.ok;
+    if (code === statusCodes.ok) {
+      answer.resolve({ type, fields });
+      return;
+    }
+    const said = fields.rest().length >= 4 ? fields.bytes().toString('utf8').slice(0, 500) : '';
+    answer.reject(new SftpRefusal(code, said === '' ? `the server refused it (status ${code})` : said));
+  }
+}

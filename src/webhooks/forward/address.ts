@@ -1,0 +1,115 @@
+import type { ServiceEvent } from '../../events/event.ts';
+import { eventVariable, isKnownVariable } from '../../events/variables.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { parseTemplate, type TextTemplate } from '../../lib/text-template.ts';
+
+/** Where files go to, as `url` names it. */
+export interface TargetUrl {
+  /** As written. */
+  text: string;
+  kind: 'put' | 's3' | 'sftp';
+  /** All before the path: `https://host:8443`, `s3://bucket`, `sftp://user@host`. */
+  origin: string;
+  /** The path, with its `/` in front. */
+  path: TextTemplate;
+  /** With its `?`; empty without one. */
+  query: string;
+}
+
+/** Variables that may stand for several folders; all others are one name. */
+const pathVariables = new Set(['path', 'data.path', 'data.directory_name']);
+
+/** Longest name of a file or folder, in bytes: that of common file systems. */
+const maxNameBytes = 255;
+
+const kinds: Readonly<Record<string, TargetUrl['kind']>> = { http: 'put', https: 'put', s3: 's3', sftp: 'sftp' };
+
+/** @throws ServiceError `bad-request` for a URL that no file can be sent to */
+export function parseTargetUrl(text: string): TargetUrl {
+  const [, scheme = '', authority = '', path = '/', query = ''] = /^([a-z0-9]+):\/\/([^/?#\s]+)(\/[^?#]*)?(\?[^#]*)?$/i.exec(text) ?? [];
+  const kind = kinds[scheme.toLowerCase()];
+  if (!kind) throw bad('must be an https://, http://, s3:// or sftp:// URL');
+  if (/[{}]/.test(authority + query)) throw bad('variables may stand in the path of the URL alone');
+  const origin = `${scheme.toLowerCase()}://${authority}`;
+  if (!URL.canParse(origin)) throw bad('must be an https://, http://, s3:// or sftp:// URL');
+  checkAuthority(kind, origin, query);
+  const template = parseTemplate(path);
+  checkTemplate(template, path);
+  return { text, kind, origin, path: template, query };
+}
+
+function checkAuthority(kind: TargetUrl['kind'], origin: string, query: string): void {
+  const { username, password, port } = new URL(origin);
+  if (password !== '') throw bad('must not contain a password; use "password"');
+  if (kind === 'sftp' && username === '') throw bad('must name the user: sftp://user@host/folder/{path}');
+  if (kind !== 'sftp' && username !== '') throw bad('must not contain a user name; use "username" and "password"');
+  if (kind !== 'put' && query !== '') throw bad('must not have a query');
+  if (kind === 's3' && (port !== '' || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(origin.slice('s3://'.length))))
+    throw bad('must name a bucket: s3://bucket/folder/{path}');
+}
+
+/** @throws ServiceError `bad-request` for names of no variable, and for a path that leaves its folder */
+function checkTemplate(template: TextTemplate, text: string): void {
+  for (const name of template.variables) {
+    if (name.toLowerCase() !== 'path' && !isKnownVariable(name)) throw bad(`no event has a variable "{${name}}"`);
+  }
+  if (text.split('/').some((segment) => nameFault(segment) !== undefined)) throw bad('must not have "..", "\\" or control characters');
+}
+
+/**
+ * The path of a file at the target, by its segments, not encoded. No value brings a segment of its own but the virtual path, whose segments
+ * are names.
+ *
+ * @throws ServiceError `name-invalid` for a value that would leave the folder of the URL, or mean something else at the target
+ */
+export function targetSegments(template: TextTemplate, event: ServiceEvent): string[] {
+  const text = template.render(
+    (name) => eventVariable(event, name.toLowerCase() === 'path' ? 'data.path' : name),
+    (value, name) => {
+      const isPath = pathVariables.has(name.toLowerCase());
+      if (value === '') throw unusable(`the event has no value for {${name}}`);
+      if (!isPath && value.includes('/')) throw unusable(`the value of {${name}} has a "/"`);
+      return isPath ? value.replace(/^\//, '') : value;
+    },
+  );
+  const segments = text.split('/').slice(1);
+  const named = segments.filter((segment) => segment !== '');
+  for (const segment of named) {
+    const fault = nameFault(segment);
+    if (fault !== undefined) throw unusable(`${JSON.stringify(segment)} ${fault}`);
+  }
+  if (named.length === 0 || segments.at(-1) === '') throw unusable('the path at the target has no file name');
+  return named;
+}
+
+function nameFault(segment: string): string | undefined {
+  if (segment === '.' || segment === '..') return 'is no name';
+  if (/[\u0000-\u001f\u007f\\]/.test(segment)) return 'has a backslash or a control character';
+  if (!segment.isWellFormed()) return 'is not valid Unicode';
+  return Buffer.byteLength(segment) > maxNameBytes ? `is longer than ${maxNameBytes} bytes` : undefined;
+}
+
+/** Where the file of an event goes to, for people. @param text of the configuration */
+export function shownTarget(text: string, event: ServiceEvent): string {
+  const { origin, path } = parseTargetUrl(text);
+  try {
+    return `${origin}${encodedPath(targetSegments(path, event))}`;
+  } catch (error) {
+    return `${origin}/ (${(error as Error).message})`;
+  }
+}
+
+/** Segments in a URL: each percent-encoded but for the unreserved characters (RFC 3986 §2.3), as signatures of S3 want it, too. */
+export function encodedPath(segments: readonly string[]): string {
+  const encode = (segment: string) =>
+    encodeURIComponent(segment).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+  return segments.map((segment) => `/${encode(segment)}`).join('');
+}
+
+function bad(message: string): ServiceError {
+  return new ServiceError('bad-request', message);
+}
+
+function unusable(message: string): ServiceError {
+  return new ServiceError('name-invalid', message);
+}

@@ -1,0 +1,61 @@
+import { createHash, type Hash } from 'node:crypto';
+import { FileChanged, type ForwardedFile } from './means.ts';
+
+const chunkBytes = 256 * 1024;
+
+/** The bytes of a file from `begin` to before `end`; a chunk is valid until the next. @throws FileChanged when it is shorter by now */
+export async function* chunksOf(
+  file: ForwardedFile,
+  begin: number,
+  end: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer, void> {
+  const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, end - begin));
+  for (let at = begin; at < end; ) {
+    signal?.throwIfAborted();
+    const read = await file.read(buffer.subarray(0, Math.min(buffer.length, end - at)), at);
+    if (read === 0) throw new FileChanged('it became shorter while it was sent');
+    yield buffer.subarray(0, read);
+    at += read;
+  }
+}
+
+/** Has hashes take bytes of a file. */
+export async function hashContent(
+  hashes: readonly Hash[],
+  file: ForwardedFile,
+  begin: number,
+  end: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for await (const chunk of chunksOf(file, begin, end, signal)) for (const hash of hashes) hash.update(chunk);
+}
+
+/** SHA-256 of bytes of a file. */
+export async function digestOf(file: ForwardedFile, begin: number, end: number, signal: AbortSignal | undefined): Promise<Buffer> {
+  const hash = createHash('sha256');
+  await hashContent([hash], file, begin, end, signal);
+  return hash.digest();
+}
+
+/**
+ * As `chunksOf`, for bytes whose digest was told to the target: the last chunk comes only when they are the same.
+ *
+ * @throws FileChanged when they are not
+ */
+export async function* toldChunks(
+  file: ForwardedFile,
+  begin: number,
+  end: number,
+  told: Buffer,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer, void> {
+  const hash = createHash('sha256');
+  let at = begin;
+  for await (const chunk of chunksOf(file, begin, end, signal)) {
+    hash.update(chunk);
+    at += chunk.length;
+    if (at === end && !hash.digest().equals(told)) throw new FileChanged('it changed while it was sent');
+    yield chunk;
+  }
+}

@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../lib/clock.ts';
+import type { RemoteEndpoint, RemoteRequest, RemoteResult } from '../../lib/remote/remote-endpoint.ts';
+import { escapeXmlQuoted } from '../../lib/xml/escape-xml.ts';
+import { recordReply, statusText } from '../recorded-reply.ts';
+import { encodedPath, type TargetUrl } from './address.ts';
+import { amzDate, authorization, canonicalQuery } from './aws-signature.ts';
+import { digestOf, hashContent, toldChunks } from './content.ts';
+import { FileChanged, type ForwardedFile, type Target, type TargetReceipt, TargetRefusal } from './means.ts';
+import type { ForwardOptions } from './options.ts';
+import { requireTaken, targetEndpoint } from './put-target.ts';
+import { xmlItems, xmlText } from './s3-xml.ts';
+
+const mebibyte = 1024 * 1024;
+
+/** Larger files are sent in parts. */
+const largestPutBytes = 64 * mebibyte;
+
+/** S3 takes 10,000 parts of at least 5 MiB. */
+const leastPartBytes = 16 * mebibyte;
+const maxParts = 10_000;
+
+const emptyHash = createHash('sha256').digest('hex');
+
+type Query = readonly (readonly [string, string])[];
+
+/** One request to the storage. */
+interface StorageRequest {
+  method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
+  path: string;
+  query?: Query;
+  headers?: Record<string, string>;
+  body?: RemoteRequest['body'];
+  /** SHA-256 of the body, in hexadecimal; without one that of no body. */
+  bodyHash?: string;
+  signal: AbortSignal | undefined;
+}
+
+interface Part {
+  number: number;
+  begin: number;
+  end: number;
+}
+
+/** A part that the storage has. */
+interface StoredPart {
+  etag: string;
+  sizeBytes: number;
+  /** In Base64; empty where the storage keeps none. */
+  checksum: string;
+}
+
+/** Sends files to storage that speaks S3: at once, or above 64 MiB in parts, of which those that it has from an earlier attempt stay. */
+export class S3Target implements Target {
+  readonly #url: TargetUrl;
+  readonly #options: ForwardOptions;
+  readonly #endpoint: RemoteEndpoint;
+  readonly #clock: Clock;
+  /** Begin of the URLs of the bucket, without a `/` at the end. */
+  readonly #base: URL;
+
+  constructor(url: TargetUrl, options: ForwardOptions, dependencies: { clock: Clock; caPem: string | undefined }) {
+    this.#url = url;
+    this.#options = options;
+    this.#clock = dependencies.clock;
+    this.#endpoint = targetEndpoint({ ...options, headers: [], username: '', password: '' }, dependencies);
+    this.#base = bucketUrl(url.origin.slice('s3://'.length), options);
+  }
+
+  async send(segments: readonly string[], file: ForwardedFile, _id: string, signal: AbortSignal | undefined): Promise<TargetReceipt> {
+    const path = encodedPath(segments);
+    if (file.sizeBytes > largestPutBytes) return this.#sendParts(path, segments.join('/'), file, signal);
+    const digest = await digestOf(file, 0, file.sizeBytes, signal);
+    const { status, reason } = await this.#put(path, [], file, { begin: 0, end: file.sizeBytes }, digest, signal);
+    return { digest: digest.toString('hex'), status, reason };
+  }
+
+  /** Puts bytes of a file. @returns the reply @throws as `Target.send` */
+  async #put(
+    path: string,
+    query: Query,
+    file: ForwardedFile,
+    { begin, end }: { begin: number; end: number },
+    digest: Buffer,
+    signal: AbortSignal | undefined,
+  ) {
+    let changed: FileChanged | undefined;
+    const chunks = async function* () {
+      try {
+        yield* toldChunks(file, begin, end, digest, signal);
+      } catch (error) {
+        if (error instanceof FileChanged) changed = error;
+        throw error;
+      }
+    };
+    const headers = { 'x-amz-checksum-sha256': digest.toString('base64') };
+    const body = { sizeBytes: end - begin, chunks };
+    const result = await this.#ask({ method: 'PUT', path, query, headers, body, bodyHash: digest.toString('hex'), signal });
+    if (changed) throw changed;
+    const reply = this.#taken(result);
+    const told = reply.headers.find(([name]) => name === 'x-amz-checksum-sha256')?.[1];
+    if (told !== undefined && told !== digest.toString('base64'))
+      throw new TargetRefusal(`${statusText(reply)}, but its checksum is another one`, recordReply(reply));
+    return reply;
+  }
+
+  async #sendParts(path: string, key: string, file: ForwardedFile, signal: AbortSignal | undefined): Promise<TargetReceipt> {
+    const known = await this.#unfinished(path, key, signal);
+    const upload = known?.upload ?? (await this.#begin(path, signal));
+    const whole = createHash('sha256');
+    const digests: Buffer[] = [];
+    const listed: string[] = [];
+    for (const part of partsOf(file.sizeBytes)) {
+      const has = known?.parts.get(part.number);
+      const sum = createHash('sha256');
+      const md5 = has?.checksum === '' ? createHash('md5') : undefined;
+      await hashContent([whole, sum, ...(md5 ? [md5] : [])], file, part.begin, part.end, signal);
+      const digest = sum.digest();
+      digests.push(digest);
+      const query: Query = [
+        ['partNumber', String(part.number)],
+        ['uploadId', upload],
+      ];
+      const isThere = has !== undefined && isSamePart(has, part, digest, md5?.digest('hex'));
+      const etag = isThere ? has.etag : etagOf(await this.#put(path, query, file, part, digest, signal));
+      listed.push(
+        `<Part><PartNumber>${part.number}</PartNumber><ETag>${escapeXmlQuoted(etag)}</ETag><ChecksumSHA256>${digest.toString('base64')}</ChecksumSHA256></Part>`,
+      );
+    }
+    if (!file.isUnchanged()) {
+      await this.#ask({ method: 'DELETE', path, query: [['uploadId', upload]], signal });
+      throw new FileChanged('it changed while it was sent');
+    }
+    const reply = await this.#complete(path, upload, listed, signal);
+    const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
+    const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
+    // A storage that computes it over the whole says so by the missing number of parts.
+    if (told?.includes('-') && told !== together)
+      throw new TargetRefusal(`${statusText(reply)}, but its checksum is another one`, recordReply(reply));
+    return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };
+  }
+
+  async #begin(path: string, signal: AbortSignal | undefined): Promise<string> {
+    const headers = { 'x-amz-checksum-algorithm': 'SHA256' };
+    const reply = this.#taken(await this.#ask({ method: 'POST', path, query: [['uploads', '']], headers, body: '', signal }));
+    const upload = xmlText(reply.body.toString('utf8'), 'UploadId');
+    if (!upload) throw new TargetRefusal(`${statusText(reply)}, but the reply has no UploadId`, recordReply(reply));
+    return upload;
+  }
+
+  async #complete(path: string, upload: string, parts: readonly string[], signal: AbortSignal | undefined) {
+    const body = `<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${parts.join('')}</CompleteMultipartUpload>`;
+    const bodyHash = createHash('sha256').update(body).digest('hex');
+    const reply = this.#taken(await this.#ask({ method: 'POST', path, query: [['uploadId', upload]], body, bodyHash, signal }));
+    // It begins the reply before the parts are joined, so an error has the status 200, too.
+    const text = reply.body.toString('utf8');
+    if (/<Error[\s>]/.test(text)) throw new TargetRefusal(storageFault(reply), recordReply(reply));
+    return reply;
+  }
+
+  /** The parts of an earlier attempt. A storage that does not tell them gets all of them again. */
+  async #unfinished(
+    path: string,
+    key: string,
+    signal: AbortSignal | undefined,
+  ): Promise<{ upload: string; parts: ReadonlyMap<number, StoredPart> } | undefined> {
+    const uploads: Query = [
+      ['uploads', ''],
+      ['prefix', key],
+    ];
+    const found = await this.#ask({ method: 'GET', path: '', query: uploads, signal });
+    if (found.kind !== 'reply' || found.status !== 200) return undefined;
+    const own = xmlItems(found.body.toString('utf8'), 'Upload').filter((item) => xmlText(item, 'Key') === key);
+    const upload = own.length === 0 ? undefined : xmlText(own.at(-1) as string, 'UploadId');
+    if (!upload) return undefined;
+    const parts = new Map<number, StoredPart>();
+    for (let marker = '0'; ; ) {
+      const query: Query = [
+        ['uploadId', upload],
+        ['part-number-marker', marker],
+      ];
+      const reply = await this.#ask({ method: 'GET', path, query, signal });
+      if (reply.kind !== 'reply' || reply.status !== 200) return undefined;
+      const text = reply.body.toString('utf8');
+      for (const item of xmlItems(text, 'Part'))
+        parts.set(Number(xmlText(item, 'PartNumber')), {
+          etag: xmlText(item, 'ETag') ?? '',
+          sizeBytes: Number(xmlText(item, 'Size')),
+          checksum: xmlText(item, 'ChecksumSHA256') ?? '',
+        });
+      const next = xmlText(text, 'NextPartNumberMarker');
+      if (xmlText(text, 'IsTruncated') !== 'true' || !next || Number(next) <= Number(marker)) return { upload, parts };
+      marker = next;
+    }
+  }
+
+  #taken(result: RemoteResult): Extract<RemoteResult, { kind: 'reply' }> {
+    try {
+      return requireTaken(result, this.#clock.nowMs());
+    } catch (error) {
+      if (!(error instanceof TargetRefusal) || result.kind !== 'reply') throw error;
+      throw new TargetRefusal(storageFault(result), error.reply, error.askedWaitMs);
+    }
+  }
+
+  /** Makes one signed request. @param request its path is that below the bucket, encoded */
+  #ask({ method, path, query = [], headers = {}, body, bodyHash = emptyHash, signal }: StorageRequest): Promise<RemoteResult> {
+    const date = amzDate(this.#clock.nowMs());
+    const whole = `${this.#base.pathname.replace(/\/$/, '')}${path}` || '/';
+    const signed = { ...headers, host: this.#base.host, 'x-amz-content-sha256': bodyHash, 'x-amz-date': date };
+    const { access_key_id, secret_access_key, region } = this.#options;
+    const proof = authorization(
+      { method, path: whole, query, headers: signed, bodyHash },
+      { accessKeyId: access_key_id, secretAccessKey: secret_access_key },
+      { date, region, service: 's3' },
+    );
+    const url = `${this.#base.origin}${whole}${query.length === 0 ? '' : `?${canonicalQuery(query)}`}`;
+    return this.#endpoint.request({ url, method, headers: {}, finalHeaders: { ...signed, authorization: proof }, body, signal });
+  }
+
+  // 403 says only that the bucket may not be listed, which no upload needs.
+  async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
+    const result = await this.#ask({ method: 'HEAD', path: '', signal });
+    if (result.kind !== 'reply') return result.message;
+    return result.status < 300 || result.status === 403 ? undefined : `${this.#url.origin}: ${statusText(result)}`;
+  }
+
+  close(): void {
+    this.#endpoint.close();
+  }
+}
+
+/** The bucket is a folder of a configured endpoint; at AWS it is a host of its own. */
+function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'endpoint' | 'region'>): URL {
+  if (endpoint !== '') return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}`);
+  return bucket.includes('.')
+    ? new URL(`https://s3.${region}.amazonaws.com/${bucket}`)
+    : new URL(`https://${bucket}.s3.${region}.amazonaws.com/`);
+}
+
+/** The same parts for the same size, so that those of an earlier attempt fit. */
+function partsOf(sizeBytes: number): Part[] {
+  const partBytes = Math.max(leastPartBytes, Math.ceil(sizeBytes / maxParts / mebibyte) * mebibyte);
+  return Array.from({ length: Math.ceil(sizeBytes / partBytes) }, (_, index) => {
+    const begin = index * partBytes;
+    return { number: index + 1, begin, end: Math.min(begin + partBytes, sizeBytes) };
+  });
+}
+
+/** Whether a stored part has these bytes: by its checksum, or else by its ETag, which is mostly MD5. */
+function isSamePart({ etag, sizeBytes, checksum }: StoredPart, { begin, end }: Part, digest: Buffer, md5: string | undefined): boolean {
+  if (sizeBytes !== end - begin) return false;
+  return checksum === '' ? etag.replaceAll('"', '').toLowerCase() === md5 : checksum === digest.toString('base64');
+}
+
+function etagOf(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
+  const etag = reply.headers.find(([name]) => name === 'etag')?.[1];
+  if (etag === undefined) throw new TargetRefusal(`${statusText(reply)}, but the part has no ETag`, recordReply(reply));
+  return etag;
+}
+
+/** Status, and what the storage says of it. */
+function storageFault(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
+  const text = reply.body.toString('utf8');
+  const said = [xmlText(text, 'Code'), xmlText(text, 'Message')].filter(Boolean).join(': ');
+  return said === '' ? statusText(reply) : `${statusText(reply)} (${said.slice(0, 500)})`;
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../../lib/clock.ts';
+import { clockOf } from '../../lib/time-zones.ts';
+
+/** The time of the day in which files are sent, in minutes since midnight by the clock of a zone. */
+export interface SendingWindow {
+  fromMinute: number;
+  toMinute: number;
+  timeZone: string;
+}
+
+const minuteMs = 60_000;
+const dayMinutes = 1440;
+
+/** Reads `22:00-05:00`; an end that is not after the begin is that of the next day. @returns undefined when it is none */
+export function parseWindow(text: string, timeZone: string): SendingWindow | undefined {
+  const [, ...parts] = /^([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-4]):([0-5]\d)$/.exec(text.trim()) ?? [];
+  if (parts.length === 0) return undefined;
+  const [fromHour = 0, fromPast = 0, toHour = 0, toPast = 0] = parts.map(Number);
+  const [fromMinute, toMinute] = [fromHour * 60 + fromPast, toHour * 60 + toPast];
+  return toMinute > dayMinutes || fromMinute === toMinute % dayMinutes ? undefined : { fromMinute, toMinute, timeZone };
+}
+
+/** Milliseconds until the window is open, by the clock of its zone at present; 0 while it is. */
+export function msUntilOpen({ fromMinute, toMinute, timeZone }: SendingWindow, nowMs: number): number {
+  const wallMs = clockOf(nowMs, timeZone) % (dayMinutes * minuteMs);
+  const [fromMs, toMs] = [fromMinute * minuteMs, toMinute * minuteMs];
+  const isOpen = fromMs < toMs ? wallMs >= fromMs && wallMs < toMs : wallMs >= fromMs || wallMs < toMs;
+  return isOpen ? 0 : (fromMs - wallMs + dayMinutes * minuteMs) % (dayMinutes * minuteMs);
+}
+
+/** Resolves once the window is open. Clocks of zones change, so it looks again each minute. @throws the signal's reason */
+export async function untilOpen(window: SendingWindow, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
+  for (;;) {
+    const waitMs = msUntilOpen(window, clock.nowMs());
+    if (waitMs === 0) return;
+    await clock.sleep(Math.min(waitMs, minuteMs), signal);
+  }
+}
