@@ -84,6 +84,7 @@ function certificateChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
       ...acme.domains.map((domain) => check('domains', domain, () => lookup(domain))),
     ];
   });
+}
 
 async function targetCheck(loaded: LoadedConfig, uuid: string, url: string, options: ForwardOptions): Promise<Finding[]> {
   const notHere = () => {

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, read, type Stats } from 'node:fs';
 import { promisify } from 'node:util';
-import type { Account } from '../accounts/account.ts';
+import { type Account, defaultGroupUuid, effectiveAccount } from '../accounts/account.ts';
 import { InspectionRules, noInspections } from '../accounts/inspection-rules.ts';
 import { Permissions } from '../accounts/permissions.ts';
 import type { EventComponent, ServiceEvent } from '../events/event.ts';
@@ -48,6 +48,8 @@ export class OpenedForwardedFile {
     closeSync(this.#fd);
   }
 }
+
+const noGroups = new Map([[defaultGroupUuid, { enabled: true }]]);
 
 type AccountFolders = Pick<Account, 'homeFolderPath' | 'virtualFolders'>;
 
@@ -154,7 +156,7 @@ export class ForwardedFiles {
     const known = location?.kind === 'real' && location.realPath === realPath ? found : undefined;
     const general = ['allow-read', 'allow-list', 'allow-create-folder', 'allow-create-file', ...(right === '' ? [] : [right])];
     return {
-      ...(known ?? { ...unknownAccount, ...foldersOf(event), name, uuid }),
+      ...(known ?? { ...effectiveAccount(name, { uuid, home_folder_path: '/' }, noGroups, { uuid: '', type: '' }), ...foldersOf(event) }),
       permissions: new Permissions({ general, rules: [] }, name),
       inspections: new InspectionRules(noInspections, name),
       onNameTaken: 'number',
@@ -162,23 +164,6 @@ export class ForwardedFiles {
     };
   }
 }
-
-const unknownAccount = {
-  email: '',
-  groupUuid: '',
-  createHomeFolder: false,
-  homeFolderOwner: undefined,
-  homeFolderGroup: undefined,
-  homeFolderStructure: [],
-  allowOwnPasswordChange: false,
-  fileWriteSizeBytes: 0,
-  quotaSizeBytes: 0,
-  requiredCredentials: 'any',
-  trashDays: 0,
-  showExpectations: false,
-  showRecent: false,
-  method: { uuid: '', type: '' },
-} as const;
 
 function requireSame(file: OpenedForwardedFile, entry: Entry): void {
   if (!file.is(entry)) throw new ServiceError('exists', 'The file was changed or replaced since it was sent.');

@@ -102,11 +102,10 @@ export class Server {
     );
     const announce: Announce = (id, data, component) => this.#emit(id, data, component);
     this.#common = { clock, log, monitoring: this.#monitoring, announce };
-    const running = () => this.#loaded;
     const apply = (next: LoadedConfig) => this.reload(next);
     this.#file = new ServerFile({
       file,
-      running,
+      running: () => this.#loaded,
       apply,
       byAnother: supervisor?.reload,
       isFolderShared: supervisor !== undefined,
