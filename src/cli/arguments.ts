@@ -26,6 +26,13 @@ export function secondsNumber(text: string): number {
   return Number(text);
 }
 
+/** Reads a time: seconds, or with a unit (`10m`, `8h`, `30d`). @returns seconds */
+export function durationSeconds(text: string): number {
+  const [, amount, unit = 's'] = /^(\d{1,9}(?:\.\d+)?)([smhd])?$/.exec(text) ?? [];
+  if (amount === undefined) throw new InvalidArgumentError('It must be seconds, or a time such as 30s, 10m, 8h or 3d.');
+  return Number(amount) * { s: 1, m: 60, h: 3600, d: 86_400 }[unit as 's'];
+}
+
 /** Reads a status code. */
 export function statusNumber(text: string): number {
   if (!/^[2-9]\d\d$/.test(text)) throw new InvalidArgumentError('It must be a status code from 200 to 999.');

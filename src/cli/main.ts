@@ -8,6 +8,7 @@ import { complain, print, reportFailure, visible } from './output.ts';
 import { registerAuthTest, registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
 import { registerControl, registerServe } from './register-service.ts';
+import { registerTokens } from './register-tokens.ts';
 import { registerDocuments, registerInspect, registerMock, registerTools } from './register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */
@@ -175,6 +176,7 @@ const registrations: readonly Register[] = [
   registerAuthTest,
   registerEvents,
   registerControl,
+  registerTokens,
   registerMock,
   registerInspect,
   registerTools,

@@ -94,7 +94,14 @@ async function answer(
   }
 }
 
-const statuses: Readonly<Record<string, number>> = { 'bad-request': 400, exists: 409, 'not-found': 404, 'method-not-allowed': 405 };
+const statuses: Readonly<Record<string, number>> = {
+  'bad-request': 400,
+  exists: 409,
+  'not-found': 404,
+  'method-not-allowed': 405,
+  unprocessable: 422,
+  'too-many-requests': 429,
+};
 
 /** @throws ServiceError `not-found`, `bad-request`, and those of the order */
 async function obey(incoming: IncomingMessage, orders: Orders): Promise<readonly object[]> {

@@ -73,7 +73,7 @@ async function ask(dataFolderPath: string, method: string, target: string, body?
     const lines = text.split('\n').filter((line) => line !== '');
     if (status === 200) return lines.map((line) => JSON.parse(line) as ShownItem);
     const { error } = JSON.parse(text) as { error: string };
-    throw new ServiceError(status !== undefined && [400, 404, 409].includes(status) ? 'bad-request' : 'unavailable', error);
+    throw new ServiceError(status !== undefined && [400, 404, 409, 422, 429].includes(status) ? 'bad-request' : 'unavailable', error);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     throw new ServiceError('unavailable', `No service answers in ${dataFolderPath}: ${(error as Error).message}.`, { cause: error });

@@ -6,7 +6,6 @@ import type { SessionOverview } from '../auth/sessions.ts';
 import type { Collection, Collections, Item, Shown } from '../control/collection.ts';
 import type { Orders } from '../control/control-server.ts';
 import type { EventContext } from '../events/event.ts';
-import type { ExpectationWatch } from '../expectations/watch.ts';
 import { AccountFiles } from '../files/account-files.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import type { HeldUpload, Holding } from '../files/inspections/holding.ts';
@@ -18,6 +17,9 @@ import type { UploadRecord } from '../files/uploads/upload-store.ts';
 import type { Clock } from '../lib/clock.ts';
 import { forEachConcurrently } from '../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
+import type { Core } from './core.ts';
+import { OperatorGrants } from './grant-orders.ts';
+import type { RequestParts } from './parts.ts';
 
 /** The stores that the control socket shows. */
 export interface ControlledStores {
@@ -209,9 +211,13 @@ function isoTime(timeMs: number): string {
 
 const excuse = z.strictObject({ expectation: z.string(), due: z.string(), reason: z.string() });
 
-/** Orders of the control socket beside lists and removals: `excuse` excuses an occurrence of an expectation. */
-export function controlOrders({ expectations }: { expectations: ExpectationWatch }): Orders {
+/** Orders of the control socket beside lists and removals: those about tokens and links, and `excuse` for an occurrence of an expectation. */
+export function controlOrders(
+  { expectations, grants, server }: Pick<Core, 'expectations' | 'grants' | 'server'>,
+  parts: () => RequestParts,
+): Orders {
   return {
+    ...new OperatorGrants({ grants, server, parts }).orders,
     async excuse(order) {
       const { data } = excuse.safeParse(order);
       if (!data) throw new ServiceError('bad-request', 'Name the expectation, the due time and a reason.');

@@ -337,9 +337,9 @@ export class Server {
   // Files are served without it, too: not every file system has sockets. Of several nodes the first has the socket of all.
   async #openControl(opened: Running): Promise<Running['control']> {
     if (this.#supervisor && this.#supervisor.setup.number > 1) return undefined;
-    const collections = this.#collections(opened);
+    const orders = controlOrders(opened.core, () => this.#open.parts);
     try {
-      return await openControlSocket(opened.commonFolderPath, collections, this.#common.log, controlOrders(opened.core));
+      return await openControlSocket(opened.commonFolderPath, this.#collections(opened), this.#common.log, orders);
     } catch (error) {
       this.#common.log.warn('svc sessions, locks, bans and trash will not work', { reason: error });
       return undefined;

@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { dropOldest } from '../../lib/expiring-map.ts';
 import type { AuthMethod } from '../auth-method.ts';
 import type { Identity } from '../credentials.ts';
-import { type Grant, maxGrantDepth, whyOver } from './grant.ts';
+import { type Grant, grantChain, narrowingsOf, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
 /** For this long a token that was accepted from an address comes in without another event, as a session would. */
@@ -76,8 +76,7 @@ export class GrantLogins {
     this.#narrowed.set(account, known);
     const before = known.get(id);
     if (before) return before;
-    const narrowings = this.#chainOf(grant).map(({ paths, permissions }) => ({ paths, permissions }));
-    const narrowed = narrowAccount(account, narrowings, name);
+    const narrowed = narrowAccount(account, narrowingsOf(this.#chainOf(grant)), name);
     known.set(id, narrowed);
     dropOldest(known, maxNarrowed);
     return narrowed;
@@ -116,16 +115,8 @@ export class GrantLogins {
     this.#events.emit({ id: eventIds.grantRefused, context, data });
   }
 
-  /** A grant and the tokens that made it. */
   #chainOf(grant: Grant): Grant[] {
-    const chain = [grant];
-    for (let parent = grant.parent; parent !== undefined && chain.length <= maxGrantDepth; ) {
-      const made = this.store.get(parent);
-      if (!made) break;
-      chain.push(made);
-      parent = made.parent;
-    }
-    return chain;
+    return grantChain(grant, (id) => this.store.get(id));
   }
 
   #isIn(addresses: readonly string[], address: string): boolean {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { GrantName } from '../../accounts/narrowing.ts';
+import type { GrantName, Narrowing } from '../../accounts/narrowing.ts';
 import type { SecretKind } from '../../lib/secrets.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 
@@ -89,6 +89,23 @@ export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant 
   }
   // A grant whose maker is not known any more fails closed.
   return 'revoked';
+}
+
+/** A grant and the tokens that made it, the last first. */
+export function grantChain(grant: Grant, get: (id: string) => Grant | undefined): Grant[] {
+  const chain = [grant];
+  for (let parent = grant.parent; parent !== undefined && chain.length <= maxGrantDepth; ) {
+    const made = get(parent);
+    if (!made) break;
+    chain.push(made);
+    parent = made.parent;
+  }
+  return chain;
+}
+
+/** The parts of its account that a grant leaves, for `narrowAccount`. */
+export function narrowingsOf(chain: readonly Grant[]): Narrowing[] {
+  return chain.map(({ paths, permissions }) => ({ paths, permissions }));
 }
 
 /** Whether a grant has been over long enough to be forgotten. It keeps its expiry until then, so no copy of it can be in force again. */

@@ -10,8 +10,9 @@ import type { Log } from '../../lib/log.ts';
 import { makeSecret } from '../../lib/secrets.ts';
 import { isWithin, type VirtualPath } from '../../lib/virtual-path.ts';
 import { eventAccount } from '../auth-chain.ts';
-import { type Grant, type GrantEnd, grantName, maxGrantDepth, newGrantId, whyOver } from './grant.ts';
+import { type Grant, type GrantEnd, grantChain, grantName, maxGrantDepth, newGrantId, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
+import { shownPaths } from './shown-grant.ts';
 
 /** An expiry is told of within this time. */
 const upkeepEveryMs = 500;
@@ -188,8 +189,9 @@ export class Grants {
 
   async #add(grant: Grant, maximum: number, context: EventContext): Promise<void> {
     await this.store.add(grant, maximum);
-    const { kind, name, permissions, addresses, services, parent, expiresMs, link } = grant;
-    const shared = { ...grantName(grant), path: shownPaths(grant), expires: new Date(expiresMs).toISOString(), parent };
+    const { kind, name, permissions, addresses, services, parent, expiresMs, link, madeBy, account } = grant;
+    const operator = madeBy === account.name ? {} : { administrator: madeBy };
+    const shared = { ...grantName(grant), path: shownPaths(grant), expires: new Date(expiresMs).toISOString(), parent, ...operator };
     const id = kind === 'token' ? eventIds.tokenMade : eventIds.linkMade;
     const own =
       kind === 'token' ? { name, permissions, addresses, services } : { kind: link?.kind, maximum_downloads: link?.maximumDownloads };
@@ -200,13 +202,8 @@ export class Grants {
     if (grant?.token === undefined) return undefined;
     const parent = this.inForce(grant.token);
     if (!parent) throw new ServiceError('unauthorized', 'The token is not in force any more.');
-    let depth = 1;
-    for (let above = parent; above.parent !== undefined; depth++) {
-      const next = this.store.get(above.parent);
-      if (!next) break;
-      above = next;
-    }
-    if (depth >= maxGrantDepth) throw new ServiceError('unprocessable', `Tokens make tokens ${maxGrantDepth} times in a row at most.`);
+    if (grantChain(parent, (id) => this.store.get(id)).length >= maxGrantDepth)
+      throw new ServiceError('unprocessable', `Tokens make tokens ${maxGrantDepth} times in a row at most.`);
     return parent;
   }
 
@@ -248,9 +245,4 @@ export class Grants {
       this.#isEnding = false;
     }
   }
-}
-
-/** The paths of a grant as replies and events show them: one, a list, or nothing for all. */
-export function shownPaths({ paths }: Pick<Grant, 'paths'>): string | readonly string[] | undefined {
-  return paths?.length === 1 ? paths[0] : paths;
 }

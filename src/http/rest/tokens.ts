@@ -1,6 +1,7 @@
 import { commonPaths } from '../../accounts/narrowing.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
-import { type MadeGrant, shownPaths } from '../../auth/grants/grants.ts';
+import type { MadeGrant } from '../../auth/grants/grants.ts';
+import { shownToken } from '../../auth/grants/shown-grant.ts';
 import { readTokenOrder } from '../../auth/grants/token-order.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
@@ -82,32 +83,10 @@ function madeReply(exchange: Exchange, { grant, secret }: MadeGrant): Promise<Re
   return respond(exchange, jsonReply(201, { id, token: secret, ...shown }, headers));
 }
 
-/** A token in lists; `path` is one path, a list of some, or missing for all. */
-function shownToken(grant: Grant) {
-  const { id, name, permissions, createdMs, notBeforeMs, expiresMs, addresses, services, used } = grant;
-  return {
-    id,
-    name,
-    path: shownPaths(grant),
-    permissions,
-    created: isoTime(createdMs),
-    not_before: notBeforeMs === undefined ? undefined : isoTime(notBeforeMs),
-    expires: isoTime(expiresMs),
-    addresses,
-    services,
-    last_used: used && isoTime(used.atMs),
-    last_address: used?.address,
-  };
-}
-
 async function readObject(exchange: Exchange): Promise<Record<string, unknown>> {
   if (mediaTypeOfRequest(exchange) !== 'application/json')
     throw new ServiceError('media-type-unsupported', 'A token is described as application/json.');
   const body = await readJsonBody(exchange);
   if (!isObject(body)) throw new ServiceError('bad-request', 'The body must be an object.');
   return body;
-}
-
-function isoTime(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }

@@ -1,0 +1,110 @@
+import { userInfo } from 'node:os';
+import type { ShownItem } from '../../control/collection.ts';
+import { orderOfService } from '../../control/control-socket.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { exitCode } from '../exit-codes.ts';
+import { complain, count, print, visible } from '../output.ts';
+import { type ServiceOptions, serviceFolder } from './service-folder.ts';
+
+/** Options of `svc tokens list` and `revoke`, and those of links alike. */
+export interface GrantOptions extends ServiceOptions {
+  account?: string;
+  all?: boolean;
+  json?: boolean;
+}
+
+/** Options of `svc tokens create` and `narrow`. */
+export interface TokenOptions extends ServiceOptions {
+  account?: string;
+  name: string;
+  path: string[];
+  permission: string[];
+  address: string[];
+  service: string[];
+  expires?: number;
+  json?: boolean;
+}
+
+const columns = {
+  token: ['id', 'account', 'name', 'path', 'expires', 'last_used'],
+  link: ['id', 'account', 'link', 'path', 'expires', 'downloads'],
+};
+
+/** Prints the tokens or links in force of a running service. */
+export async function listGrants(kind: 'token' | 'link', { account, json, ...options }: GrantOptions): Promise<number> {
+  const items = await order(options, 'list-grants', { kind, account });
+  if (json) for (const item of items) print(JSON.stringify(item));
+  else if (items.length === 0) complain(`svc: no ${kind}s`);
+  else print(table(columns[kind], items));
+  return exitCode.done;
+}
+
+/** Revokes tokens or links. @returns 1 when one that was named is not there */
+export async function revokeGrants(kind: 'token' | 'link', ids: readonly string[], options: GrantOptions): Promise<number> {
+  const { account, all, json, ...service } = options;
+  if ([ids.length > 0, account !== undefined, all].filter(Boolean).length !== 1)
+    throw new ServiceError('bad-request', `Name the ${kind}s to revoke: their IDs, or --account, or --all.`);
+  const selected = ids.length > 0 ? { ids } : { account, all };
+  const ended = await order(service, 'end-grants', { kind, by: userInfo().username, ...selected });
+  if (json) for (const item of ended) print(JSON.stringify(item));
+  else print(`revoked ${count(ended.length, kind)}`);
+  const known = new Set(ended.map(({ id }) => id));
+  const missing = [...new Set(ids)].filter((id) => !known.has(id));
+  for (const id of missing) complain(`svc: there is no ${kind} ${visible(id)}`);
+  return missing.length > 0 ? exitCode.no : exitCode.done;
+}
+
+/** Makes a token of an account, and prints it alone. */
+export async function createToken({ account, ...options }: TokenOptions): Promise<number> {
+  return printMade(await order(options, 'create-token', { by: userInfo().username, account, order: wantedToken(options) }), options);
+}
+
+/** Makes a token that is narrower than another one, with which it ends, and prints it alone. */
+export async function narrowToken(token: string, options: TokenOptions): Promise<number> {
+  const secret = token === '-' ? await firstLineOfInput() : token;
+  return printMade(await order(options, 'narrow-token', { by: userInfo().username, token: secret, order: wantedToken(options) }), options);
+}
+
+/** Makes a new token in place of one, and prints it alone. */
+export async function rotateToken(id: string, { overlap, ...options }: GrantOptions & { overlap: number }): Promise<number> {
+  return printMade(await order(options, 'rotate-token', { by: userInfo().username, id, overlap }), options);
+}
+
+function wantedToken({ name, path, permission, address, service, expires }: TokenOptions): object {
+  const list = (items: string[]) => (items.length > 0 ? items : undefined);
+  return { name, path: list(path), permissions: list(permission), addresses: list(address), services: list(service), expires };
+}
+
+async function order(options: ServiceOptions, name: string, given: object): Promise<ShownItem[]> {
+  return orderOfService(await serviceFolder(options), name, given);
+}
+
+function printMade([made]: ShownItem[], { json }: { json?: boolean }): number {
+  print(json ? JSON.stringify(made) : String((made as { token?: unknown } | undefined)?.token));
+  return exitCode.done;
+}
+
+// A secret among the arguments is seen by everybody on the machine.
+async function firstLineOfInput(): Promise<string> {
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
+  return text.trim();
+}
+
+function table(names: readonly string[], items: readonly ShownItem[]): string {
+  const cells = [names, ...items.map((item) => names.map((name) => visible(cell((item as Record<string, unknown>)[name]))))];
+  const widths = names.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)));
+  return cells
+    .map((row) =>
+      row
+        .map((text, column) => text.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function cell(value: unknown): string {
+  if (value === undefined) return '-';
+  return Array.isArray(value) ? value.join(',') : String(value);
+}

@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+import { collect, durationSeconds, type Register } from './arguments.ts';
+
+const help = `A token comes in at a service as a bearer's (Authorization: Bearer), or as the password over Basic, WebDAV, the login form and SFTP. It narrows the rights of its account and ends with it. Only its hash is kept: it is printed once.
+
+The command asks the service through the socket control.sock in its data folder. Only the account of the service and root may open it. With server.state redis any node answers for all.
+
+Exit codes: 0 done, 1 an ID was not found, 2 wrong use, 3 no service answers.`;
+
+/** `svc tokens`: access tokens of accounts. */
+export const registerTokens: Register = (program, run) => {
+  const group = program
+    .command('tokens')
+    .description('access tokens of accounts at a running service')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  svc tokens create --account alice --path /in --permission allow-write --expires 30d\n  svc tokens list',
+    );
+  const withService = (command: Command) =>
+    command
+      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
+      .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
+  const withMembers = (command: Command) =>
+    withService(command)
+      .option('--name <text>', 'what it is for', '')
+      .option('--path <path>', 'file or folder that it reaches; may be repeated (default: all)', collect, [])
+      .option('--permission <keyword>', 'permission; may be repeated (default: those of the account)', collect, [])
+      .option(
+        '--expires <time>',
+        'its life: seconds, or such as 10m, 8h, 30d (default: the longest that the account allows)',
+        durationSeconds,
+      )
+      .option('--address <address>', 'address or CIDR range of its clients; may be repeated (default: all)', collect, [])
+      .option('--service <uuid>', 'service where it holds; may be repeated (default: all)', collect, [])
+      .option('--json', 'print one JSON object');
+  withMembers(group.command('create').description('make a token of an account and print it'))
+    .requiredOption('--account <name>', 'account that it belongs to')
+    .addHelpText(
+      'after',
+      `\n${help}\n\nExamples:\n  svc tokens create --account ci --name nightly --path /in --permission allow-write --expires 30d`,
+    )
+    .action((options) => run(async () => (await import('./control/tokens.ts')).createToken(options)));
+  withMembers(
+    group
+      .command('narrow')
+      .description('make a token that is narrower than another one, and ends with it')
+      .argument('<token>', 'token; - reads it from standard input'),
+  )
+    .addHelpText('after', `\n${help}\n\nExamples:\n  svc tokens narrow - --path /in/today --expires 10m < token.txt`)
+    .action((token, options) => run(async () => (await import('./control/tokens.ts')).narrowToken(token, options)));
+  withService(group.command('list').description('print the tokens in force, newest first'))
+    .option('--account <name>', 'only those of this account')
+    .option('--json', 'print one JSON object a line')
+    .addHelpText('after', `\n${help}\n\nExamples:\n  svc tokens list --account ci --json`)
+    .action((options) => run(async () => (await import('./control/tokens.ts')).listGrants('token', options)));
+  withService(group.command('revoke').description('end tokens, and all that they made').argument('[id...]', 'IDs, as listed'))
+    .option('--account <name>', 'those of this account')
+    .option('--all', 'all tokens')
+    .option('--json', 'print one JSON object for each that ended')
+    .addHelpText(
+      'after',
+      `\n${help}\n\nSessions, transfers and SFTP connections that they opened end within a second.\n\nExamples:\n  svc tokens revoke 4Fq2mZx1aB9c\n  svc tokens revoke --account ci`,
+    )
+    .action((ids, options) => run(async () => (await import('./control/tokens.ts')).revokeGrants('token', ids, options)));
+  withService(group.command('rotate').description('make a new token in place of one and print it').argument('<id>', 'ID, as listed'))
+    .option('--overlap <time>', 'for this long the former one stays in force: seconds, or such as 1h', durationSeconds, 0)
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', `\n${help}\n\nExamples:\n  svc tokens rotate 4Fq2mZx1aB9c --overlap 1h`)
+    .action((id, options) => run(async () => (await import('./control/tokens.ts')).rotateToken(id, options)));
+};

@@ -1,0 +1,139 @@
+import * as z from 'zod';
+import { type Account, AccountError, effectiveAccount, narrowAccount } from '../accounts/account.ts';
+import { isUserName } from '../accounts/user-names.ts';
+import { eventAccount } from '../auth/auth-chain.ts';
+import { type Grant, grantChain, grantName, narrowingsOf } from '../auth/grants/grant.ts';
+import type { Grants, MadeGrant } from '../auth/grants/grants.ts';
+import { shownGrant } from '../auth/grants/shown-grant.ts';
+import { readTokenOrder } from '../auth/grants/token-order.ts';
+import type { Orders } from '../control/control-server.ts';
+import type { EventComponent, EventContext } from '../events/event.ts';
+import { processAccount } from '../events/event-factory.ts';
+import { ServiceError } from '../lib/errors.ts';
+import { readSecret } from '../lib/secrets.ts';
+import type { RequestParts } from './parts.ts';
+
+const by = z.string().min(1).max(150);
+const kind = z.enum(['token', 'link']);
+const order = z.record(z.string(), z.unknown());
+const orders = {
+  list: z.strictObject({ kind, account: z.string().optional() }),
+  end: z.strictObject({ kind, by, ids: z.array(z.string()).optional(), account: z.string().optional(), all: z.boolean().optional() }),
+  create: z.strictObject({ by, account: z.string(), order }),
+  narrow: z.strictObject({ by, token: z.string(), order }),
+  rotate: z.strictObject({ by, id: z.string(), overlap: z.number().min(0) }),
+};
+
+/** The parts of the server that operators' orders about tokens and links need. */
+export interface GrantOrderParts {
+  grants: Grants;
+  server: EventComponent;
+  /** Those in force. */
+  parts: () => RequestParts;
+}
+
+/** Orders of operators about tokens and links: `svc tokens`, `svc links` and the console. */
+export class OperatorGrants {
+  readonly #grants: Grants;
+  readonly #server: EventComponent;
+  readonly #parts: () => RequestParts;
+
+  constructor({ grants, server, parts }: GrantOrderParts) {
+    this.#grants = grants;
+    this.#server = server;
+    this.#parts = parts;
+  }
+
+  /** The grants in force of one kind, newest first; those of one account, by name, or all. */
+  async list(kind: Grant['kind'], account?: string): Promise<Grant[]> {
+    return (await this.#grants.list(kind)).filter((grant) => account === undefined || grant.account.name === account);
+  }
+
+  /** Ends grants of one kind; IDs of others are left alone. @returns those that ended */
+  async end(kind: Grant['kind'], ids: readonly string[], by: string): Promise<Grant[]> {
+    const own = ids.filter((id) => this.#grants.inForce(id)?.kind === kind);
+    return this.#grants.end(own, 'revoked', by, this.#context());
+  }
+
+  /** The control socket's orders, by name. */
+  get orders(): Orders {
+    const grants = this.#grants;
+    return {
+      'list-grants': async (given) => {
+        const { kind, account } = read(orders.list, given);
+        return (await this.list(kind, account)).map(shownGrant);
+      },
+      'end-grants': async (given) => {
+        const { kind, by, ids, account, all } = read(orders.end, given);
+        if (!ids && account === undefined && !all) throw new ServiceError('bad-request', 'Name what to revoke.');
+        const wanted = ids ?? (await this.list(kind, account)).map(({ id }) => id);
+        return (await this.end(kind, wanted, by)).map(shownGrant);
+      },
+      'create-token': async (given) => {
+        const { by, account: name, order } = read(orders.create, given);
+        const account = this.#account(name);
+        return [
+          shownMade(await grants.make(account, readTokenOrder(order, account.tokens, grants.clock.nowMs()), by, this.#context(account))),
+        ];
+      },
+      'narrow-token': async (given) => {
+        const { by, token, order } = read(orders.narrow, given);
+        const secret = readSecret(token);
+        const grant = secret && secret !== 'mistyped' && secret.kind === 'token' ? await grants.store.find(secret.hash) : undefined;
+        if (!grant || !grants.isInForce(grant)) throw new ServiceError('bad-request', 'This is no token in force.');
+        const account = this.#account(grant.account.name, grant);
+        return [
+          shownMade(await grants.make(account, readTokenOrder(order, account.tokens, grants.clock.nowMs()), by, this.#context(account))),
+        ];
+      },
+      'rotate-token': async (given) => {
+        const { by, id, overlap } = read(orders.rotate, given);
+        const grant = grants.inForce(id);
+        if (grant?.kind !== 'token') throw new ServiceError('not-found', `There is no token ${id}.`);
+        const account = this.#account(grant.account.name);
+        const limits = { overlapMs: overlap * 1000, maximumMs: account.tokens.maximum_days * 86_400_000 };
+        return [shownMade(await grants.rotate(id, limits, by, this.#context(account)))];
+      },
+    };
+  }
+
+  /** An account that a method has itself, with the rights of the configuration in force. @param grant narrows it */
+  #account(name: string, grant?: Grant): Account {
+    const { methods, groups } = this.#parts();
+    for (const method of isUserName(name) ? methods.values() : []) {
+      const configuration = method.tokenConfiguration?.(name, undefined);
+      if (!configuration) continue;
+      try {
+        const account = effectiveAccount(name, configuration, groups, method);
+        if (!account.tokens.enabled) throw new ServiceError('unprocessable', `The account "${name}" has no tokens (option "tokens").`);
+        return grant
+          ? narrowAccount(account, narrowingsOf(grantChain(grant, (id) => this.#grants.store.get(id))), grantName(grant))
+          : account;
+      } catch (error) {
+        if (error instanceof AccountError) throw new ServiceError('bad-request', `The account "${name}" cannot be used: ${error.message}`);
+        throw error;
+      }
+    }
+    throw new ServiceError(
+      'not-found',
+      `There is no account "${name}" here, or it is disabled. Accounts of a callout make their tokens themselves, over REST.`,
+    );
+  }
+
+  #context(account?: Account): EventContext {
+    const { peer } = processAccount();
+    return { account: account ? eventAccount(account, peer) : processAccount(), component: this.#server };
+  }
+}
+
+function shownMade({ grant, secret }: MadeGrant): object {
+  const { id, ...shown } = shownGrant(grant);
+  return { id, token: secret, ...shown };
+}
+
+function read<T>(schema: z.ZodType<T>, given: unknown): T {
+  const { data, error } = schema.safeParse(given);
+  if (data !== undefined) return data;
+  const [issue] = error?.issues ?? [];
+  throw new ServiceError('bad-request', `The order cannot be read: ${issue?.path.join('.')}: ${issue?.message}.`);
+}
