@@ -45,6 +45,7 @@ const homes: Record<string, string[]> = {
     'src/events/options.ts',
     'src/expectations/',
     'src/server/control.ts',
+    'src/server/grant-orders.ts',
     'src/files/inspections/options.ts',
     'src/events/journal/checkpoints.ts',
     'src/events/journal/export.ts',
