@@ -14,6 +14,9 @@ const purposes = {
   shared: 'what other parts share',
   'player.js': 'the player of sounds',
   'found.js': 'what a search finds',
+  'sending.js': 'the queue that sends files',
+  'space.js': 'how full the storage is, in the menu',
+  'share.js': 'the dialog that makes a link',
 };
 
 const languages = ['de.js', 'es.js', 'fr.js'];

@@ -25,7 +25,7 @@ const askAgainMs = { first: 50, longest: 1000 };
 type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {
   address: string;
   /** Set for names that are not accounts': guesses at them do not count against accounts of the same name. */
-  realm?: 'administrator';
+  realm?: 'administrator' | 'link' | undefined;
 };
 
 /** An attempt that may be made. */

@@ -8,6 +8,8 @@ import { namesType } from '../lib/headers/accept-header.ts';
 import { loginMessageLine } from './html/page-cookies.ts';
 import { type LoginForm, loginPageReply, messagePageReply, pageContextOf } from './html/page-replies.ts';
 import { messageFor, problemItem } from './html/problem-message.ts';
+import { passwordPage } from './links/link-pages.ts';
+import { linkPasswordDetail } from './links/password.ts';
 import { bearerDetail, overDetail, publicFailureDetail, sessionCookie } from './middleware/authenticate.ts';
 import { errorsReply, faultHeaders, statusOf, statusTitle, toFault } from './reply/error-reply.ts';
 import { endedClient, isClientGone } from './reply/outgoing.ts';
@@ -43,7 +45,7 @@ export async function respondToFault(exchange: Exchange, error: unknown): Promis
 function faultReply(exchange: Exchange, thrown: unknown): Reply {
   if (thrown instanceof FolderRedirect) return folderRedirectReply(exchange, thrown.path);
   const held = heldResult(thrown);
-  if (held && replyFormat(exchange) === 'json') return heldReply(held, faultHeaders(thrown as ServiceError));
+  if (held && replyFormat(exchange) === 'json') return heldReply(exchange, held, faultHeaders(thrown as ServiceError));
   const fault = toFault(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
@@ -88,6 +90,7 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
     const message = toldMessage(fault) ?? pageContextOf(exchange).language.text('signInFailed');
     return loginPageReply(exchange, 401, { message, ...form });
   }
+  if (fault.details[linkPasswordDetail] !== undefined) return linkLockedReply(exchange, fault);
   const isSessionGone = /^session(?: |$)/i.test(header(exchange, 'authorization') ?? '');
   const isBearer = fault.details[bearerDetail] === true;
   const own = challenges(exchange, isSessionGone);
@@ -102,6 +105,13 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   };
   const response = publicFailure?.public_response;
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
+}
+
+/** The reply to a visitor without the password of a link: a form, or a challenge for programs that have one. */
+function linkLockedReply(exchange: Exchange, fault: ServiceError): Reply {
+  if (replyFormat(exchange) === 'html') return passwordPage(exchange, fault.details[linkPasswordDetail] === 'wrong');
+  const headers = { 'www-authenticate': isForPage(exchange) ? ['session'] : ['basic realm="Link"'], 'cache-control': 'no-store' };
+  return errorsReply(401, [problemItem(exchange, fault)], headers);
 }
 
 /** Both challenges (docs/spec/http.md#not-signed-in), as two lines; for pages `session` alone, or browsers would open their own password box. */

@@ -9,6 +9,8 @@ import { postLanguage, postTheme } from './html/page-cookies.ts';
 import { assets } from './html/pages/assets.ts';
 import { showRecent } from './html/recent.ts';
 import { postTrashForm } from './html/trash-page.ts';
+import { isDrop, visit } from './links/visit.ts';
+import { getLinked, postLinked } from './links/visitor-requests.ts';
 import { authenticate, holdSession } from './middleware/authenticate.ts';
 import { receive } from './middleware/every-request.ts';
 import type { Reply } from './reply/reply.ts';
@@ -18,6 +20,7 @@ import { canonicalPath } from './request/request-target.ts';
 import { showExpectations } from './rest/expectations.ts';
 import { getFile } from './rest/get-file.ts';
 import { listHeld, showHeld, withdrawHeld } from './rest/held.ts';
+import { listLinks, postLinks, revokeLink } from './rest/links.ts';
 import { logout, postLogin } from './rest/login.ts';
 import { getFolder, postFolder, redirectPostOfFolder } from './rest/members.ts';
 import { showOpenapi } from './rest/openapi.ts';
@@ -59,6 +62,8 @@ interface RouteTraits {
   refusesHead?: boolean;
 }
 
+type AddRoute = (methods: string, patterns: string | readonly string[], handler: HttpHandler, traits?: RouteTraits) => void;
+
 /** Routes whose OPTIONS name the methods alone: handlers by pattern and method. */
 const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>>> = {
   '/account-service/recent': { GET: showRecent },
@@ -97,10 +102,10 @@ export function createApp(): Hono<HttpEnvironment> {
 
 /** Adds all that a service answers. Patterns are of canonical paths (`canonicalPath`); GET stands for HEAD, too. The last route of a pattern refuses. */
 function addRoutes(app: Hono<HttpEnvironment>): void {
-  const on = (methods: string, patterns: string | string[], handler: HttpHandler, { condition, refusesHead }: RouteTraits = {}) => {
+  const on: AddRoute = (methods, patterns, handler, { condition, refusesHead } = {}) => {
     const route: Handler<HttpEnvironment> = ({ env }, next) =>
       condition?.(env) === false || (refusesHead && env.isHead) ? next() : handler(env);
-    app.on(methods, [patterns].flat(), Object.assign(route, { condition, refusesHead }));
+    app.on(methods, [patterns].flat() as string[], Object.assign(route, { condition, refusesHead }));
   };
   const describing =
     (reply: (exchange: Exchange, allow: string) => Reply): Handler<HttpEnvironment> =>
@@ -137,6 +142,8 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('UNLOCK', members, unlockMember, { condition: isClassTwo });
   app.all('/file/*', refuseMkcolBody, redirectPostOfFolder);
   on('ALL', members, refuse);
+
+  addLinkRoutes(app, on);
 
   // /home/__svc__/…, for those who have signed in. Browsers of other origins ask what there is before they sign in.
   const [uploads, upload] = ['/account-service/uploads', '/account-service/uploads/*'] as const;
@@ -177,6 +184,11 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('POST', rotation, rotateToken);
   for (const pattern of [tokens, token, rotation])
     app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
+  const [links, link] = ['/account-service/links', '/account-service/links/:id'] as const;
+  on('GET', links, listLinks);
+  on('POST', links, postLinks);
+  on('DELETE', link, revokeLink);
+  for (const pattern of [links, link]) app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
   const [held, heldUpload] = ['/account-service/held', '/account-service/held/:id'] as const;
   on('GET', held, listHeld);
   on('ALL', held, refuse);
@@ -200,6 +212,27 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('OPTIONS', '/server', (exchange) => respond(exchange, optionsReply(exchange, listMethods(app.routes, exchange))));
   on('ALL', '/server', refuseServerTarget);
   on('ALL', '/refused', refuseTarget);
+}
+
+/** Adds what visitors of links may do, below /__svc__/s/: nothing but this. */
+function addLinkRoutes(app: Hono<HttpEnvironment>, on: AddRoute): void {
+  const [uploads, upload] = [['/link/file/uploads', '/link/folder/uploads'], '/link/file/uploads/*'] as const;
+  const dropsByTus = (exchange: Exchange) => isDrop(exchange) && speaksTus(exchange);
+  app.use('/link/*', answerAsTus, visit);
+  on('POST', uploads, createTusUpload, { condition: dropsByTus });
+  on('POST', uploads, postUpload, { condition: isDrop });
+  on('GET', upload, showTusUpload, { condition: dropsByTus });
+  on('GET', upload, showUpload, { condition: isDrop });
+  on('PATCH', upload, appendTusUpload, { condition: dropsByTus });
+  on('PATCH', upload, appendToUpload, { condition: isDrop });
+  on('DELETE', upload, endTusUpload, { condition: dropsByTus });
+  on('DELETE', upload, cancelUpload, { condition: isDrop });
+  app.post(upload, async (c, next) => (isDrop(c.env) ? overridden(c, next) : next()));
+  on('GET', '/link/*', getLinked);
+  on('PUT', '/link/file/*', putUpload, { condition: (exchange) => isDrop(exchange) && beginsUpload(exchange) });
+  on('PUT', '/link/file/*', putFile, { condition: isDrop });
+  on('POST', '/link/folder/*', postLinked);
+  on('ALL', '/link/*', refuse);
 }
 
 /** Ends a pattern. @throws ServiceError `method-not-allowed`, to which `onError` adds `allowedMethods` */

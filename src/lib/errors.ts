@@ -20,6 +20,7 @@ export const errorCodes = [
   'in-use',
   'read-only',
   'not-found',
+  'gone',
   'account-gone',
   'method-not-allowed',
   'exists',

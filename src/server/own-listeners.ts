@@ -4,8 +4,11 @@ import { LoginAttempts } from '../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../auth/sessions.ts';
 import type { Config } from '../config/schema/schema.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
+import { droppedFiles } from '../events/dropped-files.ts';
 import type { EventComponent } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
+import type { NewestFirstJournal } from '../events/journal/event-log.ts';
+import { recentChanges } from '../events/recent-changes.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import { HandleShares } from '../files/handle-shares.ts';
 import { HttpServer } from '../http/connection/http-server.ts';
@@ -43,7 +46,7 @@ interface ListenerDependencies {
   state: State;
   monitoring: Monitoring;
   announce: Announce;
-  recentChanges: HttpService['recentChanges'];
+  journal: NewestFirstJournal;
   tlsChallenge: (config: Config) => HttpService['tlsChallenge'];
   expectations: HttpService['expectations'];
   clock: Clock;
@@ -69,7 +72,8 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     options,
     endSessions,
     grants: dependencies.grants,
-    recentChanges: dependencies.recentChanges,
+    recentChanges: (accountUuid) => recentChanges(dependencies.journal, accountUuid),
+    droppedFiles: (wanted) => droppedFiles(dependencies.journal, wanted),
     expectations: dependencies.expectations,
     tickets: dependencies.tickets,
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,

@@ -8,7 +8,6 @@ import { openControlSocket } from '../control/control-server.ts';
 import type { EventComponent } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
-import { recentChanges } from '../events/recent-changes.ts';
 import { heldLimits } from '../files/inspections/options.ts';
 import { uploadLimits } from '../files/uploads/options.ts';
 import type { UploadLimits } from '../files/uploads/upload-store.ts';
@@ -199,9 +198,9 @@ export class Server {
         ...this.#common,
         events: core.events,
         files: core.files,
-        grants: core.grants,
         state,
-        recentChanges: (accountUuid) => recentChanges(core.journal, accountUuid),
+        grants: core.grants,
+        journal: core.journal,
         expectations: (account) => core.expectations.ofAccount(account),
         dataFolderPath: commonFolderPath,
         tickets: this.#tickets,

@@ -22,7 +22,7 @@ const toldEveryMs = 60_000;
 const maxNarrowed = 1000;
 
 /** Why a grant whose secret is right is refused, in one word. */
-export type GrantRefusal = ReturnType<typeof whyOver> | 'address' | 'service' | 'account' | 'disabled' | 'method' | 'name';
+export type GrantRefusal = ReturnType<typeof whyOver> | 'address' | 'service' | 'account' | 'disabled' | 'right' | 'method' | 'name';
 
 /** The parts that services need to let in the holders of tokens and links. */
 export interface GrantAccess {
@@ -61,8 +61,10 @@ export class GrantLogins {
   }
 
   /** Why the account forbids its grants; undefined where it does not. */
-  whyForbidden({ kind }: Grant, { tokens, links }: Account): GrantRefusal {
+  whyForbidden({ kind, paths = [] }: Grant, { tokens, links, permissions }: Account): GrantRefusal {
     if (!(kind === 'token' ? tokens : links).enabled) return 'disabled';
+    // A link ends with the right to share what it shows.
+    if (kind === 'link' && !paths.every((path) => permissions.allows(path, 'share'))) return 'right';
     return kind === 'token' && tokens.services && !tokens.services.includes(this.#serviceUuid) ? 'service' : undefined;
   }
 
@@ -146,6 +148,7 @@ export function refusalText({ kind }: Pick<Grant, 'kind'>, reason: NonNullable<G
       return `${what} belongs to another account.`;
     case 'account':
     case 'disabled':
+    case 'right':
     case 'method':
       return `${what} is not accepted any more.`;
     default:

@@ -1,3 +1,4 @@
+import { createHash, randomUUID } from 'node:crypto';
 import type { BackendDelivery } from '../../events/dispatcher.ts';
 import type { EventDraft } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
@@ -25,6 +26,8 @@ export interface UploadOptions {
   backendUuid?: string | undefined;
   /** Refuses by throwing; runs before the first byte, and again under the mutex of the rename. */
   verify?: ((current: Entry | undefined) => void) | undefined;
+  /** Whether the result and the event have the digest of the content. */
+  isDigested?: boolean | undefined;
 }
 
 export interface UploadResult {
@@ -33,6 +36,15 @@ export interface UploadResult {
   path: VirtualPath;
   /** The back-end's reply, for `backendUuid`. */
   delivery: BackendDelivery | undefined;
+  /** UUID of the event `fileUploaded`. */
+  eventUuid: string;
+  /** SHA-256 of the content, where it was wanted. */
+  sha256: Buffer | undefined;
+}
+
+/** The digest of a file in the data of its event. */
+export function digestData(sha256: Buffer | undefined): { digest?: { 'sha-256': string } } {
+  return sha256 ? { digest: { 'sha-256': sha256.toString('base64') } } : {};
 }
 
 /** An upload under way. The caller ends it with `commit` or `abort`. */
@@ -87,6 +99,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
   transfers.enter(transfer);
   let isDone = false;
   const { metadata, backendUuid, verify } = options;
+  const hash = options.isDigested ? createHash('sha256') : undefined;
   const gate = uploadGate(files, () => path, { metadata, backendUuid, isConditional: verify !== undefined });
   const end = () => {
     isDone = true;
@@ -99,6 +112,7 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
       const bytes = totalBytes(chunks);
       files.checkFileSize(writer.sizeBytes + bytes);
       await reservation.take(bytes);
+      for (const chunk of hash ? chunks : []) hash?.update(chunk);
       await writer.write(chunks);
     },
     async commit() {
@@ -120,8 +134,11 @@ export async function startUpload(files: AccountPaths, path: VirtualPath, realPa
         });
       end();
       const { path: stored, data: asked } = numberedPath(path, numberedName);
-      const draft = files.draft(eventIds.fileUploaded, stored, { ...eventData(), ...asked, replaced: isReplacement || undefined, trashed });
-      return { entry, path: stored, delivery: await emitUploaded(files, durability, draft, options.backendUuid) };
+      const sha256 = hash?.digest();
+      const data = { ...eventData(), ...asked, replaced: isReplacement || undefined, trashed, ...digestData(sha256) };
+      const draft = { ...files.draft(eventIds.fileUploaded, stored, data), uuid: randomUUID() };
+      const delivery = await emitUploaded(files, durability, draft, options.backendUuid);
+      return { entry, path: stored, delivery, eventUuid: draft.uuid, sha256 };
     },
     async abort(reason) {
       if (isDone) return;

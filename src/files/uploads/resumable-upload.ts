@@ -12,7 +12,7 @@ import type { Entry } from '../entry.ts';
 import { isHeld, uploadGate } from '../inspections/gate.ts';
 import type { Gate } from '../inspections/holding.ts';
 import { transferData } from '../operations/file-download.ts';
-import { emitUploaded, numberedPath, type UploadResult } from '../operations/file-upload.ts';
+import { digestData, emitUploaded, numberedPath, type UploadResult } from '../operations/file-upload.ts';
 import type { QuotaReservation } from '../quota.ts';
 import type { Transfer } from '../transfers.ts';
 import { keepReplaced, reserveRoom } from '../trash/trash.ts';
@@ -240,11 +240,12 @@ export class ResumableUpload {
    * Gives the content its name; event `fileUploaded`, on disk when the promise resolves. `conclude` follows.
    *
    * @param verify refuses by throwing, under the mutex of the rename
+   * @param sha256 digest of the content, for the event
    * @throws ServiceError for which `isFinal` says whether the upload is over
    */
-  async commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {
+  async commit(verify: ((current: Entry | undefined) => void) | undefined, sha256?: Buffer): Promise<UploadResult> {
     try {
-      return await this.#commit(verify);
+      return await this.#commit(verify, sha256);
     } catch (error) {
       // The file has its name; if its event is missing, `UploadUpkeep` emits it later.
       if (isServiceError(error, 'not-durable') && error.details.recorded)
@@ -262,7 +263,7 @@ export class ResumableUpload {
     await this.conclude({ kind: 'stored', headers: [['held', String(details.held_id)]] });
   }
 
-  async #commit(verify: ((current: Entry | undefined) => void) | undefined): Promise<UploadResult> {
+  async #commit(verify: ((current: Entry | undefined) => void) | undefined, sha256: Buffer | undefined): Promise<UploadResult> {
     const { events, clock } = this.#paths.environment;
     const { writer, reservation, target } = this.#opened;
     const { id, lengthBytes, path, contentPath, backendUuid, modifiedMs, metadata } = this.record;
@@ -272,7 +273,7 @@ export class ResumableUpload {
     if (lengthBytes !== undefined && writer.sizeBytes !== lengthBytes)
       throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, ${writer.sizeBytes} came.`);
     const { dev, ino } = fstatSync(writer.fd, { bigint: true });
-    const data = { ...this.#eventData(), held_id: this.released && id };
+    const data = { ...this.#eventData(), held_id: this.released && id, ...digestData(sha256) };
     const eventUuid = uploadEventUuid(id, eventIds.fileUploaded);
     const asidePath = `${dirname(contentPath)}/${keptName()}`;
     const releasedBy = this.released && (this.released.administrator ?? '');
@@ -300,7 +301,8 @@ export class ResumableUpload {
     }
     const { path: stored, data: asked } = numberedPath(path, numberedName);
     const draft = this.#paths.draft(eventIds.fileUploaded, stored, { ...data, ...asked, replaced: isReplacement || undefined, trashed });
-    return { entry, path: stored, delivery: await emitUploaded(this.#paths, durability, { ...draft, uuid: eventUuid }, backendUuid) };
+    const delivery = await emitUploaded(this.#paths, durability, { ...draft, uuid: eventUuid }, backendUuid);
+    return { entry, path: stored, delivery, eventUuid, sha256 };
   }
 
   /** Keeps the outcome for later requests. */

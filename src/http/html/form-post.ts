@@ -4,12 +4,14 @@ import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { writeKeyValueList } from '../../lib/list-values.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
 import { baseName, memberPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { droppedPageReply } from '../links/receipt.ts';
+import { droppedFile } from '../reply/receipt.ts';
 import { jsonReply, mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { bareFileName, type FormFields, type FormFile, readForm } from '../request/form-fields.ts';
 import { asksForJson, replyFormat } from '../request/reply-format.ts';
-import { memberUrlPath, serverPathValue, targetPath } from '../request/request-target.ts';
+import { memberUrlPath, selectedPath, serverPathValue, targetPath } from '../request/request-target.ts';
 import { uploadMetadata } from '../request/upload-metadata.ts';
 import { heldUrl } from '../rest/held.ts';
 import {
@@ -85,6 +87,7 @@ export async function handleFormPost(exchange: Exchange): Promise<Response> {
   const action = fields.one('action');
   if (action === uploadAction) return respond(exchange, await receiver.finish());
   await receiver.dropAll(new ServiceError('bad-request', 'The form is not an upload.'));
+  if (exchange.visit && action !== 'download-members') throw new ServiceError('forbidden', 'A link is not for this.');
   switch (action) {
     case undefined:
       throw new ServiceError('bad-request', 'The form lacks the field "action".');
@@ -167,15 +170,19 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
   if (only) {
     const status = results.length === 1 ? only.status : 422;
     if (replyFormat(exchange) === 'json') return memberErrorsReply(exchange, status, results);
-    return messagePageReply(exchange, status, { results: failed });
+    return messagePageReply(exchange, status, { results: failed, dropped: results.flatMap(({ dropped }) => dropped ?? []) });
   }
   const held = results.flatMap((result) => result.held ?? []);
   if (asksForJson(exchange)) {
-    const items = results.map(({ target, held }) => (held ? { target: held.path, held: held.id } : { target }));
+    const items = results.map(({ target, held, dropped }) => {
+      if (held) return { target: exchange.visit ? target : held.path, held: held.id };
+      return dropped ?? { target };
+    });
     const [first, ...others] = held;
-    const headers = first && others.length === 0 ? { location: heldUrl(first.id) } : {};
+    const headers = first && others.length === 0 && !exchange.visit ? { location: heldUrl(first.id) } : {};
     return jsonReply(first ? 202 : done === 'uploaded' ? 201 : 200, { results: items }, headers);
   }
+  if (exchange.visit) return droppedPageReply(exchange, results);
   const flash = held.length > 0 ? flashCookieLine('heldForReview', held.length) : flashCookieLine(done, results.length);
   return { status: 303, headers: { location: memberUrlPath(folder, true), 'set-cookie': flash } };
 }
@@ -216,7 +223,8 @@ class UploadReceiver {
       throw new ServiceError('bad-request', `The field "action" must come before file ${maxKeptBack + 1}.`);
     let upload: FileUpload | undefined;
     try {
-      const path = targetPath(this.#folder, name);
+      const { visit } = this.#exchange;
+      const path = visit ? visit.targetOf(selectedPath('/' as VirtualPath, name)) : targetPath(this.#folder, name);
       upload = await this.#open(path, formMetadata(fields));
       await this.#copy(file, upload);
       if (action === uploadAction) await this.#commit(name, path, upload);
@@ -241,7 +249,8 @@ class UploadReceiver {
     if (this.#results.length === 0) throw new ServiceError('bad-request', `The form has no file in the field "${uploadAction}".`);
     const reply = replyTo(this.#exchange, this.#folder, 'uploaded', this.#results);
     const [path, ...others] = this.#stored;
-    const ofFile: ReplyHeaders = reply.status === 201 && path && others.length === 0 ? { 'server-path': serverPathValue(path) } : {};
+    const ofFile: ReplyHeaders =
+      reply.status === 201 && path && others.length === 0 && !this.#exchange.visit ? { 'server-path': serverPathValue(path) } : {};
     return { ...reply, headers: mergeHeaders(this.#passed, { ...reply.headers, ...ofFile }) };
   }
 
@@ -251,7 +260,11 @@ class UploadReceiver {
 
   #open(path: VirtualPath, formMetadata: string | undefined): Promise<FileUpload> {
     const backendUuid = this.#exchange.service.options.api_backend_uuid || undefined;
-    return signedIn(this.#exchange).files.openUpload(path, { metadata: uploadMetadata(this.#exchange, formMetadata), backendUuid });
+    return signedIn(this.#exchange).files.openUpload(path, {
+      metadata: uploadMetadata(this.#exchange, formMetadata),
+      backendUuid,
+      isDigested: this.#exchange.visit !== undefined,
+    });
   }
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
@@ -268,6 +281,7 @@ class UploadReceiver {
     const result: UploadResult = await upload.commit();
     this.#stored.push(result.path);
     Object.assign(this.#passed, await backendReplyHeaders(this.#exchange, result.path, result));
-    this.#results.push({ target: result.path === path ? name : baseName(result.path), problem: undefined, status: 201 });
+    const dropped = this.#exchange.visit && droppedFile(result);
+    this.#results.push({ target: result.path === path ? name : baseName(result.path), problem: undefined, status: 201, dropped });
   }
 }

@@ -3,6 +3,7 @@ import type { EntryBatches } from '../../files/operations/account-listing.ts';
 import { type Compare, SortedListing } from '../../files/operations/sorted-listing.ts';
 import { isServiceError } from '../../lib/errors.ts';
 import { pathSegments } from '../../lib/virtual-path.ts';
+import { aboutLink, downloadAll } from '../links/link-pages.ts';
 import { statusOf } from '../reply/error-reply.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
@@ -69,6 +70,14 @@ ${tools(context, model)}
   return layout(context, { title, body, hasScript: true });
 }
 
+/** @see ListingModel.share */
+function shareLimits({ visit, path, client }: Exchange): string | undefined {
+  if (visit || !client?.account.links.enabled || client.account.method.type === 'anonymous' || !client.files.may(path, 'share'))
+    return undefined;
+  const { default_days: usual, maximum_days: max, require_password: needsPassword } = client.account.links;
+  return `${Math.min(usual, max)} ${max}${needsPassword ? ' password' : ''}`;
+}
+
 /** Headers of the rows that the page's script fetches. */
 const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };
 
@@ -100,9 +109,12 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     mayCreateFolder: files.may(path, 'createFolder'),
     metadata: exchange.service.options.metadata_fields,
     flash,
+    about: exchange.visit && aboutLink(context, exchange.visit, downloadAll(context)),
   };
-  const cookies = [clearLine, ...(batches ? [orderLine, viewLine] : [])].filter((line) => line !== undefined);
-  const headers = { ...pageHeaders(), 'set-cookie': cookies.length > 0 ? cookies : undefined };
+  // A visitor gets no cookies for choices.
+  const lines = exchange.visit ? [] : [clearLine, ...(batches ? [orderLine, viewLine] : [])];
+  const cookies = lines.filter((line) => line !== undefined);
+  const headers = { ...pageHeaders(context), 'set-cookie': cookies.length > 0 ? cookies : undefined };
   if (!batches) return respond(exchange, { status: statusOf.forbidden, headers, body: dropBoxPage(context, folder) });
   const askedPage = query.get('page') ?? '';
   const page = /^[1-9]\d{0,8}$/.test(askedPage) ? Number(askedPage) : 1;
@@ -119,9 +131,11 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     // The message of a form is shown once, so the page must not lead elsewhere.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
-    mayRead: files.may(path, 'readFile'),
+    // A preview counts as a download.
+    mayRead: files.may(path, 'readFile') && exchange.visit?.link.link?.maximumDownloads === undefined,
     mayDelete: files.may(path, 'deleteMember'),
     mayRename: files.may(path, 'rename'),
+    share: shareLimits(exchange),
     triggers: allowedTriggers(exchange),
   };
   return sendChunks(exchange, headers, listingPage(context, model));

@@ -1,8 +1,10 @@
 import type { ErrorCode, Problem } from '../../lib/errors.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { statusTitle } from '../reply/error-reply.ts';
+import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
 import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import type { Client, Exchange, HttpService } from '../request/exchange.ts';
-import { memberUrlPath, reservedName } from '../request/request-target.ts';
+import { linkUrlPath, memberUrlPath, reservedName } from '../request/request-target.ts';
 import { preparedAppearance } from './appearance.ts';
 import { languageOf, themeOf } from './page-cookies.ts';
 import { bdi, Html, html, nameHtml } from './pages/html.ts';
@@ -18,17 +20,27 @@ export function pageContextOf(exchange: Exchange): PageContext {
     theme: themeOf(exchange),
     appearance: preparedAppearance(exchange.service.options.appearance),
     url: pageUrl(exchange),
-    account: exchange.client && pageAccount(exchange.client, exchange.service),
+    urlOf: (path, isFolder) => exchange.urlOf(path, isFolder),
+    linked: linkedFolder(exchange),
+    account: exchange.client && exchange.target.kind !== 'link' ? pageAccount(exchange.client, exchange.service) : undefined,
   };
 }
 
+/** The subject of a link's page; nothing of a link that does not hold. */
+function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
+  if (target.kind !== 'link') return undefined;
+  const root = visit?.root ?? ('/' as VirtualPath);
+  return { root, name: baseName(root) };
+}
+
 /** Pages below `/home/__svc__/`. */
-const accountPages = ['password-update', 'recent', 'trash'];
+const accountPages = ['links', 'password-update', 'recent', 'trash'];
 
 /** URL of a page for GET, for forms that lead back to it. */
 function pageUrl({ target }: Exchange): string {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service' && accountPages.includes(target.name)) return `/home/${reservedName}/${target.name}`;
+  if (target.kind === 'link') return linkUrlPath(target.secret, target.below, target.isFolder);
   const isPublicPage = target.kind === 'service' && (target.name === 'login' || target.name === 'openapi.html');
   return isPublicPage ? `/__svc__/${target.name}${target.query}` : '/home/';
 }
@@ -41,6 +53,7 @@ function pageAccount({ account, session }: Client, { passwords }: HttpService): 
     hasSession: session !== undefined,
     hasTrash: account.trashDays > 0,
     hasQuota: account.quotaSizeBytes > 0,
+    mayShare: !isAnonymous && account.links.enabled && account.permissions.mayGive('allow-share'),
     maySeeRecent: account.showRecent && !isAnonymous,
     mayChangePassword: session !== undefined && account.allowOwnPasswordChange && passwords.isOwn(account.method.uuid),
   };
@@ -48,7 +61,7 @@ function pageAccount({ account, session }: Client, { passwords }: HttpService): 
 
 /** A page as a reply. */
 export function pageReply(context: PageContext, status: number, page: PageModel, headers?: ReplyHeaders): Reply {
-  return { status, headers: { ...pageHeaders(), ...headers }, body: layout(context, page) };
+  return { status, headers: { ...pageHeaders(context), ...headers }, body: layout(context, page) };
 }
 
 /** Fields of the login page: the message of a refusal, the page after the login, and the name typed before. */
@@ -78,7 +91,7 @@ ${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
 }
 
 /** Statuses with a title of their own in each language; the others have the standard one. */
-const titledStatuses = [400, 401, 403, 404, 405, 409, 412, 413, 422, 429, 500, 503, 507] as const;
+const titledStatuses = [400, 401, 403, 404, 405, 409, 410, 412, 413, 422, 429, 500, 503, 507] as const;
 
 /** Texts that explain a problem better than its message, and replace it. */
 const explanations: Partial<Readonly<Record<ErrorCode, PageTextName>>> = {
@@ -88,24 +101,32 @@ const explanations: Partial<Readonly<Record<ErrorCode, PageTextName>>> = {
   'too-many-requests': 'explain429',
 };
 
+/** The same on pages of links, whose readers have no account. */
+const linkExplanations: typeof explanations = {
+  'not-found': 'noLink',
+  gone: 'linkOver',
+  'nothing-selected': 'selectFirst',
+  'too-many-requests': 'explain429',
+};
+
 interface Message {
   problem?: Problem;
   /** The problem of each target of a form, instead of one problem. */
   results?: readonly { target: string; problem: Problem }[];
+  /** Files of a visitor's form that arrived. */
+  dropped?: readonly DroppedFile[];
   headers?: ReplyHeaders;
   /** URL that the browser goes on to. */
   refreshTo?: string;
 }
 
 /** A page with one message, for errors and redirects. */
-export function messagePageReply(exchange: Exchange, status: number, { problem, results, headers, refreshTo }: Message): Reply {
+export function messagePageReply(exchange: Exchange, status: number, { problem, results, dropped, headers, refreshTo }: Message): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;
   const titled = titledStatuses.find((known) => known === status);
   const title = status === 302 ? language.text('signIn') : titled ? language.text(`error${titled}`) : statusTitle(status);
-  const explanation = problem && explanations[problem.code];
-  const isForm = exchange.method === 'POST' && exchange.target.kind === 'member';
-  const goOn = refreshTo !== undefined ? 'goOn' : isForm ? 'backToFolder' : 'toFiles';
+  const explanation = problem && (context.linked ? linkExplanations : explanations)[problem.code];
   const body = html`<main class="card message" id="main">
 ${status >= 400 && html`<p class="status" aria-hidden="true">${status}</p>`}
 <h1>${title}</h1>
@@ -113,9 +134,21 @@ ${explanation !== undefined && html`<p>${language.text(explanation)}</p>`}
 ${problem && explanation === undefined && html`<p class="detail">${words(context, problem)}</p>`}
 ${status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) => html`<li>${bdi(target)} <span class="hint">${words(context, its)}</span></li>`)}</ul>`}
-<p><a class="button primary" href="${refreshTo ?? (isForm ? context.url : '/home/')}">${language.text(goOn)}</a></p>
+${wayOn(exchange, context, refreshTo, dropped)}
 </main>`;
   return pageReply(context, status, { title, body, refreshTo }, headers);
+}
+
+/** The button of such a page. Whoever has a link that does not hold has nowhere to go. */
+function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | undefined, dropped: Message['dropped'] = []) {
+  const { language, linked, url } = context;
+  const isForm = exchange.method === 'POST' && (linked !== undefined || exchange.target.kind === 'member');
+  if (linked && !exchange.visit) return undefined;
+  const home = linked ? context.urlOf(linked.root, true) : '/home/';
+  const to = refreshTo ?? (isForm && !linked ? url : home);
+  const goOn = refreshTo !== undefined ? 'goOn' : isForm ? 'backToFolder' : 'toFiles';
+  const receipt = dropped.length > 0 && html`<a class="button" href="${home}${receiptQuery(dropped)}">${language.text('receipt')}</a> `;
+  return html`<p>${receipt}<a class="button primary" href="${to}">${language.text(goOn)}</a></p>`;
 }
 
 /** A problem in the reader's language, with its English words marked as such. */

@@ -32,10 +32,12 @@ ${folderHead(context, { path, flash: undefined })}
 </div>
 </main>`;
   const page = layout(context, { title, body, hasScript: true });
-  if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(), body: page.replace(marker, '</ul>') });
+  if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</ul>') });
   const [before = '', after = ''] = page.split(marker);
   // The beginning is shown while the search goes on.
-  return sendChunks(exchange, pageHeaders(), foundChunks(context, before, exchange.files.search(path, text), after), { startsAfter: 1 });
+  return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(path, text), after), {
+    startsAfter: 1,
+  });
 }
 
 async function* foundChunks(context: PageContext, before: string, found: Search, after: string): AsyncGenerator<string> {

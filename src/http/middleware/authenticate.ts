@@ -1,5 +1,6 @@
 import { TLSSocket } from 'node:tls';
 import type { Account } from '../../accounts/account.ts';
+import { longestVerificationMs } from '../../accounts/passwords.ts';
 import { type ChainResult, eventAccount, tokenUserName } from '../../auth/auth-chain.ts';
 import { type AttemptOutcome, loginSource, type Refusal, refusalData, refusalError } from '../../auth/ban-list.ts';
 import type { Credentials, Identity } from '../../auth/credentials.ts';
@@ -187,7 +188,8 @@ async function authenticateHeader(exchange: Exchange, authorization: string): Pr
   throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
 }
 
-function schemeAndValue(authorization: string): { scheme: string; value: string } {
+/** The scheme of an `Authorization` header in lower case, and what follows it. */
+export function schemeAndValue(authorization: string): { scheme: string; value: string } {
   const space = authorization.indexOf(' ');
   return {
     scheme: (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase(),
@@ -216,10 +218,13 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
 }
 
 /** @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` when bans cannot be looked up */
-async function checkBan(exchange: Exchange): Promise<void> {
+export async function checkBan(exchange: Exchange): Promise<void> {
   const refusal = await exchange.service.bans.isRefused(loginSource(exchange.peer.address));
   if (refusal) throw refuse(exchange, refusal);
 }
+
+/** Credentials whose guesses are counted; those of links have a realm of their own. */
+type PresentedSecret = Pick<Credentials, 'type' | 'username' | 'content'> & { realm?: 'link' };
 
 /**
  * Checks credentials, unless the security policy refuses another attempt from the address or at the name (docs/spec/authentication.md#brute-force), and
@@ -231,15 +236,16 @@ async function checkBan(exchange: Exchange): Promise<void> {
  */
 export async function countedAttempt<T>(
   exchange: Exchange,
-  { type, username, content }: Pick<Credentials, 'type' | 'username' | 'content'>,
+  { type, username, content, realm }: PresentedSecret,
   check: (isKnown: boolean) => Promise<T>,
   attemptOutcome: (result: T) => AttemptOutcome,
 ): Promise<T> {
   const { service, peer } = exchange;
   // Guesses at tokens are not guesses at the account whose name stands beside them.
   const isToken = type === 'password' && hasSecretForm(content);
-  const attempt = { type, username: isToken ? '' : username, content, address: peer.address };
-  const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, attemptOutcome);
+  const attempt = { type, username: isToken ? '' : username, content, realm, address: peer.address };
+  const longestMs = realm === 'link' ? longestVerificationMs : service.chain.longestAnswerMs;
+  const counted = await service.attempts.counted(attempt, longestMs, check, attemptOutcome);
   if (counted.kind === 'refused') throw refuse(exchange, counted, username);
   return counted.result;
 }
@@ -250,7 +256,8 @@ function refuse(exchange: Exchange, refusal: Refusal, username?: string): Servic
   return refusalError(refusal);
 }
 
-function accept(exchange: Exchange, account: Account, identity: Identity, session: Session | undefined): void {
+/** Lets a client act as an account. */
+export function accept(exchange: Exchange, account: Account, identity: Identity, session: Session | undefined): void {
   const context: EventContext = {
     account: eventAccount(account, exchange.peer),
     component: exchange.service.component,
@@ -270,7 +277,7 @@ function lockGuard(exchange: Exchange, account: Account): LockGuard {
 }
 
 /** Reads Basic credentials (RFC 7617), UTF-8; malformed ones become empty ones, which are never accepted. */
-function parseBasic(value: string): { username: string; password: string } {
+export function parseBasic(value: string): { username: string; password: string } {
   const text = Buffer.from(value, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   return colon < 0 ? { username: '', password: '' } : { username: text.slice(0, colon), password: text.slice(colon + 1) };

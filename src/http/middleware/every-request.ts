@@ -74,6 +74,14 @@ function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange
 }
 
 /**
+ * Whether a page of a link sends its form: it tells no referrer, so browsers tell no origin either (Fetch, "append a request Origin header"). A
+ * foreign page that wants to be taken for one needs the secret of the URL, and then could do all that a visitor may.
+ */
+function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
+  return target.kind === 'link' && origin === 'null' && (incoming.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
+}
+
+/**
  * Refuses changes that a foreign page made a browser send (docs/spec/http.md#cross-site-requests): `Origin`, else `Referer`, if present, must be
  * the service's own or one of `cors_origins`, whose requests no cookie authenticates. @throws ServiceError `bad-request`
  */
@@ -82,7 +90,7 @@ function checkOrigin(exchange: Exchange): void {
   // The logout is a link as well, and the one change by GET.
   if (readingMethods.has(method) && !(target.kind === 'service' && target.name === 'logout')) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
-  if (origin === undefined || exchange.corsOrigin !== undefined) return;
+  if (origin === undefined || exchange.corsOrigin !== undefined || isFormOfLink(exchange, origin)) return;
   if (URL.canParse(origin) && isOwnOrigin(exchange, new URL(origin))) return;
   throw new ServiceError('bad-request', 'The request comes from another origin, which accepted_origins does not list.');
 }

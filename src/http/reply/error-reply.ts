@@ -22,6 +22,7 @@ export const statusOf: Record<ErrorCode, number> = {
   'read-only': 403,
   'not-found': 404,
   'account-gone': 404,
+  gone: 410,
   'method-not-allowed': 405,
   exists: 409,
   'is-folder': 409,

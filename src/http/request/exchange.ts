@@ -5,12 +5,14 @@ import type { Account } from '../../accounts/account.ts';
 import type { AuthChain } from '../../auth/auth-chain.ts';
 import type { AddressBans } from '../../auth/ban-list.ts';
 import type { Identity } from '../../auth/credentials.ts';
+import type { Grant } from '../../auth/grants/grant.ts';
 import type { Grants } from '../../auth/grants/grants.ts';
 import type { LocalPasswords } from '../../auth/local-passwords.ts';
 import type { LoginAttempts } from '../../auth/login-attempts.ts';
 import type { Session, SessionStore } from '../../auth/sessions.ts';
 import type { EventDispatcher } from '../../events/dispatcher.ts';
-import type { EventComponent, EventContext, EventPeer, RequestTrace } from '../../events/event.ts';
+import type { DroppedSelection } from '../../events/dropped-files.ts';
+import type { EventComponent, EventContext, EventPeer, RequestTrace, ServiceEvent } from '../../events/event.ts';
 import { peerAccount } from '../../events/event-factory.ts';
 import type { RecentChange } from '../../events/recent-changes.ts';
 import type { ToldExpectation } from '../../expectations/expectation.ts';
@@ -27,8 +29,11 @@ import type { HttpServiceOptions } from '../options.ts';
 import { isHttp2, type Outgoing } from '../reply/outgoing.ts';
 import type { ReplyHeaders } from '../reply/reply.ts';
 import type { Incoming } from './incoming.ts';
-import { type RequestTarget, readTarget, serverPathValue } from './request-target.ts';
+import { linkUrlPath, memberUrlPath, type RequestTarget, readTarget, serverPathValue } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
+
+/** The secret in the URL goes to no other server, and into no index. */
+const linkHeaders: ReplyHeaders = { 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex, nofollow, noarchive' };
 
 /** One HTTP or HTTPS service, shared by its requests. Replaced as a whole at a reload. */
 export interface HttpService {
@@ -43,6 +48,8 @@ export interface HttpService {
   readonly grants: Grants;
   /** Recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
   readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
+  /** The events of files that came by a link, for their receipt. @throws ServiceError `unavailable` */
+  readonly droppedFiles: (wanted: DroppedSelection) => Promise<ServiceEvent[]>;
   /** The files that are due from an account. @throws ServiceError `unavailable` */
   readonly expectations: (account: Account) => Promise<ToldExpectation[]>;
   readonly bans: AddressBans;
@@ -83,6 +90,8 @@ export class Exchange {
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
+  /** Set once a visitor's link is known to hold. */
+  visit: Visit | undefined = undefined;
   /** Headers of the request's protocol, for every reply. */
   protocolHeaders: ReplyHeaders | undefined = undefined;
 
@@ -129,6 +138,7 @@ export class Exchange {
 
   /** The file or folder that the request is about. */
   get path(): VirtualPath {
+    if (this.visit) return this.visit.path;
     if (this.target.kind !== 'member') throw new Error('The request names no file or folder.');
     return this.target.path;
   }
@@ -136,6 +146,12 @@ export class Exchange {
   /** The files of the client, once it is authenticated. */
   get files(): AccountFiles {
     return signedIn(this).files;
+  }
+
+  /** The URL path of a file or folder for this client: below `/home/`, or below the link of a visitor. */
+  urlOf(path: VirtualPath, isFolder: boolean): string {
+    const { visit } = this;
+    return visit ? linkUrlPath(visit.secret, visit.belowOf(path), isFolder) : memberUrlPath(path, isFolder);
   }
 
   /** The readable side of the request. */
@@ -147,10 +163,11 @@ export class Exchange {
   get baseHeaders(): ReplyHeaders {
     const { service, target, protocolHeaders } = this;
     const isShared = service.options.cors_origins.length > 0;
-    if (target.kind !== 'member' && !isShared && !protocolHeaders) return service.baseHeaders;
+    if (target.kind !== 'member' && target.kind !== 'link' && !isShared && !protocolHeaders) return service.baseHeaders;
     // A spread costs ten times as much, and so does its reader.
     const headers: ReplyHeaders = Object.assign({}, service.baseHeaders, protocolHeaders);
     if (target.kind === 'member') headers['server-path'] = serverPathValue(target.path);
+    if (target.kind === 'link') Object.assign(headers, linkHeaders);
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
@@ -193,6 +210,24 @@ export interface Client {
   readonly context: EventContext;
   /** The session, when a session authenticated the request. */
   readonly session: Session | undefined;
+}
+
+/** The use of a link by somebody without an account. */
+export interface Visit {
+  readonly link: Grant;
+  readonly secret: string;
+  /** Whether the link shows one file. */
+  readonly isFile: boolean;
+  /** The file or folder that the link shows. */
+  readonly root: VirtualPath;
+  /** The subject of the request, in the files of the link's maker. */
+  readonly path: VirtualPath;
+  /** Where a file goes that the visitor drops. @param below relative to the link @throws ServiceError `not-found` for what is not directly in its folder */
+  targetOf(below: VirtualPath): VirtualPath;
+  /** A path of the maker's files relative to what the link shows. */
+  belowOf(path: VirtualPath): VirtualPath;
+  /** Counts a download of what begins at the first byte. @throws ServiceError `gone` beyond the link's number */
+  countDownload(): Promise<void>;
 }
 
 /** One request header as a single text (repeated lines joined as RFC 9110 §5.3 says), or undefined. */

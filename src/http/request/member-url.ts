@@ -3,7 +3,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Exchange } from './exchange.ts';
 import { isOwnAuthority } from './own-origin.ts';
-import { memberUrlPath, parseRequestTarget, type RequestTarget } from './request-target.ts';
+import { parseRequestTarget, type RequestTarget } from './request-target.ts';
 
 /** Thrown for a folder that was requested without its final `/`. */
 export class FolderRedirect extends Error {
@@ -18,7 +18,7 @@ export class FolderRedirect extends Error {
 /** The redirect to the `/` form of a folder (docs/spec/http.md#redirects-to-folders): 302 for GET and HEAD, 307 for the rest; the query is kept. */
 export function folderRedirectReply(exchange: Exchange, path: VirtualPath): Reply {
   const status = exchange.method === 'GET' || exchange.isHead ? 302 : 307;
-  return { status, headers: { location: memberUrlPath(path, true) + exchange.target.query } };
+  return { status, headers: { location: exchange.urlOf(path, true) + exchange.target.query } };
 }
 
 /** Turns the fault `is-folder` into the redirect. */

@@ -1,5 +1,6 @@
-import { forwardedHost } from '../../lib/headers/forwarded-header.ts';
+import { forwardedHost, normaliseAddress } from '../../lib/headers/forwarded-header.ts';
 import { type ForwardedTrust, isForwarded } from '../connection/client-peer.ts';
+import type { HttpServiceOptions } from '../options.ts';
 import { header } from './exchange.ts';
 import type { Incoming } from './incoming.ts';
 
@@ -34,4 +35,17 @@ export function isOwnAuthority(exchange: ServiceRequest, authority: string): boo
   const bare = (host: string) => host.toLowerCase().replace(/:(80|443)?$/, '');
   const accepted = exchange.service.options.accepted_origins.map((origin) => new URL(origin).host);
   return [...requestedHosts(exchange), ...accepted].some((host) => bare(host) === bare(authority));
+}
+
+/**
+ * The origin that URLs for others begin with (docs/spec/links.md#url): `public_url`, else the first of `accepted_origins`, else the address that the
+ * connection came to. Never a Host header, which any client writes.
+ */
+export function publicOrigin({ incoming, service: { options } }: { incoming: Incoming; service: { options: HttpServiceOptions } }): string {
+  const [accepted] = options.accepted_origins;
+  if (options.public_url !== '') return options.public_url;
+  if (accepted !== undefined) return accepted;
+  const { localAddress = 'localhost', localPort = options.port } = incoming.socket;
+  const address = normaliseAddress(localAddress);
+  return new URL(`${options.type}://${address.includes(':') ? `[${address}]` : address}:${localPort}`).origin;
 }

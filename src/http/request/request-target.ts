@@ -4,6 +4,15 @@ import { checkMemberName, memberPath, pathFromSegments, type VirtualPath } from 
 /** The reserved name of the service's own URLs (docs/spec/http.md#urls). */
 export const reservedName = '__svc__';
 
+/** Name below it of the pages of links. */
+const linkName = 's';
+
+/** The path of a URL below a link, `/` at the end for folders. @param below relative to what the link shows */
+export function linkUrlPath(secret: string, below: VirtualPath, isFolder: boolean): string {
+  const path = `/${reservedName}/${linkName}/${encodeURIComponent(secret)}${below === '/' ? '' : below.split('/').map(encodeURIComponent).join('/')}`;
+  return isFolder ? `${path}/` : path;
+}
+
 /** A parsed request target. */
 export type RequestTarget =
   /** A file or folder of the account; `isFolder` says that the URL ends in `/`. */
@@ -12,6 +21,8 @@ export type RequestTarget =
   | { kind: 'service'; name: string; query: string }
   /** `/home/__svc__/<name>`. */
   | { kind: 'account-service'; name: string; query: string }
+  /** `/__svc__/s/<secret>`, and what is below it; `isFolder` says that the URL ends in `/`. The secret stands in no log, event or message. */
+  | { kind: 'link'; secret: string; below: VirtualPath; isFolder: boolean; query: string }
   /** `/` itself. */
   | { kind: 'root'; query: string }
   /** `/home` without its slash. */
@@ -42,6 +53,8 @@ export function canonicalPath(target: RequestTarget): string {
   switch (target.kind) {
     case 'member':
       return (target.isFolder ? '/folder' : '/file') + target.path;
+    case 'link':
+      return `/link/${target.isFolder ? 'folder' : 'file'}${target.below}`;
     case 'service':
     case 'account-service':
     case 'well-known':
@@ -70,6 +83,8 @@ export function parseRequestTarget(raw: string): RequestTarget {
     .map(decodeSegment);
   const [first, second] = segments;
   if (first === undefined) return { kind: 'root', query };
+  if (first === reservedName && second === linkName && segments[2] !== undefined)
+    return { kind: 'link', secret: segments[2], below: pathFromSegments(segments.slice(3)), isFolder, query };
   if (first === reservedName) return { kind: 'service', name: segments.slice(1).join('/'), query };
   if (first === '.well-known') return { kind: 'well-known', name: segments.slice(1).join('/'), query };
   if (first !== 'home') return { kind: 'unknown', query };

@@ -78,6 +78,7 @@ async function sendContent(exchange: Exchange): Promise<Response> {
     if (wantsReprDigest(header(exchange, 'want-repr-digest')))
       headers['repr-digest'] = formatReprDigest(await contentSha256(exchange, download));
     const { reply, parts, epilogue } = fullOrRanges(exchange, entry, headers);
+    if (parts.length === 0 || parts.some(({ range }) => range.start === 0)) await exchange.visit?.countDownload();
     return await sendFile(exchange, reply, download, parts, epilogue);
   } catch (error) {
     throw redirectFolder(path, error);
@@ -89,8 +90,8 @@ async function sendContent(exchange: Exchange): Promise<Response> {
 /** Whether a GET asks for the whole file, without conditions. */
 function isPlain(exchange: Exchange): boolean {
   const { service, incoming, target } = exchange;
-  // For pages of other origins the reply names their origin.
-  if (target.query !== '' || service.options.cors_origins.length > 0) return false;
+  // For pages of other origins the reply names their origin; for links it tells no path.
+  if (target.query !== '' || target.kind === 'link' || service.options.cors_origins.length > 0) return false;
   const { range, 'want-repr-digest': wantedDigest } = incoming.headers;
   return range === undefined && wantedDigest === undefined && !isConditional(exchange);
 }

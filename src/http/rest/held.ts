@@ -1,7 +1,7 @@
 import { isHeld } from '../../files/inspections/gate.ts';
 import type { HeldUpload } from '../../files/inspections/holding.ts';
 import { ServiceError } from '../../lib/errors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
@@ -29,7 +29,10 @@ export function heldResult(error: unknown): HeldResult | undefined {
 }
 
 /** The reply to a request whose file is held: 202 (docs/spec/inspections.md#what-clients-hear). */
-export function heldReply({ id, path }: HeldResult, headers: Reply['headers'] = {}): Reply {
+export function heldReply({ visit }: Exchange, { id, path }: HeldResult, headers: Reply['headers'] = {}): Reply {
+  // A visitor sees no path of the link's maker, and has no page of what is held.
+  if (visit)
+    return jsonReply(202, { results: [{ target: baseName(path as VirtualPath), held: id }] }, { ...headers, 'cache-control': 'no-store' });
   return jsonReply(202, { results: [{ target: path, held: id }] }, { ...headers, location: heldUrl(id), 'cache-control': 'no-store' });
 }
 

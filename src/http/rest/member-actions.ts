@@ -5,6 +5,7 @@ import { baseName, memberPath, pathFromSegments, pathSegments, type VirtualPath 
 import { problemItem } from '../html/problem-message.ts';
 import type { CustomTrigger } from '../options.ts';
 import { errorsReply, statusOf } from '../reply/error-reply.ts';
+import type { DroppedFile } from '../reply/receipt.ts';
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { reservedName, targetPath } from '../request/request-target.ts';
@@ -57,6 +58,7 @@ export async function transferMember(files: AccountFiles, path: VirtualPath, { k
 
 /** The custom triggers that the client's group may run, in configured order (service option `triggers`). */
 export function allowedTriggers(exchange: Exchange): CustomTrigger[] {
+  if (exchange.visit) return [];
   const { groupUuid } = signedIn(exchange).account;
   return exchange.service.options.triggers.filter((trigger) => trigger.groups.length === 0 || trigger.groups.includes(groupUuid));
 }
@@ -74,6 +76,8 @@ export interface MemberResult {
   status: number;
   /** The held upload that it became, which is no problem. */
   held?: HeldResult | undefined;
+  /** The file that a visitor dropped. */
+  dropped?: DroppedFile | undefined;
 }
 
 /** The errors body with all members, those without a problem included. */

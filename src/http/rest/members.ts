@@ -18,30 +18,31 @@ function entryMembers(entry: ListedEntry): string {
   return `"name":${JSON.stringify(entry.name)},"is_directory":${entry.isFolder},"modified":${modified},"size":${entry.sizeBytes}`;
 }
 
-/** GET and HEAD of a folder as JSON, streamed. */
-async function sendJsonListing(exchange: Exchange): Promise<Response> {
+/** GET and HEAD of a folder as JSON, streamed. @param facts members before `content` */
+async function sendJsonListing(exchange: Exchange, facts: object): Promise<Response> {
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
     vary: 'accept, content-type',
   };
-  return sendChunks(exchange, headers, jsonChunks(sortedByName(exchange.files.openListing(exchange.path))));
+  return sendChunks(exchange, headers, jsonChunks(facts, sortedByName(exchange.files.openListing(exchange.path))));
 }
 
-async function* jsonChunks(listing: AsyncIterable<ListedEntry[]>): AsyncGenerator<string> {
-  let before = '{"content":[';
+async function* jsonChunks(facts: object, listing: AsyncIterable<ListedEntry[]>): AsyncGenerator<string> {
+  const open = JSON.stringify({ ...facts, content: [] }).slice(0, -2);
+  let before = open;
   for await (const batch of listing) {
     yield before + batch.map((entry) => `{${entryMembers(entry)}}`).join(',');
     before = batch.length > 0 ? ',' : '';
   }
-  yield before === ',' ? ']}' : `${before}]}`;
+  yield before === open ? `${open}]}` : ']}';
 }
 
 const linesType = 'application/x-ndjson';
 
 /** The text of a search of a folder (`?search=TEXT`); empty without one. */
 function searchText({ target }: Exchange): string {
-  return target.query === '' ? '' : (new URLSearchParams(target.query).get('search') ?? '').trim();
+  return target.query === '' || target.kind === 'link' ? '' : (new URLSearchParams(target.query).get('search') ?? '').trim();
 }
 
 /** Whether a client asks for lines of JSON by name. */
@@ -60,8 +61,8 @@ async function* lines(search: Search): AsyncGenerator<string> {
   if (search.isTruncated) yield '{"truncated":true}\n';
 }
 
-/** GET and HEAD of a folder, in the form that the client asks for. */
-export async function getFolder(exchange: Exchange): Promise<Response> {
+/** GET and HEAD of a folder, in the form that the client asks for. @param facts members that precede those of its JSON */
+export async function getFolder(exchange: Exchange, facts: object = {}): Promise<Response> {
   const format = folderFormat(exchange);
   const search = searchText(exchange);
   if (exchange.isHead) exchange.files.emitHead(exchange.path, true);
@@ -70,7 +71,7 @@ export async function getFolder(exchange: Exchange): Promise<Response> {
     return format === 'json' ? sendFoundLines(exchange, search) : sendSearchPage(exchange, search);
   switch (format) {
     case 'json':
-      return sendJsonListing(exchange);
+      return sendJsonListing(exchange, facts);
     case 'zip':
       return sendZip(exchange);
     case 'html':

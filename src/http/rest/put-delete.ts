@@ -6,6 +6,7 @@ import { createDigestVerifier, parseExpectedDigests } from '../../lib/headers/di
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { messageFor } from '../html/problem-message.ts';
 import { errorsReply } from '../reply/error-reply.ts';
+import { droppedReply } from '../reply/receipt.ts';
 import { mergeHeaders, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
@@ -97,7 +98,8 @@ export async function putFile(exchange: Exchange): Promise<Response> {
   const modifiedMs = requestedModificationTime(exchange);
   const verify = isConditional(exchange) ? await preconditions(exchange, path) : undefined;
   const backendUuid = service.options.api_backend_uuid || undefined;
-  const upload = await files.openUpload(path, { expectedSizeBytes, metadata, modifiedMs, verify, backendUuid });
+  const isDigested = exchange.visit !== undefined;
+  const upload = await files.openUpload(path, { expectedSizeBytes, metadata, modifiedMs, verify, backendUuid, isDigested });
   let result: UploadResult;
   try {
     const verifier = digests.length > 0 ? createDigestVerifier(digests) : undefined;
@@ -108,16 +110,18 @@ export async function putFile(exchange: Exchange): Promise<Response> {
     await upload.abort(error);
     throw error;
   }
+  const passed = await backendReplyHeaders(exchange, result.path, result);
+  if (exchange.visit) return respond(exchange, droppedReply(result, passed));
   const own = {
     etag: entryValidators(result.entry).etag,
     'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
     ...storedElsewhere(path, result.path),
   };
-  return respond(exchange, { status: 201, headers: mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result)) });
+  return respond(exchange, { status: 201, headers: mergeHeaders(own, passed) });
 }
 
 /** Headers for a file that got another name than was asked for (`on_name_taken`). */
-export function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders {
+function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders {
   return stored === asked ? {} : { location: memberUrlPath(stored, false), 'server-path': serverPathValue(stored) };
 }
 

@@ -37,6 +37,7 @@ interface ZipMember {
  * The members of an archive, without links and unreadable members.
  *
  * @param names as of `sendZip`
+ * @param topName names that precede those of a whole folder's members
  * @param checkClient called between members; throws once the client is gone
  * @throws ServiceError `not-found` for a name that does not exist, `name-invalid`
  */
@@ -44,11 +45,12 @@ async function gatherMembers(
   files: AccountFiles,
   folder: VirtualPath,
   names: readonly string[] | undefined,
+  topName: readonly string[],
   checkClient: () => void,
 ): Promise<ZipMember[]> {
   const members: ZipMember[] = [];
   if (names === undefined) {
-    await gatherFolder(files, folder, folder.slice(1).split('/').map(safeName).join('/'), members, checkClient);
+    await gatherFolder(files, folder, topName.map(safeName).join('/'), members, checkClient);
     return members;
   }
   const chosen = new Set(names);
@@ -123,7 +125,11 @@ export async function sendZip(exchange: Exchange, names?: readonly string[]): Pr
     files: names,
   });
   try {
-    const members = await gatherMembers(files, folder, names, () => writer.checkClient());
+    const { visit } = exchange;
+    const members = await gatherMembers(files, folder, names, visit ? [baseName(folder)] : folder.slice(1).split('/'), () =>
+      writer.checkClient(),
+    );
+    if (!exchange.isHead) await visit?.countDownload();
     files.events.emit(eventIds.zipStarted, folder, { files: names });
     const lengthBytes = zipLength(members.map((member) => member.entry));
     const headers = {

@@ -52,7 +52,7 @@ export function uploadLimit(exchange: Exchange, record?: UploadRecord): string {
 export function announceUpload(exchange: Exchange, { record }: ResumableUpload): boolean {
   const version = interopVersion(exchange);
   if (version === undefined || exchange.incoming.httpVersionMajor + exchange.incoming.httpVersionMinor / 10 < 1.1) return false;
-  send104(exchange, version, { location: uploadUrl(record.id), 'upload-limit': uploadLimit(exchange, record) });
+  send104(exchange, version, { location: uploadUrl(exchange, record.id), 'upload-limit': uploadLimit(exchange, record) });
   return true;
 }
 

@@ -3,7 +3,8 @@ import { isOverrun, type ResumableUpload } from '../../files/uploads/resumable-u
 import type { UploadRecord } from '../../files/uploads/upload-store.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
-import { mergeHeaders, type Reply } from '../reply/reply.ts';
+import { storedReply } from '../reply/receipt.ts';
+import { mergeHeaders, type Reply, type ReplyHeaders } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
@@ -84,16 +85,21 @@ async function beginUpload(exchange: Exchange, path: VirtualPath, order: Resumab
 async function finish(exchange: Exchange, upload: ResumableUpload, whole: WholeContent | undefined): Promise<Response> {
   try {
     const headers = await completeUpload(exchange, upload, whole);
-    const own = { location: uploadUrl(upload.record.id), ...stateHeaders(exchange, upload.record, true) };
-    return respond(exchange, { status: 201, headers: mergeHeaders(own, headers) });
+    const own = { location: uploadUrl(exchange, upload.record.id), ...stateHeaders(exchange, upload.record, true) };
+    return respond(exchange, stored(exchange, upload.record, mergeHeaders(own, headers)));
   } catch (error) {
     throw afterFault(exchange, error, upload.record);
   }
 }
 
+/** The reply to the request that completes an upload. */
+function stored({ visit }: Exchange, record: UploadRecord, headers: ReplyHeaders): Reply {
+  return visit ? storedReply(record, headers) : { status: 201, headers };
+}
+
 async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<Response> {
   await upload.keep(true);
-  const headers = { location: uploadUrl(upload.record.id), ...stateHeaders(exchange, upload.record, false) };
+  const headers = { location: uploadUrl(exchange, upload.record.id), ...stateHeaders(exchange, upload.record, false) };
   return respond(exchange, { status: 201, headers });
 }
 
@@ -122,6 +128,8 @@ export async function showUpload(exchange: Exchange): Promise<Response> {
     ...stateHeaders(exchange, record, outcome !== undefined),
     'upload-length': lengthBytes,
     'cache-control': 'no-store',
+    // A visitor whose reply was lost finds the receipt here.
+    ...(exchange.visit && outcome && headersOfLines(outcome.headers)),
   };
   return respond(exchange, { status: 204, headers });
 }
@@ -161,7 +169,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
       return await respond(exchange, lengthProblem(false));
     }
     const headers = await completeUpload(exchange, upload);
-    return await respond(exchange, { status: 201, headers: mergeHeaders(stateHeaders(exchange, upload.record, true), headers) });
+    return await respond(exchange, stored(exchange, upload.record, mergeHeaders(stateHeaders(exchange, upload.record, true), headers)));
   } catch (error) {
     if (isOverrun(error)) return respond(exchange, lengthProblem(true));
     throw afterFault(exchange, error, upload.record);
@@ -180,7 +188,7 @@ async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes:
   if (record.outcome) {
     const isSame = isComplete && !hasBody(exchange);
     const headers = mergeHeaders(stateHeaders(exchange, record, true), headersOfLines(record.outcome.headers));
-    return released(isSame ? { status: 201, headers } : lengthProblem(false));
+    return released(isSame ? stored(exchange, record, headers) : lengthProblem(false));
   }
   const contentBytes = announcedLength(exchange);
   const endBytes = contentBytes === undefined ? undefined : offsetBytes + contentBytes;

@@ -53,7 +53,7 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
   try {
     const order = await uploadOrder(exchange, path, lengthBytes, notes, metadataValue);
     const upload = await exchange.files.beginResumable(path, order, () => exchange.outgoing.destroy());
-    const location = uploadUrl(upload.record.id);
+    const location = uploadUrl(exchange, upload.record.id);
     created = { location, ...tusState(upload.record) };
     await receiveContent(exchange, upload, { digests, overrunEnds: false });
     if (upload.receivedBytes === lengthBytes) {

@@ -9,6 +9,7 @@ import {
   formatReprDigest,
   wantsReprDigest,
 } from '../../lib/headers/digest-fields.ts';
+import { receiptHeaders } from '../reply/receipt.ts';
 import { mergeHeaders, type ReplyHeaders } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { entryValidators, type Preconditions } from '../request/preconditions.ts';
@@ -116,24 +117,25 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
  */
 export async function completeUpload(exchange: Exchange, upload: ResumableUpload, seen?: WholeContent): Promise<ReplyHeaders> {
   const { modifiedMs } = upload.record;
+  let sha256: Buffer | undefined;
   let whole: WholeContent | undefined;
   let verify: Preconditions;
   try {
     verify = await keptConditions(exchange, upload.record);
     whole = seen ?? (await readWhole(upload));
     checkDigest(whole);
+    sha256 = whole?.sha256();
   } catch (error) {
     await upload.fail(error);
     throw error;
   }
-  const result = await upload.commit(verify);
+  const result = await upload.commit(verify, exchange.visit && sha256);
   try {
-    const sha256 = whole?.sha256();
     const own: ReplyHeaders = {
       etag: entryValidators(result.entry).etag,
       'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
       'repr-digest': sha256 && formatReprDigest(sha256),
-      'server-path': serverPathValue(result.path),
+      ...(exchange.visit ? receiptHeaders(result) : { 'server-path': serverPathValue(result.path) }),
     };
     const headers = mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result));
     // The file is stored, even if the record of that fails: the cleaning of uploads finds out.

@@ -6,7 +6,7 @@ import { latin1ToUtf8 } from '../../lib/headers/header-fields.ts';
 import { memberPath, pathFromSegments, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { type Preconditions, preconditions } from '../request/preconditions.ts';
-import { reservedName } from '../request/request-target.ts';
+import { linkUrlPath, reservedName } from '../request/request-target.ts';
 import { requestedModificationTime, uploadMetadata } from '../request/upload-metadata.ts';
 
 /** Reads `Upload-Metadata` of tus 1.0.0: keys with UTF-8 values in Base64, by commas; a value may be missing. @throws ServiceError `bad-request` */
@@ -41,6 +41,7 @@ export function postTarget(exchange: Exchange): { path: VirtualPath; metadataVal
   const field = exchange.service.options.metadata_fields?.header.toLowerCase();
   const metadataValue = [...metadata].find(([key]) => key.toLowerCase() === field)?.[1];
   const path = targetPath(exchange, metadata);
+  if (exchange.visit) return { path: exchange.visit.targetOf(path), metadataValue };
   if (pathSegments(path)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
   return { path, metadataValue };
 }
@@ -121,12 +122,14 @@ export function limitField(limits: { 'max-size'?: number; 'max-append-size'?: nu
 const collection = 'uploads';
 
 /** The path of an upload's URL. */
-export function uploadUrl(id: string): string {
+export function uploadUrl({ visit }: Exchange, id: string): string {
+  if (visit) return linkUrlPath(visit.secret, `/${collection}/${id}` as VirtualPath, false);
   return `/home/${reservedName}/${collection}/${id}`;
 }
 
 /** The ID in the URL that a request is about. */
 export function requestedUploadId({ target }: Exchange): string {
+  if (target.kind === 'link') return target.below.slice(collection.length + 2);
   return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
 }
 
@@ -160,7 +163,9 @@ export async function uploadOrder(
     const value = header(exchange, name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  const kept = { ...notes, ...Object.fromEntries(headers) };
+  // The receipt of what visitors send has its digest.
+  const ofLink = exchange.visit ? { 'want-repr-digest': 'sha-256=10' } : {};
+  const kept = { ...notes, ...Object.fromEntries(headers), ...ofLink };
   representationDigests(kept);
   return {
     lengthBytes,

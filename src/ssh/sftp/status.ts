@@ -25,6 +25,7 @@ export const statusByError: Readonly<Record<ErrorCode, StatusCode>> = {
   'read-only': permissionDenied,
   'not-found': noSuchFile,
   'account-gone': permissionDenied,
+  gone: noSuchFile,
   'method-not-allowed': unsupported,
   exists: failure,
   'is-folder': failure,

@@ -24,6 +24,7 @@ import {
   previewKind,
   type Row,
   rowAt,
+  rowMember,
   rowName,
   rowsAreWhole,
   shownRows,
@@ -31,7 +32,7 @@ import {
   whenRowIsWritten,
   whenRowsChange,
 } from './rows/rows.ts';
-import { selectedRows, startRowClicks, startSelection } from './rows/selection.ts';
+import { addAction, selectedRows, startRowClicks, startSelection } from './rows/selection.ts';
 import { forgetThumbnails } from './thumbnails/thumbnail-cache.ts';
 import { startThumbnails } from './thumbnails/thumbnails.ts';
 import { startUploads } from './uploads/uploads.ts';
@@ -43,6 +44,11 @@ async function open(row: Row): Promise<void> {
   }
   const part = await loadPart(() => import('./viewer/viewer.ts'));
   if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
+}
+
+async function shareRow(row: Row | undefined): Promise<void> {
+  const part = await loadPart(() => import('./actions/share.ts'));
+  if (part && row && isThere(row)) await part.share(rowMember(row));
 }
 
 /** Opens files on a plain click; with a modifier key the browser handles the click. */
@@ -126,8 +132,10 @@ function startRowDates(): void {
 
 await pageHasCome();
 startThemes();
-startMenu();
-startSpace();
+if (document.getElementById('menu')) {
+  startMenu();
+  startSpace();
+}
 startNotices();
 startKeyboard();
 startRowMenus();
@@ -178,6 +186,7 @@ function startListing(): void {
   startMemberForm();
   if (may('create-folder')) byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
   if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
+  if (may('share')) addAction({ label: text('share'), icon: 'share', run: ([row]) => void shareRow(row), isForOne: true });
   if (may('rename')) {
     startDrag();
     void startRename().then((isOffered) => isOffered && offerTransfer('move'));

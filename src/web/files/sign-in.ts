@@ -6,6 +6,11 @@ let underWay: Promise<boolean> | undefined;
 
 /** Asks for the password after the session has ended; concurrent calls share the answer. @returns whether there is a session now */
 export function signInAgain(): Promise<boolean> {
+  // The page of a link asks for its own password.
+  if (location.pathname.startsWith('/__svc__/')) {
+    location.reload();
+    return Promise.resolve(false);
+  }
   underWay ??= showForm().finally(() => {
     underWay = undefined;
   });

@@ -25,7 +25,8 @@ const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, A
 
 /** Adds a button to the menu of the page; the menu closes when it is pressed. */
 export function addToMenu(button: HTMLButtonElement): void {
-  byId('menu').querySelector('a.button')?.before(button);
+  // The pages of links have no menu.
+  document.querySelector('#menu a.button')?.before(button);
   // Before the button does its work: the focus goes back to where the menu was opened, and from there to what comes.
   button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }

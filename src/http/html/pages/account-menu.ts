@@ -16,6 +16,7 @@ ${themeChoice(context)}
 ${languageChoice(context)}
 <hr>
 ${person?.maySeeRecent && html`<a class="button quiet" href="/home/__svc__/recent">${icon('recent')}${language.text('recent')}</a>`}
+${person?.mayShare && html`<a class="button quiet" href="/home/__svc__/links">${icon('share')}${language.text('shared')}</a>`}
 ${account?.hasTrash && html`<a class="button quiet" href="/home/__svc__/trash">${icon('trash')}${language.text('trash')}</a>`}
 ${
   person?.mayChangePassword &&

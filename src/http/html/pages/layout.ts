@@ -36,16 +36,25 @@ ${model.hasScript === true && html`<script type="module" async src="${assetPaths
 <body${model.hasScript === true && html` class="listing"`}>
 ${model.hasScript === true && html`<a class="skip" href="#members">${language.text('skip')}</a>`}
 <header class="top">
-<a class="brand" href="/home/">${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span></a>
-<div class="account">
+${brand(context, name)}
+${
+  !context.linked &&
+  html`<div class="account">
 ${accountMenu(context)}
-</div>
+</div>`
+}
 </header>
 ${model.body}
 ${footer(context)}
 </body>
 </html>
 `.text;
+}
+
+/** The first part of the head; a visitor without an account has nowhere to go from there. */
+function brand({ appearance, linked }: PageContext, name: string): Html {
+  const content = html`${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span>`;
+  return linked ? html`<span class="brand">${content}</span>` : html`<a class="brand" href="/home/">${content}</a>`;
 }
 
 function footer({ appearance }: PageContext) {

@@ -1,3 +1,4 @@
+import type { VirtualPath } from '../../../lib/virtual-path.ts';
 import type { ReplyHeaders } from '../../reply/reply.ts';
 import { type Html, html, icon } from './html.ts';
 import type { Language } from './locales/language.ts';
@@ -13,6 +14,10 @@ export interface PageContext {
   appearance: Appearance;
   /** Path and query of the page itself. */
   url: string;
+  /** URL path of a file or folder for the reader. */
+  urlOf: (path: VirtualPath, isFolder: boolean) => string;
+  /** The folder that is the root for the reader, and its name; undefined for the home folder. */
+  linked: { root: VirtualPath; name: string } | undefined;
   /** The client, once it is authenticated. */
   account: PageAccount | undefined;
 }
@@ -36,6 +41,8 @@ export interface PageAccount {
   hasTrash: boolean;
   /** Whether there is a limit for the size of its files together. */
   hasQuota: boolean;
+  /** Whether it may make links to some of its files. */
+  mayShare: boolean;
   maySeeRecent: boolean;
   hasSession: boolean;
 }
@@ -77,7 +84,9 @@ const policy = [
 ].join('; ');
 
 /** Headers of every page: nothing from elsewhere, no inline code, no frame, no cache. No script makes HTML of a text. */
-export function pageHeaders(): ReplyHeaders {
+export function pageHeaders({ linked }: Pick<PageContext, 'linked'>): ReplyHeaders {
+  // The URL of a link's page is a secret, which no request tells.
+  if (linked) return { ...pageHeaders({ linked: undefined }), 'referrer-policy': 'no-referrer' };
   return headersWith(`${policy}; require-trusted-types-for 'script'; trusted-types 'none'`);
 }
 

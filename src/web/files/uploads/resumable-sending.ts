@@ -32,6 +32,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
     if (signal.aborted) return 'stopped';
     if (request && !passing.includes(request.status)) {
       const { status } = request;
+      upload.eventId = eventIdOf(request);
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
@@ -44,6 +45,11 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
     await waitForConnection(upload, failures, signal, onChange);
     if (signal.aborted) return 'stopped';
   }
+}
+
+/** Names the arrival of a file in a receipt; a service tells it to those who have a link. */
+function eventIdOf(request: XMLHttpRequest): string | undefined {
+  return request.getResponseHeader('event-id') ?? undefined;
 }
 
 /** Whether the file of the service is the one that was sent: its reply was lost. */
@@ -114,6 +120,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
       return readRefusal(reply.status, await reply.text().catch(() => ''));
     }
     noteLimit(reply);
+    upload.eventId = reply.headers.get('event-id') ?? undefined;
     return reply.headers.get('upload-complete') === '?1' ? 'done' : Number(reply.headers.get('upload-offset'));
   };
 
@@ -140,6 +147,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     const { status } = request;
     const isOver = request.getResponseHeader('upload-complete') === '?1';
     const told = request.getResponseHeader('upload-offset');
+    upload.eventId = eventIdOf(request);
     if (isOver && status === 201) return 'done';
     if (!isOver && told !== null && (status === 204 || status === 409)) return Number(told);
     if (passing.includes(status)) return 'lost';

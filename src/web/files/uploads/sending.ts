@@ -7,6 +7,7 @@ import { allRows, refreshRows, rowName } from '../rows/rows.ts';
 import { ensureFolder } from './folders.ts';
 import { uploadPanel } from './panel.ts';
 import { makeQueue, type UploadQueue } from './queue.ts';
+import { offerReceipt } from './receipt.ts';
 import { offerUnfinished } from './unfinished.ts';
 import type { Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
@@ -60,6 +61,7 @@ const queue: UploadQueue = makeQueue(
   (ended) => {
     const message = resultMessage(ended);
     if (message !== undefined) panel.say(message);
+    offerReceipt(ended);
     void (ended.some(({ home }) => home === folderUrl()) && look());
   },
 );

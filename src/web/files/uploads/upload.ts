@@ -42,6 +42,8 @@ export interface Upload {
   onConflict: 'ask' | 'overwrite' | 'keep-both';
   /** Where the service keeps what has come of a large file (docs/spec/uploads.md). */
   location: string | undefined;
+  /** ID of the event of its arrival, by which a receipt names it; links alone tell it. */
+  eventId: string | undefined;
   /** Ends the request that is under way. */
   stop: (() => void) | undefined;
 }
@@ -62,6 +64,7 @@ export function newUpload(file: File, home: string, folder: string, onConflict: 
     isRefused: false,
     onConflict,
     location: undefined,
+    eventId: undefined,
     stop: undefined,
   };
 }

@@ -1,5 +1,6 @@
 import type { SortedListing } from '../../../../files/operations/sorted-listing.ts';
 import type { VirtualPath } from '../../../../lib/virtual-path.ts';
+import type { Html } from '../html.ts';
 import type { View } from '../page.ts';
 
 /** Columns that a listing can be sorted by. */
@@ -60,6 +61,8 @@ export interface FolderModel {
   /** The metadata of uploads, and its header. */
   metadata: { header: string; required: boolean; keys: readonly { pattern: string; required: boolean }[] } | null;
   flash: { isError: boolean; text: string } | undefined;
+  /** Facts of a link to the folder, for its visitors. */
+  about?: Html | undefined;
 }
 
 /** The content of a folder's page. */
@@ -78,5 +81,7 @@ export interface ListingModel extends FolderModel {
   mayRead: boolean;
   mayDelete: boolean;
   mayRename: boolean;
+  /** Limits of links for the page's script, for an account that may share members: usual and longest life in days, and `password` where one is needed. */
+  share: string | undefined;
   triggers: readonly { name: string; style: string }[];
 }

@@ -1,5 +1,4 @@
 import { memberPath, pathSegments, type VirtualPath } from '../../../../lib/virtual-path.ts';
-import { memberUrlPath } from '../../../request/request-target.ts';
 import { bdi, Html, html, icon, nameHtml } from '../html.ts';
 import { layout } from '../layout.ts';
 import type { PageContext } from '../page.ts';
@@ -72,9 +71,9 @@ async function* withFirst<T>(first: IteratorResult<T>, others: AsyncIterable<T>)
 function pageBody(context: PageContext, model: ListingModel, isShort: boolean, rows: Html): Html {
   const { language } = context;
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
-  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}">
+  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}"${model.share !== undefined && html` data-links="${model.share}"`}>
 ${folderHead(context, model)}
-${tools(context, model, html`${searchForm(context, '')}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
+${tools(context, model, html`${!context.linked && searchForm(context, '')}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
 <table id="list" role="table"${looks !== '' && html` class="${looks}"`} aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
@@ -85,10 +84,11 @@ ${memberActions(context, model)}
 }
 
 /** The head of a folder: its name, the path to it, and messages. */
-export function folderHead(context: PageContext, { path, flash }: Pick<FolderModel, 'path' | 'flash'>): Html {
+export function folderHead(context: PageContext, { path, flash, about }: Pick<FolderModel, 'path' | 'flash' | 'about'>): Html {
   const { language } = context;
   return html`<h1 class="hidden">${new Html(nameHtml(pathSegments(path).at(-1) ?? language.text('files')))}</h1>
 <nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, path)}</ol></nav>
+${about}
 <div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
 }
 
@@ -102,6 +102,7 @@ function rightNames({ account }: PageContext, model: ListingModel): string {
     'create-folder': model.mayCreateFolder,
     delete: model.mayDelete,
     rename: model.mayRename,
+    share: model.share !== undefined,
     trash: account?.hasTrash,
     quota: account?.hasQuota,
   };
@@ -111,14 +112,15 @@ function rightNames({ account }: PageContext, model: ListingModel): string {
     .join(' ');
 }
 
-function breadcrumb({ language }: PageContext, path: VirtualPath) {
-  const segments = pathSegments(path);
-  let folder = '/' as VirtualPath;
+function breadcrumb({ language, linked, urlOf }: PageContext, path: VirtualPath) {
+  let folder = linked?.root ?? ('/' as VirtualPath);
+  const segments = pathSegments(path).slice(pathSegments(folder).length);
   const current = (depth: number) => depth === segments.length && html` aria-current="page"`;
-  const links = [html`<li><a href="${memberUrlPath(folder, true)}"${current(0)}>${language.text('files')}</a></li>`];
+  const first = linked && linked.name !== '' ? bdi(linked.name) : language.text('files');
+  const links = [html`<li><a href="${urlOf(folder, true)}"${current(0)}>${first}</a></li>`];
   for (const [index, name] of segments.entries()) {
     folder = memberPath(folder, name);
-    links.push(html`<li><a href="${memberUrlPath(folder, true)}"${current(index + 1)}>${bdi(name)}</a></li>`);
+    links.push(html`<li><a href="${urlOf(folder, true)}"${current(index + 1)}>${bdi(name)}</a></li>`);
   }
   return links;
 }

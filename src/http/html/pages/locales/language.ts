@@ -4,19 +4,23 @@ import deFound from '../../../../web/texts/found/de.json' with { type: 'json' };
 import enFound from '../../../../web/texts/found/en.json' with { type: 'json' };
 import esFound from '../../../../web/texts/found/es.json' with { type: 'json' };
 import frFound from '../../../../web/texts/found/fr.json' with { type: 'json' };
+import deLinks from '../../../../web/texts/links/de.json' with { type: 'json' };
+import enLinks from '../../../../web/texts/links/en.json' with { type: 'json' };
+import esLinks from '../../../../web/texts/links/es.json' with { type: 'json' };
+import frLinks from '../../../../web/texts/links/fr.json' with { type: 'json' };
 import de from '../../../../web/texts/pages/de.json' with { type: 'json' };
 import en from '../../../../web/texts/pages/en.json' with { type: 'json' };
 import es from '../../../../web/texts/pages/es.json' with { type: 'json' };
 import fr from '../../../../web/texts/pages/fr.json' with { type: 'json' };
 
 /** The name of a text of the pages. */
-export type PageTextName = keyof typeof en | keyof typeof enFound;
+export type PageTextName = keyof typeof en | keyof typeof enFound | keyof typeof enLinks;
 
 const texts: Readonly<Record<string, Record<PageTextName, Text>>> = {
-  en: { ...en, ...enFound },
-  de: { ...de, ...deFound },
-  fr: { ...fr, ...frFound },
-  es: { ...es, ...esFound },
+  en: { ...en, ...enFound, ...enLinks },
+  de: { ...de, ...deFound, ...deLinks },
+  fr: { ...fr, ...frFound, ...frLinks },
+  es: { ...es, ...esFound, ...esLinks },
 };
 
 /** The languages of the pages, each by its own name. */

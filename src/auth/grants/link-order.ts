@@ -1,0 +1,82 @@
+import type { LinkOptions } from '../../accounts/account.ts';
+import { hashPassword, newPasswordFault } from '../../accounts/passwords.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { parseVirtualPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { LinkDetails } from './grant.ts';
+import type { GrantOrder } from './grants.ts';
+import { readSeconds } from './token-order.ts';
+
+const dayS = 86_400;
+
+const maxNoteCharacters = 500;
+
+const members = new Set(['path', 'kind', 'expires', 'password', 'maximum_downloads', 'note']);
+
+/** The permissions of a link's visitors, of those that its maker has. */
+const permissionsOf: Readonly<Record<LinkDetails['kind'], readonly string[]>> = {
+  download: ['allow-read', 'allow-list', 'allow-traverse'],
+  drop: ['allow-create-file'],
+};
+
+/** An order for a link, with its path. */
+export type LinkOrder = GrantOrder & { readonly paths: readonly [VirtualPath]; readonly link: LinkDetails };
+
+/**
+ * Reads the order for a link, as requests and commands send it (docs/spec/links.md#making-links).
+ *
+ * @param limits those of the account
+ * @param nowMs Unix time in milliseconds
+ * @throws ServiceError `bad-request` for a member that is not known or of another type; `unprocessable` for a value that cannot be, or that the
+ *   limits forbid
+ */
+export async function readLinkOrder(body: Readonly<Record<string, unknown>>, limits: LinkOptions, nowMs: number): Promise<LinkOrder> {
+  const unknown = Object.keys(body).find((name) => !members.has(name));
+  if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
+  const { path, kind = 'download' } = body;
+  if (typeof path !== 'string') throw new ServiceError('bad-request', '"path" must be a string, such as "/out/report.pdf".');
+  if (kind !== 'download' && kind !== 'drop') throw new ServiceError('bad-request', '"kind" must be "download" or "drop".');
+  const maximumDownloads = readMaximum(body.maximum_downloads, kind);
+  const name = readNote(body.note);
+  const lifeS = readLife(body.expires, limits);
+  const passwordHash = await readPassword(body.password, limits);
+  const link: LinkDetails = {
+    kind,
+    ...(passwordHash !== undefined && { passwordHash }),
+    ...(maximumDownloads !== undefined && { maximumDownloads }),
+  };
+  return { kind: 'link', name, expiresMs: nowMs + lifeS * 1000, paths: [parseVirtualPath(path)], permissions: permissionsOf[kind], link };
+}
+
+function readMaximum(value: unknown, kind: LinkDetails['kind']): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value))
+    throw new ServiceError('bad-request', '"maximum_downloads" must be a whole number.');
+  if (value < 1) throw new ServiceError('unprocessable', '"maximum_downloads" must be at least 1.');
+  if (kind === 'drop') throw new ServiceError('unprocessable', '"maximum_downloads" is for links to download.');
+  return value;
+}
+
+function readNote(value: unknown = ''): string {
+  if (typeof value !== 'string') throw new ServiceError('bad-request', '"note" must be a string.');
+  if (value.length > maxNoteCharacters || /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/.test(value) || !value.isWellFormed())
+    throw new ServiceError('unprocessable', `"note" must have at most ${maxNoteCharacters} characters, and no control characters.`);
+  return value;
+}
+
+function readLife(value: unknown, { default_days: usual, maximum_days: max }: LinkOptions): number {
+  if (value === undefined) return Math.min(usual, max) * dayS;
+  const seconds = readSeconds(value, 'expires');
+  if (seconds > max * dayS) throw new ServiceError('unprocessable', `A link of the account lives ${max} days at most.`);
+  return seconds;
+}
+
+async function readPassword(value: unknown, { require_password: isNeeded }: LinkOptions): Promise<string | undefined> {
+  if (value === undefined) {
+    if (isNeeded) throw new ServiceError('unprocessable', 'A link of the account needs a "password".');
+    return undefined;
+  }
+  if (typeof value !== 'string') throw new ServiceError('bad-request', '"password" must be a string.');
+  const fault = value === '' ? 'The password must not be empty.' : newPasswordFault(value);
+  if (fault !== undefined) throw new ServiceError('unprocessable', fault);
+  return hashPassword(value);
+}

@@ -1,0 +1,127 @@
+import type { Grant } from '../../auth/grants/grant.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { fileIconClasses } from '../../lib/media-types.ts';
+import { baseName, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { Reply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { readSmallForm } from '../request/request-body.ts';
+import { flashCookieLine, takeFlash } from './page-cookies.ts';
+import { pageContextOf, pageReply } from './page-replies.ts';
+import { bdi, escapeFormValue, Html, html, icon } from './pages/html.ts';
+import type { PageContext } from './pages/page.ts';
+
+const sharedUrl = '/home/__svc__/links';
+
+/** Form bodies up to this size; a thousand IDs have 30 KiB. */
+const formLimitBytes = 256 * 1024;
+
+/** GET of the page of the links that an account made (docs/spec/links.md#lists); it needs no scripts. */
+export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Promise<Response> {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const { flash, clearLine } = takeFlash(exchange, language);
+  const title = language.text('shared');
+  const hint = html`<p class="hint">${language.text('sharedHint')}</p>`;
+  const body = html`<main id="main" data-may="">
+<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
+<li><a href="${sharedUrl}" aria-current="page">${title}</a></li></ol></nav>
+<h1 class="hidden">${title}</h1>
+<div id="notices" aria-live="polite">${flash && html`<p class="notice success" role="status">${flash.text}</p>`}</div>
+${
+  links.length > 0
+    ? html`<form id="members" tabindex="-1" method="post" action="${sharedUrl}">
+<div class="trash-tools"><button name="action" value="confirm-revoke">${icon('close')}${language.text('revoke')}</button></div>
+${hint}
+<ul id="recent" class="recent">
+${links.map((link) => linkItem(context, link))}
+</ul>
+<p class="count">${language.text('items', { count: links.length })}</p>
+</form>`
+    : html`<div id="members" tabindex="-1"><div class="empty closed">${icon('share')}<p class="lead">${language.text('sharedNone')}</p>${hint}</div></div>`
+}
+</main>`;
+  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
+}
+
+function linkItem(context: PageContext, grant: Grant): Html {
+  const { language } = context;
+  const { id, link, name, expiresMs, downloads = 0, used } = grant;
+  const limit = link?.maximumDownloads;
+  const isDrop = link?.kind === 'drop';
+  const facts = [
+    language.text(isDrop ? 'kindDrop' : 'kindDownload'),
+    language.text('untilDate', { date: language.date(expiresMs) }),
+    ...(link?.passwordHash === undefined ? [] : [language.text('hasPassword')]),
+    ...(isDrop ? [] : [limit === undefined ? language.text('usedDownloads', { count: downloads }) : usedOf(context, downloads, limit)]),
+    ...(used ? [language.text('lastUsed', { date: language.date(used.atMs) })] : []),
+  ];
+  return html`<li>
+<label><input type="checkbox" name="selected" value="${id}"> ${nameOf(context, grant)}</label>
+<p class="hint">${folderOf(context, grant)} &middot; ${facts.join(' · ')}</p>
+${name !== '' && html`<p class="hint" dir="auto">${name}</p>`}
+</li>
+`;
+}
+
+function usedOf({ language }: PageContext, count: number, total: number): string {
+  return language.text('usedOf', { count, total });
+}
+
+function pathOf({ paths }: Grant): VirtualPath {
+  return paths?.[0] ?? ('/' as VirtualPath);
+}
+
+function nameOf({ language }: PageContext, grant: Grant): Html {
+  const name = baseName(pathOf(grant));
+  const isFolder = grant.link?.kind === 'drop' || name === '';
+  return html`<span class="i ${isFolder ? 'folder' : fileIconClasses(name)}">${name === '' ? language.text('files') : bdi(name)}</span>`;
+}
+
+function folderOf({ language }: PageContext, grant: Grant): Html {
+  const folder = parentPath(pathOf(grant));
+  return folder === '/' ? html`${language.text('files')}` : bdi(folder);
+}
+
+/** Acts on the links that a form selects. */
+export interface SharedActions {
+  own(): Promise<Grant[]>;
+  /** @returns how many ended */
+  revoke(ids: readonly string[]): Promise<number>;
+}
+
+/** POST of a form of that page: asks, then revokes. */
+export async function postSharedForm(exchange: Exchange, actions: SharedActions): Promise<Response> {
+  const fields = await readSmallForm(exchange, formLimitBytes);
+  const wanted = new Set(fields.getAll('selected'));
+  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
+  const selected = (await actions.own()).filter(({ id }) => wanted.has(id));
+  switch (fields.get('action')) {
+    case 'confirm-revoke':
+      return respond(exchange, questionPage(exchange, selected));
+    case 'revoke': {
+      const count = await actions.revoke(selected.map(({ id }) => id));
+      const headers = { location: sharedUrl, 'set-cookie': flashCookieLine('revoked', count), 'cache-control': 'no-store' };
+      return respond(exchange, { status: 303, headers });
+    }
+    default:
+      throw new ServiceError('bad-request', `The action "${fields.get('action') ?? ''}" is not known.`);
+  }
+}
+
+function questionPage(exchange: Exchange, links: readonly Grant[]): Reply {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const body = html`<main class="card roomy" id="main">
+<h1>${language.text('revokeQuestion', { count: links.length })}</h1>
+<ul class="doomed">${links.map((link) => html`<li>${nameOf(context, link)} <span class="hint">${folderOf(context, link)}</span></li>`)}</ul>
+<p>${language.text('revokeWarning')}</p>
+<form method="post" action="${sharedUrl}" class="row">
+<input type="hidden" name="action" value="revoke">
+${links.map(({ id }) => new Html(`<input type="hidden" name="selected" value="${escapeFormValue(id)}">`))}
+<a class="button" href="${sharedUrl}">${language.text('cancel')}</a>
+${links.length > 0 && html`<button type="submit" class="primary danger">${language.text('revoke')}</button>`}
+</form>
+</main>`;
+  return pageReply(context, 200, { title: language.text('revoke'), body });
+}

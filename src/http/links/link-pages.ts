@@ -1,0 +1,102 @@
+import type { Entry } from '../../files/entry.ts';
+import { fileIconClasses, inlineKind, mediaTypeByName } from '../../lib/media-types.ts';
+import { pageContextOf, pageReply } from '../html/page-replies.ts';
+import { bdi, type Html, html, icon } from '../html/pages/html.ts';
+import { tools } from '../html/pages/listing/listing-tools.ts';
+import type { PageContext } from '../html/pages/page.ts';
+import type { Reply } from '../reply/reply.ts';
+import type { Exchange, Visit } from '../request/exchange.ts';
+
+/** The facts of a link for its visitor: from whom, for how long, and the note. */
+export function aboutLink({ language }: PageContext, { link }: Visit, more: Html | false = false): Html {
+  const isDrop = link.link?.kind === 'drop';
+  const { maximumDownloads } = link.link ?? {};
+  const left = maximumDownloads === undefined ? undefined : Math.max(0, maximumDownloads - (link.downloads ?? 0));
+  const until = language.text(isDrop ? 'openUntil' : 'availableUntil', { date: language.date(link.expiresMs) });
+  return html`<div class="about">
+${!isDrop && html`<p>${language.text('sender', { name: link.account.name })}</p>`}
+${link.name !== '' && html`<blockquote dir="auto">${link.name}</blockquote>`}
+<p class="hint">${until}${left !== undefined && html` &middot; ${language.text('downloadsLeft', { count: left })}`}</p>
+${more}
+</div>`;
+}
+
+/** The page of a link to one file: one button, and the file itself where browsers can show it. */
+export function filePage(exchange: Exchange, visit: Visit, entry: Entry): Reply {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const url = encodeURIComponent(entry.name);
+  const body = html`<main class="card roomy link" id="main">
+<h1><span class="i ${fileIconClasses(entry.name)}">${bdi(entry.name)}</span></h1>
+<p class="hint">${language.size(entry.sizeBytes)}</p>
+${aboutLink(context, visit)}
+<p><a class="button primary" href="./${url}" download>${icon('download')}${language.text('download')}</a></p>
+${visit.link.link?.maximumDownloads === undefined && preview(entry.name, `./${url}?inline`)}
+</main>`;
+  return pageReply(context, 200, { title: entry.name, body });
+}
+
+/** The button for a whole folder as one archive. */
+export function downloadAll({ language }: PageContext): Html {
+  return html`<p><a class="button primary" href="?zip" download>${icon('download')}${language.text('downloadAll')}</a></p>`;
+}
+
+/** The page of a link where visitors drop files; nothing of what is there is seen. */
+export function dropPage(exchange: Exchange, visit: Visit): Reply {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const { name } = visit.link.account;
+  const model = {
+    path: visit.root,
+    mayLook: false,
+    mayWrite: true,
+    // Names that are taken get a number, so there is nothing to say of them.
+    mayReplace: true,
+    onNameTaken: 'number',
+    retainDays: 0,
+    mayCreateFolder: false,
+    metadata: exchange.service.options.metadata_fields,
+    flash: undefined,
+  } as const;
+  const body = html`<main id="main" data-may="write" data-taken="number">
+<h1>${language.text('sendTo', { name })}</h1>
+${aboutLink(context, visit)}
+<div id="notices" aria-live="polite"></div>
+<div id="members" tabindex="-1">
+${tools(context, model)}
+<div class="empty">${icon('upload')}<p class="lead">${language.text('sendHint')}</p><p class="hint">${language.text('sendPrivate', { name })}</p></div>
+</div>
+</main>`;
+  return pageReply(context, 200, { title: language.text('sendTo', { name }), body, hasScript: true });
+}
+
+/** A preview counts as a download, so it is for links without a limit. */
+function preview(name: string, url: string): Html | undefined {
+  switch (inlineKind(mediaTypeByName(name))) {
+    case 'image':
+      return html`<img class="preview" src="${url}" alt="${name}" loading="lazy">`;
+    case 'video':
+      return html`<video class="preview" src="${url}" controls preload="metadata" aria-label="${name}"></video>`;
+    case 'audio':
+      return html`<audio class="preview" src="${url}" controls preload="none" aria-label="${name}"></audio>`;
+    default:
+      return undefined;
+  }
+}
+
+/** The page that asks for the password of a link, and says nothing else. */
+export function passwordPage(exchange: Exchange, isWrong: boolean): Reply {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const body = html`<main class="card" id="main">
+<h1>${language.text('needsPassword')}</h1>
+${isWrong && html`<p class="notice error" role="alert">${language.text('passwordWrong')}</p>`}
+<p class="hint">${language.text('needsPasswordHint')}</p>
+<form method="post" action="${context.url}">
+<label for="password">${language.text('password')}</label>
+<input id="password" name="password" type="password" autocomplete="off" required autofocus>
+<button type="submit" class="primary">${language.text('openLink')}</button>
+</form>
+</main>`;
+  return pageReply(context, 401, { title: language.text('needsPassword'), body }, { 'cache-control': 'no-store' });
+}

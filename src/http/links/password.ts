@@ -1,0 +1,81 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { PasswordVerifier } from '../../accounts/passwords.ts';
+import { loginSource } from '../../auth/ban-list.ts';
+import type { Grant } from '../../auth/grants/grant.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { countedAttempt, parseBasic, schemeAndValue } from '../middleware/authenticate.ts';
+import { respond } from '../reply/respond.ts';
+import { cookie, type Exchange, header } from '../request/exchange.ts';
+import { mediaTypeOfRequest } from '../request/reply-format.ts';
+import { readSmallForm } from '../request/request-body.ts';
+import { linkUrlPath } from '../request/request-target.ts';
+
+/** The cookie of a visitor who has given the password. */
+const passwordCookie = 'SVC_LINK';
+
+const verifier = new PasswordVerifier();
+
+/** Key in `details` of an `unauthorized` fault: the password of a link is missing or wrong. */
+export const linkPasswordDetail = 'link_password';
+
+/**
+ * Lets a visitor in who has the password of a link (docs/spec/links.md#password): by the cookie, by Basic with any name, or by the form.
+ *
+ * @returns the reply to the form, which sets the cookie; undefined for a request that goes on
+ * @throws ServiceError `unauthorized` without it, `too-many-requests` after too many wrong ones for the link or from the address
+ */
+export async function unlock(exchange: Exchange, grant: Grant, secret: string): Promise<Response | undefined> {
+  const hash = grant.link?.passwordHash;
+  if (hash === undefined || hasCookie(exchange, secret, hash)) return undefined;
+  const authorization = header(exchange, 'authorization');
+  const { scheme, value } = schemeAndValue(authorization ?? '');
+  if (scheme === 'basic') {
+    await checkPassword(exchange, grant, parseBasic(value).password, hash);
+    return undefined;
+  }
+  const typed = exchange.method === 'POST' ? await typedPassword(exchange) : undefined;
+  if (typed === undefined) throw passwordNeeded('missing');
+  await checkPassword(exchange, grant, typed, hash);
+  const path = linkUrlPath(secret, '/' as VirtualPath, true);
+  const { options } = exchange.service;
+  const isSecure = options.type === 'https' || options.accepted_origins.length > 0;
+  // Lax: the link is followed from mails, and the cookie opens nothing without the secret of the URL.
+  const line = `${passwordCookie}=${proofOf(secret, hash)}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  return respond(exchange, { status: 303, headers: { location: path, 'set-cookie': line, 'cache-control': 'no-store' } });
+}
+
+function passwordNeeded(reason: 'missing' | 'wrong'): ServiceError {
+  const message = reason === 'wrong' ? 'The password is not correct.' : 'This link needs a password.';
+  return new ServiceError('unauthorized', message, { details: { [linkPasswordDetail]: reason } });
+}
+
+async function checkPassword(exchange: Exchange, { id }: Grant, password: string, hash: string): Promise<void> {
+  const source = loginSource(exchange.peer.address);
+  const isRight = await countedAttempt(
+    exchange,
+    { type: 'password', username: id, content: password, realm: 'link' },
+    (isKnown) => verifier.verify(password, hash, { source, isKnown }),
+    (matches) => (matches ? 'succeeded' : 'failed'),
+  );
+  if (!isRight) throw passwordNeeded('wrong');
+}
+
+/** The password of the form; undefined for another request. */
+async function typedPassword(exchange: Exchange): Promise<string | undefined> {
+  if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded') return undefined;
+  return (await readSmallForm(exchange)).get('password') ?? undefined;
+}
+
+/** A proof that only those get who gave the password; it ends with the link, and holds on all nodes. */
+function proofOf(secret: string, passwordHash: string): string {
+  return createHmac('sha256', passwordHash).update(secret).digest('base64url');
+}
+
+function hasCookie(exchange: Exchange, secret: string, passwordHash: string): boolean {
+  const [given, right] = [cookie(exchange, passwordCookie) ?? '', proofOf(secret, passwordHash)].map((text) => Buffer.from(text)) as [
+    Buffer,
+    Buffer,
+  ];
+  return given.length === right.length && timingSafeEqual(given, right);
+}

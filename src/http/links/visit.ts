@@ -1,0 +1,144 @@
+import type { Account } from '../../accounts/account.ts';
+import type { Grant } from '../../auth/grants/grant.ts';
+import { eventIds } from '../../events/event-ids.ts';
+import type { AccountFiles } from '../../files/account-files.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { ExpiringMap } from '../../lib/expiring-map.ts';
+import { readSecret } from '../../lib/secrets.ts';
+import { baseName, memberPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
+import { accept, checkBan, countedAttempt } from '../middleware/authenticate.ts';
+import { type Exchange, type HttpMiddleware, signedIn, type Visit } from '../request/exchange.ts';
+import { type RequestTarget, reservedName } from '../request/request-target.ts';
+import { unlock } from './password.ts';
+
+type LinkTarget = Extract<RequestTarget, { kind: 'link' }>;
+
+/**
+ * Lets a visitor act as the maker of a link, as far as the link goes (docs/spec/links.md#visitors). Sets `exchange.client` and `exchange.visit`.
+ *
+ * @throws ServiceError `not-found` for a wrong secret, `gone` for a link that is over, `unauthorized` without its password, `too-many-requests`
+ */
+export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
+  const { target } = exchange;
+  if (target.kind !== 'link') throw new Error('The request is about no link.');
+  const grant = await findLink(exchange, target.secret);
+  await enter(exchange, grant);
+  const reply = await unlock(exchange, grant, target.secret);
+  if (reply) return reply;
+  exchange.visit = visitOf(exchange, grant, target);
+  noteOpened(exchange, grant);
+  return next();
+};
+
+/**
+ * Has the link's account asked about, as it is now, narrowed to the link. Sets `exchange.client`.
+ *
+ * @throws ServiceError `gone` for a link that is over, `unavailable` while its account cannot be asked about
+ */
+async function enter(exchange: Exchange, grant: Grant): Promise<void> {
+  const { chain, uuid, component } = exchange.service;
+  const asked = { peer: exchange.peer, creator: { uuid, type: component.type }, request: exchange.request };
+  const result = await chain.authenticateGrant(grant, asked);
+  if (result.outcome === 'unanswered') throw new ServiceError('unavailable', 'The link cannot be checked at present, try again.');
+  if (result.outcome !== 'authenticated') throw linkOver(result.outcome === 'over' ? result.reason : undefined);
+  accept(exchange, grant.link?.kind === 'drop' ? numbering(result.account) : result.account, result.identity, undefined);
+}
+
+function linkOver(message = 'The link is over.'): ServiceError {
+  return new ServiceError('gone', message);
+}
+
+const numberingAccounts = new WeakMap<Account, Account>();
+
+/** The same account, whose files get a number where their name is taken: a visitor does not know what is there. */
+function numbering(account: Account): Account {
+  const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
+  numberingAccounts.set(account, known);
+  return known;
+}
+
+const hourMs = 3_600_000;
+
+/** Visits whose event was emitted, so that each visitor has one an hour. */
+const opened = new ExpiringMap<true>(100_000);
+
+function noteOpened(exchange: Exchange, { id, link, paths }: Grant): void {
+  const { events, clock, grants, log } = exchange.service;
+  const key = `${id} ${exchange.peer.address}`;
+  if (opened.has(key, clock.monotonicMs())) return;
+  opened.set(key, true, clock.monotonicMs() + hourMs);
+  events.emit({ id: eventIds.linkOpened, context: signedIn(exchange).context, data: { path: paths?.[0], kind: link?.kind } });
+  grants.store.count(id, 'opened').catch((reason) => log.warn('a visit to a link was not counted', { reason }));
+}
+
+/** The link of a secret. Wrong ones count as guesses from the address; those who have a right one are not held up by that. */
+async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
+  const read = readSecret(secret);
+  // A typo is told without a look-up.
+  if (read === undefined || read === 'mistyped' || read.kind !== 'link') throw noLink();
+  const grant = await exchange.service.grants.store.find(read.hash);
+  if (grant) return grant;
+  await checkBan(exchange);
+  await countedAttempt(
+    exchange,
+    { type: 'password', username: '', content: secret, realm: 'link' },
+    async () => false,
+    () => 'failed',
+  );
+  throw noLink();
+}
+
+function noLink(): ServiceError {
+  return new ServiceError('not-found', 'There is no such link.');
+}
+
+function visitOf(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
+  const { secret, below } = target;
+  const root = link.paths?.[0] ?? ('/' as VirtualPath);
+  const { files } = signedIn(exchange);
+  const kind = link.link?.kind;
+  const isFile = kind === 'download' && isFileAt(files, root);
+  const targetOf = (name: VirtualPath) => {
+    const [only, ...others] = pathSegments(name);
+    if (kind !== 'drop' || only === undefined || others.length > 0) throw new ServiceError('not-found', 'Path not found.');
+    return inside(root, [only]);
+  };
+  return {
+    link,
+    secret,
+    root,
+    isFile,
+    path: kind === 'drop' ? (exchange.method === 'PUT' ? targetOf(below) : root) : sharedPath(root, target, isFile),
+    targetOf,
+    belowOf: (path) => (path.slice(root === '/' ? 0 : root.length) || '/') as VirtualPath,
+    async countDownload() {
+      const maximum = link.link?.maximumDownloads;
+      if (!(await exchange.service.grants.store.count(link.id, 'downloads', maximum))) throw linkOver('The link was used up.');
+    },
+  };
+}
+
+/** @throws ServiceError `gone` where nothing is any more */
+function isFileAt(files: AccountFiles, root: VirtualPath): boolean {
+  const entry = files.inspect(root);
+  if (!entry) throw new ServiceError('gone', 'What the link led to is not there any more.');
+  return !entry.isFolder;
+}
+
+function sharedPath(root: VirtualPath, { below, isFolder: isFolderUrl }: LinkTarget, isFile: boolean): VirtualPath {
+  if (below === '/') return root;
+  if (!isFile) return inside(root, pathSegments(below));
+  if (isFolderUrl || below !== `/${baseName(root)}`) throw new ServiceError('not-found', 'Path not found.');
+  return root;
+}
+
+/** @throws ServiceError `not-found` for the service's own name below the home folder */
+function inside(root: VirtualPath, names: readonly string[]): VirtualPath {
+  if (root === '/' && names[0] === reservedName) throw new ServiceError('not-found', 'Path not found.');
+  return names.reduce<VirtualPath>(memberPath, root);
+}
+
+/** Whether the visitor's link is one to drop files by. */
+export function isDrop({ visit }: Exchange): boolean {
+  return visit?.link.link?.kind === 'drop';
+}

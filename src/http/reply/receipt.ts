@@ -1,0 +1,49 @@
+import type { UploadResult } from '../../files/operations/file-upload.ts';
+import type { UploadRecord } from '../../files/uploads/upload-store.ts';
+import { formatReprDigest } from '../../lib/headers/digest-fields.ts';
+import { baseName } from '../../lib/virtual-path.ts';
+import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
+
+/** A file that a visitor has dropped, as replies tell it: nothing of the path of the link's maker. */
+export interface DroppedFile {
+  target: string;
+  size: number;
+  digest: { 'sha-256': string };
+  event_id: string;
+}
+
+/** Name of the header with the ID of the event of a dropped file, for replies without a body. */
+const eventIdHeader = 'event-id';
+
+/** An upload as its reply tells it (docs/spec/links.md#drop). */
+export function droppedFile({ path, entry, sha256, eventUuid }: UploadResult): DroppedFile {
+  const digest = { 'sha-256': sha256?.toString('base64') ?? '' };
+  return { target: baseName(path), size: entry.sizeBytes, digest, event_id: eventUuid };
+}
+
+/** The same as headers. */
+export function receiptHeaders({ sha256, eventUuid }: UploadResult): ReplyHeaders {
+  return { [eventIdHeader]: eventUuid, 'repr-digest': sha256 && formatReprDigest(sha256) };
+}
+
+/** The reply to a visitor's upload in one request: 201. */
+export function droppedReply(result: UploadResult, headers: ReplyHeaders): Reply {
+  return jsonReply(201, { results: [droppedFile(result)] }, { ...headers, ...receiptHeaders(result), 'cache-control': 'no-store' });
+}
+
+/** The reply to the request that completes a visitor's upload in parts: 201. @param headers as `receiptHeaders` made them, and others */
+export function storedReply({ path, offsetBytes, completion }: UploadRecord, headers: ReplyHeaders): Reply {
+  const digest = /^sha-256=:([^:]*):$/.exec(String(headers['repr-digest'] ?? ''))?.[1] ?? '';
+  const file: DroppedFile = {
+    target: completion?.numberedName ?? baseName(path),
+    size: offsetBytes,
+    digest: { 'sha-256': digest },
+    event_id: String(headers[eventIdHeader] ?? ''),
+  };
+  return jsonReply(201, { results: [file] }, { ...headers, 'cache-control': 'no-store' });
+}
+
+/** Path and query of the receipt of dropped files, relative to their link. */
+export function receiptQuery(files: readonly DroppedFile[]): string {
+  return `receipt?ids=${files.map(({ event_id }) => event_id).join(',')}`;
+}

@@ -1,0 +1,120 @@
+import { commonPaths } from '../../accounts/narrowing.ts';
+import type { Grant } from '../../auth/grants/grant.ts';
+import { type LinkOrder, readLinkOrder } from '../../auth/grants/link-order.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { isObject } from '../../lib/json.ts';
+import { memberPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
+import { postSharedForm, showSharedPage } from '../html/shared-page.ts';
+import { jsonReply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+import { publicOrigin } from '../request/own-origin.ts';
+import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
+import { readJsonBody } from '../request/request-body.ts';
+import { linkUrlPath, reservedName } from '../request/request-target.ts';
+
+const uncached = { 'cache-control': 'no-store' };
+
+/** POST of a link (docs/spec/links.md#making-links): 201 with its URL, which is told here alone. */
+async function makeLink(exchange: Exchange): Promise<Response> {
+  const { account, context } = signedIn(exchange);
+  requireLinks(exchange);
+  if (mediaTypeOfRequest(exchange) !== 'application/json')
+    throw new ServiceError('media-type-unsupported', 'A link is described as application/json.');
+  const body = await readJsonBody(exchange);
+  if (!isObject(body)) throw new ServiceError('bad-request', 'The body must be an object.');
+  const { grants } = exchange.service;
+  const order = await readLinkOrder(body, account.links, grants.clock.nowMs());
+  requireMayShare(exchange, order);
+  const { grant, secret } = await grants.make(account, order, account.name, context);
+  const { id, ...shown } = shownLink(grant);
+  const url = publicOrigin(exchange) + linkUrlPath(secret, '/' as VirtualPath, true);
+  const headers = { ...uncached, location: `/home/${reservedName}/links/${id}` };
+  return respond(exchange, jsonReply(201, { id, url, ...shown }, headers));
+}
+
+/** @throws ServiceError `never-allowed` for an account without links, and for a client that may share nothing */
+function requireLinks(exchange: Exchange): void {
+  const { account, files } = signedIn(exchange);
+  const { links, method, permissions } = account;
+  if (!links.enabled || method.type === 'anonymous') throw new ServiceError('never-allowed', 'The account has no links.');
+  const reached = commonPaths(permissions.options.narrowings);
+  if (reached ? !reached.some((path) => files.may(path, 'share')) : !permissions.mayGive('allow-share'))
+    throw new ServiceError('never-allowed', 'The account may not share files (`allow-share`).');
+}
+
+/**
+ * @throws ServiceError `forbidden` without the right to share the path, `unprocessable` for what the account itself may not, `not-found` for
+ *   what is not there
+ */
+function requireMayShare(exchange: Exchange, { paths: [path], link: { kind } }: LinkOrder): void {
+  const { files } = signedIn(exchange);
+  if (pathSegments(path)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
+  if (!files.may(path, 'share')) throw new ServiceError('forbidden', 'Sharing this needs the right "allow-share".');
+  const isDrop = kind === 'drop';
+  if (isDrop && !files.may(path, 'createFile') && !files.may(memberPath(path, 'file'), 'createFile'))
+    throw new ServiceError('unprocessable', 'The account itself may not create files there.');
+  if (!isDrop && !files.may(path, 'readFile') && !files.may(path, 'listFolder'))
+    throw new ServiceError('unprocessable', 'The account itself may not read this.');
+  // Who cannot see a folder may still have files dropped into it.
+  if (isDrop && !files.may(path, 'inspect')) return;
+  const entry = files.inspect(path);
+  if (!entry) throw new ServiceError('not-found', 'Path not found.');
+  if (isDrop && !entry.isFolder) throw new ServiceError('unprocessable', 'Files are dropped into a folder, and this is a file.');
+  if (!isDrop && !files.may(path, entry.isFolder ? 'listFolder' : 'readFile'))
+    throw new ServiceError('unprocessable', 'The account itself may not read this.');
+}
+
+/** A link as its maker sees it. */
+function shownLink(grant: Grant) {
+  const { id, link, paths, createdMs, expiresMs, name, downloads = 0, used } = grant;
+  return {
+    id,
+    kind: link?.kind,
+    path: paths?.[0],
+    note: name,
+    created: new Date(createdMs).toISOString(),
+    expires: new Date(expiresMs).toISOString(),
+    has_password: link?.passwordHash !== undefined,
+    downloads,
+    maximum_downloads: link?.maximumDownloads,
+    last_used: used && new Date(used.atMs).toISOString(),
+    last_address: used?.address,
+    copyable: false,
+  };
+}
+
+/** The links of the account that hold, newest first. */
+function ownLinks(exchange: Exchange): Promise<Grant[]> {
+  return exchange.service.grants.list('link', signedIn(exchange).account);
+}
+
+/** GET of the links that the account made. */
+export async function listLinks(exchange: Exchange): Promise<Response> {
+  requireLinks(exchange);
+  const links = await ownLinks(exchange);
+  if (replyFormat(exchange) === 'html') return showSharedPage(exchange, links);
+  return respond(exchange, jsonReply(200, { links: links.map(shownLink) }, uncached));
+}
+
+/** POST to the collection: an order for a link as JSON, or a form of the page. */
+export function postLinks(exchange: Exchange): Promise<Response> {
+  if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded') return makeLink(exchange);
+  requireLinks(exchange);
+  return postSharedForm(exchange, { own: () => ownLinks(exchange), revoke: (ids) => revoke(exchange, ids) });
+}
+
+/** DELETE of a link: 204; it is over for everybody then, and downloads under way are cut. */
+export async function revokeLink(exchange: Exchange): Promise<Response> {
+  const { target } = exchange;
+  const id = target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
+  const own = await ownLinks(exchange);
+  if (!own.some((link) => link.id === id)) throw new ServiceError('not-found', 'There is no such link.');
+  await revoke(exchange, [id]);
+  return respond(exchange, { status: 204 });
+}
+
+async function revoke(exchange: Exchange, ids: readonly string[]): Promise<number> {
+  const { account, context } = signedIn(exchange);
+  return (await exchange.service.grants.end(ids, 'revoked', account.name, context)).length;
+}

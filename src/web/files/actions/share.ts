@@ -1,0 +1,118 @@
+import { nameInText } from '../../../lib/display-name.ts';
+import { ask, cancelButton } from '../../shared/dialogs.ts';
+import { byId, make, makeButton } from '../../shared/dom.ts';
+import { partTexts } from '../../shared/locale.ts';
+import de from '../../texts/share/de.json' with { type: 'json' };
+import en from '../../texts/share/en.json' with { type: 'json' };
+import es from '../../texts/share/es.json' with { type: 'json' };
+import fr from '../../texts/share/fr.json' with { type: 'json' };
+import { wholeTime } from '../dates.ts';
+import { text } from '../language.ts';
+import { folderUrl, may } from '../navigation/folder.ts';
+import type { Member } from '../rows/rows.ts';
+import { replyReason, send } from '../server.ts';
+
+const shareText = partTexts({ en, de, es, fr });
+
+const linksUrl = '/home/__svc__/links';
+
+/** Lives that are offered, in days, beside the usual and the longest one. */
+const offeredDays = [1, 7, 30, 90];
+
+interface NewLink {
+  url: string;
+  expires: string;
+}
+
+/** The limits of the account, as the page has them. */
+function limits(): { usualDays: number; maxDays: number; needsPassword: boolean } {
+  const [usual, max, password] = (byId('main').dataset.links ?? '').split(' ');
+  return { usualDays: Number(usual), maxDays: Number(max), needsPassword: password === 'password' };
+}
+
+/** Asks for the facts of a link to a member of the folder, makes it, and shows its address once. */
+export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'>): Promise<void> {
+  const { usualDays, maxDays, needsPassword } = limits();
+  const kinds = [...(may('read') ? ['download'] : []), ...(isFolder && may('write') ? ['drop'] : [])];
+  const kind = make('select', ...kinds.map((value) => make('option', { value }, shareText(value === 'drop' ? 'toDrop' : 'toDownload'))));
+  const days = make('select', ...dayOptions(usualDays, maxDays));
+  const password = make('input', { type: 'password', autocomplete: 'new-password', required: needsPassword, maxLength: 150 });
+  const downloads = make('input', { type: 'number', min: '1', max: '1000000', inputMode: 'numeric' });
+  const note = make('textarea', { rows: 2, maxLength: 500 });
+  const downloadsField = make('label.labelled', shareText('downloadsOptional'), downloads);
+  kind.addEventListener('change', () => {
+    downloadsField.hidden = kind.value === 'drop';
+  });
+  downloadsField.hidden = kind.value === 'drop';
+  let made: NewLink | undefined;
+  const answer = await ask({
+    title: shareText('shareItem', { name: nameInText(name) }),
+    content: [
+      make('label.labelled', { hidden: kinds.length < 2 }, shareText('forWhat'), kind),
+      make('label.labelled', shareText('validFor'), days),
+      make('label.labelled', shareText(needsPassword ? 'passwordRequired' : 'passwordOptional'), password),
+      downloadsField,
+      make('label.labelled', shareText('noteOptional'), note),
+    ],
+    buttons: [cancelButton(), { value: 'ok', label: shareText('createLink'), kind: 'primary' }],
+    focus: days,
+    check: async () => {
+      const body = {
+        path: pathOf(name),
+        kind: kind.value,
+        expires: Number(days.value) * 86_400,
+        ...(password.value !== '' && { password: password.value }),
+        ...(downloads.value !== '' && kind.value === 'download' && { maximum_downloads: Number(downloads.value) }),
+        ...(note.value.trim() !== '' && { note: note.value.trim() }),
+      };
+      try {
+        const headers = { 'content-type': 'application/json' };
+        const reply = await send('POST', linksUrl, { headers, body: JSON.stringify(body) });
+        if (!reply.ok) return await replyReason(reply);
+        made = (await reply.json()) as NewLink;
+        return undefined;
+      } catch {
+        return text('noConnection');
+      }
+    },
+  });
+  if (answer === 'ok' && made) await showLink(made);
+}
+
+/** Choices of a life within the limit; the usual one is chosen. */
+function dayOptions(usualDays: number, maxDays: number): HTMLOptionElement[] {
+  const choices = [...new Set([...offeredDays.filter((days) => days <= maxDays), usualDays, maxDays])].sort((a, b) => a - b);
+  return choices.map((days) => make('option', { value: String(days), selected: days === usualDays }, shareText('days', { count: days })));
+}
+
+/** The virtual path of a member of the folder that is shown. */
+function pathOf(name: string): string {
+  const folder = folderUrl().split('/').slice(2).map(decodeURIComponent).join('/');
+  return `/${folder}${name}`;
+}
+
+async function showLink({ url, expires }: NewLink): Promise<void> {
+  const field = make('input', { readOnly: true, value: url });
+  const said = make('p.hint', { role: 'status' });
+  const copy = makeButton(shareText('copy'), 'copy', async () => {
+    field.select();
+    try {
+      await navigator.clipboard.writeText(url);
+      said.textContent = shareText('copied');
+    } catch {
+      // Without https browsers keep the clipboard from scripts.
+      said.textContent = shareText('copyFailed');
+    }
+  });
+  await ask({
+    title: shareText('linkReady'),
+    content: [
+      make('p', shareText('linkOnce', { date: wholeTime(Date.parse(expires)) })),
+      make('label.labelled', shareText('linkAddress'), field),
+      make('div.row', copy, make('a.button', { href: linksUrl }, shareText('allShared'))),
+      said,
+    ],
+    buttons: [{ value: 'ok', label: shareText('done'), kind: 'primary' }],
+    focus: field,
+  });
+}
