@@ -76,7 +76,7 @@ function options() {
         );
         for (const [option, member] of Object.entries(variant.properties)) {
           const group = resolve(member);
-          if (group.properties) sections.push(table(`\`${name}.<UUID>.${option}\``, group));
+          sections.push(...groupTables(`${name}.<UUID>.${option}`, group));
           const each = group.additionalProperties && resolve(group.additionalProperties);
           if (each?.properties) sections.push(table(`\`${name}.<UUID>.${option}.<name>\``, each, each.required));
         }
@@ -84,6 +84,13 @@ function options() {
     }
   }
   return sections.join('\n');
+}
+
+/** The table of a group of options, and of the groups in it. */
+function groupTables(path, group) {
+  if (!group.properties) return [];
+  const inside = Object.entries(group.properties).flatMap(([option, member]) => groupTables(`${path}.${option}`, resolve(member)));
+  return [table(`\`${path}\``, group, group.required), ...inside];
 }
 
 function help(...args) {
