@@ -115,8 +115,9 @@ export class Certificates {
   #sources(config: Config, key: string): ChallengeSources {
     const { store } = this.#dependencies;
     const served = keptServices(config).filter(({ options, service }) => options.challenge === 'http-01' && addressKey(service) === key);
+    // The first service that has a name stays last, and so in force.
     const origins = new Map(
-      served.flatMap(({ options, service }) => options.domains.map((domain) => [domain, originOf(domain, service)] as const)),
+      served.toReversed().flatMap(({ options, service }) => options.domains.map((domain) => [domain, originOf(domain, service)] as const)),
     );
     return {
       find: (token) => store.get(challengeName({ type: 'http-01', domain: '', token })),
