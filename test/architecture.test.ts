@@ -28,7 +28,7 @@ const homes: Record<string, string[]> = {
   ofetch: ['src/lib/remote/'],
   commander: ['src/cli/'],
   cosmiconfig: ['src/config/reading/'],
-  yaml: ['src/lib/yaml-document.ts', 'src/config/reading/', 'src/accounts/accounts-file.ts', 'src/cli/tools/openapi.ts'],
+  yaml: ['src/lib/yaml-document.ts', 'src/config/reading/', 'src/accounts/accounts-file.ts', 'src/cli/tools/openapi.ts', 'src/cli/import/'],
   zod: [
     'src/config/',
     'src/lib/option-types.ts',

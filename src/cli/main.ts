@@ -9,7 +9,7 @@ import { registerAuthTest, registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
 import { registerControl, registerServe } from './register-service.ts';
 import { registerTokens } from './register-tokens.ts';
-import { registerDocuments, registerInspect, registerMock, registerTools } from './register-tools.ts';
+import { registerDocuments, registerImport, registerInspect, registerMock, registerSsh, registerTools } from './register-tools.ts';
 
 /** Options of the program itself, beside those of its commands. */
 interface GlobalOptions {
@@ -173,12 +173,14 @@ const registrations: readonly Register[] = [
   registerServe,
   registerConfig,
   registerDocuments,
+  registerImport,
   registerAuthTest,
   registerEvents,
   registerControl,
   registerTokens,
   registerMock,
   registerInspect,
+  registerSsh,
   registerTools,
 ];
 

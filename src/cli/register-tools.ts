@@ -105,12 +105,17 @@ export const registerInspect: Register = (program, run) => {
     .action((file, options) => run(async () => (await import('./tools/inspect.ts')).inspectFile(file, options)));
 };
 
+/** The servers whose files `svc import` reads. */
+const importable = ['openssh', 'htpasswd', 'sftpgo', 'csv'];
+
 const schemaNames = [
   'config',
   'cases',
   'validate',
   'explain',
   'test',
+  'import',
+  'ssh-host-key-import',
   'reload',
   'auth-test',
   'auth-test-suite',
@@ -170,6 +175,69 @@ export const registerDocuments: Register = (program, run) => {
     .addOption(new Option('--format <format>', 'format of the document').choices(['yaml', 'json']).default('yaml'))
     .addHelpText('after', '\nExample:\n  svc openapi --format json > openapi.json')
     .action((options) => run(async () => (await import('./tools/openapi.ts')).openapi(options)));
+};
+
+const importHelp = `
+FROM is one of
+  openssh   sshd_config, passwd, shadow, group; keys as ALICE=FILE, .../alice/.ssh/authorized_keys, or found below --root
+  htpasswd  files of htpasswd
+  sftpgo    a dump (dumpdata) in JSON
+  csv       tables whose first line names the columns: name, password or password_hash, home, ssh_keys, email, group, permissions, enabled, quota_size
+
+It writes three files with mode 0600 and replaces none: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt, which names each thing that is not as it was, where it stood and what to do about it. Nothing becomes less strict: an account whose limits svc does not have is disabled.
+
+--check writes nothing: it prints the list, and looks at the files of the accounts below --root for other owners, modes, names that are no UTF-8 or differ by case alone, and links that leave the folder.
+
+Exit codes: 0 done, 1 --check found something, 2 wrong use, or a file that cannot be read or would be replaced.
+
+Examples:
+  svc import openssh /etc/ssh/sshd_config /etc/passwd /etc/shadow /etc/group --port 2222
+  svc import openssh copy/etc/ssh/sshd_config copy/etc/passwd --root copy --check
+  svc import sftpgo dump.json --out files.config.yaml
+  svc import htpasswd /etc/nginx/htpasswd --home '/srv/files/\${USER}'`;
+
+/** `svc import`: makes a configuration of another server's. */
+export const registerImport: Register = (program, run) => {
+  program
+    .command('import')
+    .description('make a configuration of the files of another server')
+    .addArgument(new Argument('<from>', 'the other server').choices(importable))
+    .argument('<files...>', 'its files')
+    .option('--out <file>', 'configuration to write', 'svc.config.yaml')
+    .option('--root <folder>', 'folder with a copy of the files of its machine', '/')
+    .option('--home <folder>', 'home folder of accounts that have none there', './files/${USER}')
+    .option('--port <port>', 'port of the service (default: that of the other server, or 2222)', portNumber)
+    .option('--check', 'write nothing: tell what would not be as it was, in the files of the accounts as well')
+    .option('--json', 'print one JSON object for each thing that is not as it was')
+    .addHelpText('after', importHelp)
+    .action((from, files, options) => run(async () => (await import('./import/import.ts')).importFrom(from, files, options)));
+};
+
+const hostKeyHelp = `
+Clients recognise a server by its host key: with the old one they notice nothing. The keys get 0600 in the data folder, under the names that services without host_key_paths use; none is replaced. A key of a type that has no name there, such as ECDSA, is named for host_key_paths instead. The service reads them when it starts.
+
+Exit codes: 0 imported, or there already, 2 another key is there, 3 a key cannot be read or used.
+
+Examples:
+  svc ssh host-key import /etc/ssh/ssh_host_ed25519_key /etc/ssh/ssh_host_rsa_key
+  svc ssh host-key import key --data-folder /var/lib/svc`;
+
+/** `svc ssh host-key import`. */
+export const registerSsh: Register = (program, run) => {
+  const keys = program
+    .command('ssh')
+    .description('host keys of ssh services')
+    .command('host-key')
+    .description('keys by which clients recognise the server');
+  keys
+    .command('import')
+    .description('take over the host keys of another server')
+    .argument('<files...>', 'private keys without a passphrase')
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
+    .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)')
+    .option('--json', 'print one JSON object for each key')
+    .addHelpText('after', hostKeyHelp)
+    .action((files, options) => run(async () => (await import('./tools/host-keys.ts')).importHostKeys(files, options)));
 };
 
 const completionHelp = `

@@ -32,6 +32,12 @@ export function defaultKeyPaths(dataFolderPath: string): string[] {
   return Object.values(defaultKeyNames).map((name) => join(dataFolderPath, name));
 }
 
+/** The path in the data folder for a key of a type. @param type such as `ssh-ed25519` */
+export function keyPathFor(type: string, dataFolderPath: string): string {
+  const name = type.startsWith('ecdsa-') ? 'ssh_host_ecdsa_key' : type === 'ssh-rsa' ? defaultKeyNames.rsa : defaultKeyNames.ed25519;
+  return join(dataFolderPath, name);
+}
+
 /**
  * Loads the host keys of a service: those of `host_key_paths`, or an Ed25519 and an RSA key in the data folder, which it makes when missing.
  *

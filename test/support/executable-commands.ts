@@ -7,6 +7,8 @@ import { temporaryFolder } from './temp.ts';
 
 /** A run of each command: arguments, exit code, what is printed. `URL` is that of a mock. */
 const runs: [command: string, more: string, code: number, printed: RegExp][] = [
+  ['import', 'htpasswd nowhere', 2, /^$/],
+  ['ssh', 'host-key import nowhere', 3, /^$/],
   ['reload', '', 0, /^reloaded: nothing changed/],
   ['validate', '', 0, /is valid: 2 services/],
   ['test', 'cases.yaml', 0, /1 case passed/],

@@ -9,11 +9,13 @@ import { deliveryRecord, requestDifference, shownRequest } from '../../webhooks/
 import { caseResult } from '../auth-suite.ts';
 import { healthReport } from '../control/health.ts';
 import { exitCode } from '../exit-codes.ts';
+import { note } from '../import/draft.ts';
 import { exported } from '../journal/evidence.ts';
 import { expectationList, occurrenceList } from '../journal/expectations.ts';
 import { replayedDelivery } from '../journal/replay-report.ts';
 import { answeredRequest, listeningLine, receivedEvent } from '../mock-servers.ts';
 import { print } from '../output.ts';
+import { importedKey } from '../tools/host-keys.ts';
 import { testReport } from './config-test.ts';
 
 /** Schemas of what commands print with `--json`, by command. Members are added, never changed or taken away. */
@@ -21,6 +23,8 @@ export const jsonOutputs = {
   validate: validation.describe('svc validate --json: one document.'),
   explain: decision.describe('svc explain --json: one document.'),
   test: testReport.describe('svc test --json: one document.'),
+  import: note.describe('svc import --json: one line for each thing that is not as it was.'),
+  'ssh-host-key-import': importedKey.describe('svc ssh host-key import --json: one line for each key.'),
   reload: reloadReport.describe('svc reload --json: one document.'),
   'auth-test': authTestReport.describe('svc auth-test --json: one document.'),
   'auth-test-suite': caseResult.describe('svc auth-test --suite FILE --json: one line for each case.'),

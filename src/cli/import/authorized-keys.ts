@@ -1,0 +1,66 @@
+import { keyLineFault } from '../../ssh/public-keys.ts';
+import type { Draft, DraftAccount } from './draft.ts';
+import { splitWords } from './sshd-config.ts';
+
+/** Options that take something away which svc does not have at all. */
+const harmless =
+  /^(?:restrict|pty|no-pty|no-agent-forwarding|agent-forwarding|no-port-forwarding|port-forwarding|no-user-rc|user-rc|no-x11-forwarding|x11-forwarding|no-touch-required|environment|permitopen|permitlisten|tunnel)$/i;
+
+/** Splits the options before a key at commas outside quotes. */
+function splitOptions(text: string): string[] {
+  return text.match(/(?:"(?:\\.|[^"\\])*"|[^,"])+/g) ?? [];
+}
+
+/**
+ * Takes over the keys of authorized_keys(5). A key that is good for less than all (some addresses, one command, some time) stays behind.
+ *
+ * @param isAccepted whether the server takes keys of a type
+ */
+export function takeKeys(
+  draft: Draft,
+  account: DraftAccount,
+  source: { file: string; text: string },
+  isAccepted: (type: string, blob: string) => boolean,
+): void {
+  for (const [index, content] of source.text.split(/\r?\n/).entries()) {
+    const row = content.trim();
+    if (row === '' || row.startsWith('#')) continue;
+    const tell = (what: string, instead: string) =>
+      draft.notes.push({ file: source.file, line: index + 1, account: account.name, what, instead });
+    const [, options = '', key = ''] =
+      /^((?:"(?:\\.|[^"\\])*"|[^\s"])+\s+)??((?:ssh-|ecdsa-|sk-)\S+\s+[A-Za-z0-9+/]+={0,2}(?:\s.*)?)$/.exec(row) ?? [];
+    if (key === '') {
+      tell('this is no public key', 'Ask for the key again.');
+      continue;
+    }
+    const [type = '', blob = '', ...comment] = key.split(/\s+/);
+    const [stricter] = splitOptions(options.trim()).filter((option) => !isHarmless(option));
+    if (stricter !== undefined) tell(`the key has the option "${nameOf(stricter)}" and is not taken over`, remedyFor(nameOf(stricter)));
+    else if (!isAccepted(type, blob))
+      tell(`the server does not take this key (${type})`, 'Nothing needs to be done, or ask for another key.');
+    else {
+      const line = [type, blob, ...comment].join(' ');
+      const fault = keyLineFault(line);
+      if (fault === undefined) account.sshKeys.push(line);
+      else tell(`the key ${fault}`, 'Ask for another key.');
+    }
+  }
+}
+
+function nameOf(option: string): string {
+  return option.split('=', 1)[0] ?? '';
+}
+
+function isHarmless(option: string): boolean {
+  if (/^command=/i.test(option))
+    return /^internal-sftp(?:$|\s)/.test(splitWords(option.slice('command='.length))?.[0] ?? '') && !/\s-[RPp]/.test(option);
+  return harmless.test(nameOf(option));
+}
+
+function remedyFor(option: string): string {
+  if (/^from$/i.test(option)) return 'Keep other addresses out by a firewall, and add the key.';
+  if (/^command$/i.test(option)) return 'svc runs no commands: give the key an account of its own with permissions, or leave it out.';
+  if (/^expiry-time$/i.test(option)) return 'Add the key, and remove it that day.';
+  if (/^cert-authority|^principals/i.test(option)) return 'svc takes no certificates of OpenSSH: add the keys of the people.';
+  return 'Look what the option keeps out, and add the key if svc may do without.';
+}

@@ -1,0 +1,135 @@
+import * as z from 'zod';
+import type { RequiredCredentials } from '../../accounts/credential-kinds.ts';
+
+/** A part of the old configuration that the new one does not have; names are those of `--json`. */
+export const note = z.strictObject({
+  file: z.string().describe('As it was given or found; empty for the whole.'),
+  line: z.int().describe('From 1; 0 where there is none.'),
+  account: z.string().optional().describe('The account that it concerns.'),
+  what: z.string(),
+  instead: z.string().describe('What to do about it, or what svc does.'),
+});
+
+export type Note = z.infer<typeof note>;
+
+/** An account of the old server, as svc is to have it. */
+export interface DraftAccount {
+  name: string;
+  /** Where it was found. */
+  file: string;
+  line: number;
+  enabled: boolean;
+  /** Undefined where there is none, or none is accepted. */
+  password: string | undefined;
+  /** OpenSSH public keys. */
+  sshKeys: string[];
+  email: string;
+  /** Absolute, or relative to the configuration. */
+  home: string;
+  /** The general permissions, then rules: an expression and its permissions. */
+  permissions: string[][];
+  /** Folders that cases ask about, and the permissions there; without them the general ones. */
+  samples: { at: string; granted?: string[] }[];
+  virtualFolders: [string, string][];
+  requires: RequiredCredentials;
+  quotaBytes: number;
+  largestFileBytes: number;
+  /** Name of its group there; a group of svc gets it. */
+  group: string;
+}
+
+/** What an old server becomes. */
+export interface Draft {
+  server: Record<string, unknown>;
+  services: Record<string, Record<string, unknown>>;
+  accounts: Map<string, DraftAccount>;
+  /** Whether missing home folders are made. */
+  createsHomes: boolean;
+  notes: Note[];
+}
+
+/** A file that was named on the command line. */
+export interface InputFile {
+  path: string;
+  text: string;
+  /** Account that it belongs to (`alice=FILE`). */
+  account: string | undefined;
+}
+
+/** All that a source reads. */
+export interface ImportInput {
+  files: readonly InputFile[];
+  /** Folder with the old machine's files; its `/`. */
+  root: string;
+  /** Home folder where the source has none, with `${USER}`. */
+  home: string;
+  port: number | undefined;
+  nowMs: number;
+}
+
+/** Everything that svc knows to permit. */
+export const fullControl = 'allow-full-control';
+export const readOnly = ['allow-read', 'allow-list'];
+
+/** Makes an empty draft. */
+export function emptyDraft(): Draft {
+  return { server: {}, services: {}, accounts: new Map(), createsHomes: true, notes: [] };
+}
+
+/** Makes an account that may do everything with nothing to log in with. */
+export function draftAccount(name: string, file: string, line: number): DraftAccount {
+  return {
+    name,
+    file,
+    line,
+    enabled: true,
+    password: undefined,
+    sshKeys: [],
+    email: '',
+    home: '',
+    permissions: [[fullControl]],
+    samples: [{ at: '/' }],
+    virtualFolders: [],
+    requires: 'any',
+    quotaBytes: 0,
+    largestFileBytes: 0,
+    group: '',
+  };
+}
+
+/** Adds an account, or a note where one of the name is there already: the first counts. @returns whether it was added */
+export function addAccount(draft: Draft, account: DraftAccount): boolean {
+  const { name, file, line } = account;
+  if (!draft.accounts.has(name)) {
+    draft.accounts.set(name, account);
+    return true;
+  }
+  draft.notes.push({ file, line, account: name, what: 'the account stands there twice', instead: 'The first one is taken.' });
+  return false;
+}
+
+/** Switches an account off, as svc would be less strict with it. */
+export function disable(
+  draft: Draft,
+  account: DraftAccount,
+  what: string,
+  instead: string,
+  place: { file: string; line: number } = account,
+): void {
+  account.enabled = false;
+  draft.notes.push({ file: place.file, line: place.line, account: account.name, what, instead: `The account is disabled. ${instead}` });
+}
+
+/** An expression for a folder and all below it, to the letter. */
+export function belowFolder(path: string): string {
+  return `e/^${quoted(path)}\\//`;
+}
+
+/** An expression for one path, to the letter. */
+export function exactly(path: string): string {
+  return `e/^${quoted(path)}$/`;
+}
+
+function quoted(path: string): string {
+  return path.replace(/[^A-Za-z0-9_\u0080-\u{10ffff}]/gu, (character) => `\\${character}`);
+}

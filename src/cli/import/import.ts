@@ -1,0 +1,113 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { checkSource } from '../../config/check.ts';
+import { parseSource } from '../../config/reading/source.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { readingFault } from '../../lib/disk/named-file.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { exitCode } from '../exit-codes.ts';
+import { writeNamedFile } from '../file-fault.ts';
+import { complain, count, print, visible } from '../output.ts';
+import { importCsv } from './csv.ts';
+import type { Draft, ImportInput, InputFile, Note } from './draft.ts';
+import { finish } from './finish.ts';
+import { importHtpasswd } from './htpasswd.ts';
+import { importOpenssh } from './openssh.ts';
+import { importSftpgo } from './sftpgo.ts';
+
+/** Options of `svc import`. */
+export interface ImportOptions {
+  out: string;
+  root: string;
+  home: string;
+  port?: number;
+  check?: boolean;
+  json?: boolean;
+}
+
+type Reader = (input: ImportInput) => Draft | Promise<Draft>;
+
+const readers: Readonly<Record<string, Reader>> = {
+  csv: importCsv,
+  htpasswd: importHtpasswd,
+  openssh: importOpenssh,
+  sftpgo: importSftpgo,
+};
+
+/** Largest file that is read. */
+const maxFileBytes = 64 * 1024 * 1024;
+
+/** Makes a configuration of another server's files. @returns 0 when all is written, 1 when `--check` finds something */
+export async function importFrom(from: string, named: readonly string[], options: ImportOptions): Promise<number> {
+  const outputs = options.check ? undefined : outputPaths(options.out);
+  const reader = readers[from] as Reader;
+  const files = named.map(readInput);
+  const { home, port } = options;
+  const draft = await reader({ files, root: resolve(options.root), home, port, nowMs: systemClock.nowMs() });
+  const finished = finish(draft, from, basename(options.out));
+  assertValid(resolve(options.out), finished.config);
+  const { notes } = finished;
+  if (!outputs) {
+    const { checkHomes } = await import('./check-files.ts');
+    notes.push(...checkHomes(finished.accounts, resolve(options.root), dirname(resolve(options.out))));
+    report(notes, options.json);
+    if (!options.json) print(`${count(finished.accounts.length, 'account')}, ${count(notes.length, 'note')}; nothing was written`);
+    return notes.length > 0 ? exitCode.no : exitCode.done;
+  }
+  const text = notes.map(noteText).join('\n');
+  for (const [path, content] of [
+    [outputs.config, finished.config],
+    [outputs.cases, finished.cases],
+    [outputs.notes, `${text || 'Everything was taken over.'}\n`],
+  ] as const)
+    writeNamedFile(`Cannot write ${path}`, path, content, { flag: 'wx', mode: 0o600 });
+  report(notes, options.json);
+  if (options.json) return exitCode.done;
+  print(`${outputs.config}: ${count(finished.accounts.length, 'account')}`);
+  print(`${outputs.notes}: ${count(notes.length, 'note')} of what is not as it was`);
+  print(`${outputs.cases}: cases of who may do what. Next: svc validate ${outputs.config} && svc test ${outputs.cases}`);
+  return exitCode.done;
+}
+
+/** The three files that are written; none may be there. */
+function outputPaths(out: string): { config: string; cases: string; notes: string } {
+  const base = basename(out).replace(/(?:\.config)?\.(?:ya?ml|json)$/, '');
+  const beside = (suffix: string) => join(dirname(out), `${base}.${suffix}`);
+  const paths = { config: out, cases: beside('test.yaml'), notes: beside('import.txt') };
+  const taken = Object.values(paths).find((path) => existsSync(path));
+  if (taken !== undefined) throw new ServiceError('bad-request', `${taken} exists and is not overwritten; name another file with --out.`);
+  return paths;
+}
+
+/** Reads a file, which may be given as `ACCOUNT=FILE`. */
+function readInput(given: string): InputFile {
+  const [, account, rest = given] = existsSync(given) ? [] : (/^([^/=]+)=(.+)$/.exec(given) ?? []);
+  try {
+    const stats = statSync(rest);
+    if (stats.isDirectory()) return { path: rest, text: '', account };
+    if (stats.size > maxFileBytes) throw new ServiceError('bad-request', `${rest} is larger than ${maxFileBytes / 1024 / 1024} MiB.`);
+    return { path: rest, text: readFileSync(rest, 'utf8'), account };
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError('bad-request', `Cannot read ${rest}: ${readingFault(rest, error)}.`, { cause: error });
+  }
+}
+
+/** Holds that the result is a configuration, before anything is written. */
+function assertValid(path: string, text: string): void {
+  const errors = checkSource(parseSource(path, text), {}).findings.filter(({ severity }) => severity === 'error');
+  const [first] = errors;
+  if (first)
+    throw new ServiceError('unavailable', `The configuration would not be valid: ${first.path}: ${first.message}. Nothing was written.`);
+}
+
+/** A note as a line: `FILE:LINE: account alice: WHAT. INSTEAD`. */
+function noteText({ file, line, account, what, instead }: Note): string {
+  const place = file === '' ? '' : `${file}${line > 0 ? `:${line}` : ''}: `;
+  return visible(`${place}${account === undefined ? '' : `account ${account}: `}${what}. ${instead}`);
+}
+
+function report(notes: readonly Note[], asJson = false): void {
+  if (asJson) for (const note of notes) print(JSON.stringify(note));
+  else for (const note of notes) complain(noteText(note));
+}

@@ -1,0 +1,202 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { InputFile, Note } from './draft.ts';
+
+/** A line of sshd_config(5). */
+export interface Directive {
+  /** In lower case. */
+  keyword: string;
+  /** As it was written. */
+  name: string;
+  args: string[];
+  file: string;
+  line: number;
+}
+
+/** A condition of `Match`. */
+interface Criterion {
+  name: string;
+  patterns: string;
+}
+
+/** The directives of one `Match`, or those before the first, which have no conditions. */
+export interface Block {
+  criteria: Criterion[];
+  directives: Directive[];
+}
+
+/** An account that conditions are asked about. */
+interface Subject {
+  name: string;
+  groups: readonly string[];
+}
+
+const maxDepth = 16;
+const maxFiles = 256;
+
+/**
+ * Splits a line as OpenSSH does: words, quotes of both kinds, backslashes before quotes and blanks; `#` begins a comment.
+ *
+ * @returns undefined where a quote is not closed
+ */
+export function splitWords(line: string): string[] | undefined {
+  const words: string[] = [];
+  for (let at = 0; at < line.length; ) {
+    if (/\s/.test(line[at] as string)) {
+      at++;
+      continue;
+    }
+    if (line[at] === '#') break;
+    let word = '';
+    let quote = '';
+    for (; at < line.length && (quote !== '' || !/\s/.test(line[at] as string)); at++) {
+      const character = line[at] as string;
+      if (character === '\\' && /["'\\]|\s/.test(line[at + 1] ?? '')) word += line[++at];
+      else if (quote === '' && /["']/.test(character)) quote = character;
+      else if (character === quote) quote = '';
+      else word += character;
+    }
+    if (quote !== '') return undefined;
+    words.push(word);
+  }
+  return words;
+}
+
+/** Reads a configuration with all that it includes. @param root the old machine's `/` */
+export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Block[] {
+  const blocks: Block[] = [{ criteria: [], directives: [] }];
+  let files = 0;
+  const read = (path: string, text: string, depth: number, outer: Criterion[]) => {
+    for (const [index, content] of text.split(/\r?\n/).entries()) {
+      const place = { file: path, line: index + 1 };
+      const words = splitWords(content.replace(/^(\s*[A-Za-z0-9]+)\s*=\s*/, '$1 '));
+      if (!words) notes.push({ ...place, what: 'a quote is not closed', instead: 'sshd does not start with it: correct the line.' });
+      const [name = '', ...args] = words ?? [];
+      const keyword = name.toLowerCase();
+      if (keyword === '') continue;
+      if (keyword === 'match') blocks.push({ criteria: [...outer, ...criteriaOf(args)], directives: [] });
+      else if (keyword === 'include') {
+        for (const included of args.flatMap((pattern) => includedPaths(pattern, root))) {
+          if (depth >= maxDepth || ++files > maxFiles) {
+            notes.push({
+              ...place,
+              what: `${included} is included too deep, or too many files are`,
+              instead: 'Give it as a file of its own.',
+            });
+            continue;
+          }
+          try {
+            // Conditions in the file are added to those around it, and end with it.
+            const around = blocks.at(-1) as Block;
+            read(included, readFileSync(included, 'utf8'), depth + 1, around.criteria);
+            if (blocks.at(-1) !== around) blocks.push({ criteria: around.criteria, directives: [] });
+          } catch (error) {
+            notes.push({ ...place, what: `${included} cannot be read: ${(error as Error).message}`, instead: 'Give a copy with --root.' });
+          }
+        }
+      } else {
+        // A command is all the rest of its line, comments too.
+        const whole =
+          keyword === 'forcecommand'
+            ? [
+                content
+                  .trim()
+                  .slice(name.length)
+                  .replace(/^\s*=?\s*/, ''),
+              ]
+            : args;
+        (blocks.at(-1) as Block).directives.push({ keyword, name, args: whole, ...place });
+      }
+    }
+  };
+  read(file.path, file.text, 0, []);
+  return blocks;
+}
+
+function criteriaOf(args: readonly string[]): Criterion[] {
+  const criteria: Criterion[] = [];
+  for (let index = 0; index < args.length; index++) {
+    const [, name = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(args[index] ?? '') ?? [];
+    const isWord = /^(?:all|canonical|final|invalid-user)$/i.test(name);
+    criteria.push({ name: name.toLowerCase(), patterns: value ?? (isWord ? '' : (args[++index] ?? '')) });
+  }
+  return criteria;
+}
+
+function includedPaths(pattern: string, root: string): string[] {
+  const path = pattern.startsWith('/') ? pattern : `/etc/ssh/${pattern}`;
+  const at = path.lastIndexOf('/');
+  const [folder, name] = [join(root, path.slice(0, at)), path.slice(at + 1)];
+  if (!/[*?]/.test(name)) return [join(folder, name)];
+  try {
+    return readdirSync(folder)
+      .filter((entry) => matchesPattern(entry, name) && !entry.startsWith('.'))
+      .sort()
+      .map((entry) => join(folder, entry));
+  } catch {
+    // As with sshd: a pattern that matches nothing.
+    return [];
+  }
+}
+
+/** Whether a text matches a pattern of OpenSSH, in which `*` and `?` are wildcards. In linear time for each `*`. */
+export function matchesPattern(text: string, pattern: string): boolean {
+  let [at, of, star, kept] = [0, 0, -1, 0];
+  while (at < text.length) {
+    if (pattern[of] === '*') {
+      star = of++;
+      kept = at;
+    } else if (of < pattern.length && (pattern[of] === '?' || pattern[of] === text[at])) {
+      at++;
+      of++;
+    } else if (star >= 0) {
+      of = star + 1;
+      at = ++kept;
+    } else return false;
+  }
+  while (pattern[of] === '*') of++;
+  return of === pattern.length;
+}
+
+/** Whether a list of patterns matches: one of them, and none with `!`. */
+export function matchesList(text: string, patterns: string): boolean {
+  const all = patterns.split(',');
+  if (all.some((pattern) => pattern.startsWith('!') && matchesPattern(text, pattern.slice(1)))) return false;
+  return all.some((pattern) => !pattern.startsWith('!') && matchesPattern(text, pattern));
+}
+
+/** Whether a block is for an account: always, never, or for some of its connections (addresses, ports). */
+export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'always' | 'never' | 'sometimes' {
+  let result: 'always' | 'sometimes' = 'always';
+  for (const criterion of criteria) {
+    if (criterion.name === 'user') {
+      if (!matchesList(name, criterion.patterns)) return 'never';
+    } else if (criterion.name === 'group') {
+      const isRefused = groups.some((group) =>
+        criterion.patterns.split(',').some((one) => one.startsWith('!') && matchesPattern(group, one.slice(1))),
+      );
+      if (isRefused || !groups.some((group) => matchesList(group, criterion.patterns))) return 'never';
+    } else if (criterion.name === 'invalid-user') return 'never';
+    else if (criterion.name !== 'all' && !(criterion.name === 'address' && criterion.patterns === '*')) result = 'sometimes';
+  }
+  return result;
+}
+
+/**
+ * The values that a keyword may have for an account: the one in force where no condition of addresses holds, first (sshd takes the first of
+ * `Match`, else the first before them), then those of each block that may hold.
+ */
+export function valuesOf(
+  blocks: readonly Block[],
+  keyword: string,
+  subject: Subject,
+): { usual: Directive | undefined; sometimes: Directive[] } {
+  const [first, ...matches] = blocks;
+  const find = (block: Block | undefined) => block?.directives.find((directive) => directive.keyword === keyword);
+  const isGlobal = (block: Block) => block.criteria.length === 0;
+  const always = matches.filter((block) => !isGlobal(block) && appliesTo(block, subject) === 'always');
+  const global = [first, ...matches.filter(isGlobal)];
+  const usual = [...always, ...global].map(find).find((directive) => directive !== undefined);
+  const sometimes = matches.filter((block) => appliesTo(block, subject) === 'sometimes').flatMap((block) => find(block) ?? []);
+  return { usual, sometimes };
+}

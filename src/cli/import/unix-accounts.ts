@@ -1,0 +1,86 @@
+import type { InputFile, Note } from './draft.ts';
+
+/** A line of passwd(5). */
+export interface UnixAccount {
+  name: string;
+  uid: number;
+  gid: number;
+  home: string;
+  shell: string;
+  file: string;
+  line: number;
+  /** Hash of passwd or shadow; undefined when no password is accepted. */
+  password: string | undefined;
+  /** Why the password must not be taken over. */
+  passwordFault?: string;
+  /** Day since 1970 from which on the account is closed. */
+  expiresOnDay?: number;
+  groups: string[];
+}
+
+/** Shells that let nobody in. */
+export const noShells = /(?:^|\/)(?:nologin|false|true|sync|halt|shutdown)$/;
+
+interface Fields {
+  fields: string[];
+  line: number;
+}
+
+function* linesOf(text: string): Generator<Fields> {
+  for (const [index, content] of text.split(/\r?\n/).entries())
+    if (content.trim() !== '' && !content.startsWith('#')) yield { fields: content.split(':'), line: index + 1 };
+}
+
+/** The kind of a file of accounts, by its name and its lines. */
+export function unixFileKind({ path, text }: InputFile): 'passwd' | 'shadow' | 'group' | undefined {
+  const name = /[^/]*$/.exec(path)?.[0] ?? '';
+  const named = /passwd/.test(name) ? 'passwd' : /shadow/.test(name) ? 'shadow' : /group/.test(name) ? 'group' : undefined;
+  const [first] = linesOf(text);
+  const counts = { 7: 'passwd', 9: 'shadow', 4: 'group' } as const;
+  const counted = counts[first?.fields.length as 7 | 9 | 4];
+  return named === counted ? named : named && first === undefined ? named : undefined;
+}
+
+/** Reads passwd, shadow and group files as the system would: accounts with their hashes and groups. */
+export function readUnixAccounts(files: readonly InputFile[], nowMs: number, notes: Note[]): Map<string, UnixAccount> {
+  const accounts = new Map<string, UnixAccount>();
+  const of = (kind: string) => files.filter((file) => unixFileKind(file) === kind);
+  for (const { path: file, text } of of('passwd')) {
+    for (const { fields, line } of linesOf(text)) {
+      const [name = '', hash = '', uid = '', gid = '', , home = '', shell = ''] = fields;
+      if (fields.length !== 7 || name === '' || !/^\d+$/.test(uid)) {
+        notes.push({ file, line, what: 'this is no account', instead: 'Correct the line, or add the account by hand.' });
+        continue;
+      }
+      if (accounts.has(name)) continue;
+      accounts.set(name, { name, uid: Number(uid), gid: Number(gid), home, shell, file, line, groups: [], password: usable(hash) });
+    }
+  }
+  const today = Math.floor(nowMs / 86_400_000);
+  for (const { text } of of('shadow')) for (const { fields } of linesOf(text)) applyShadow(accounts, fields, today);
+  for (const { text } of of('group')) {
+    for (const { fields } of linesOf(text)) {
+      const [name = '', , gid = '', members = ''] = fields;
+      for (const account of accounts.values())
+        if ((account.gid === Number(gid) && gid !== '') || members.split(',').includes(account.name)) account.groups.push(name);
+    }
+  }
+  return accounts;
+}
+
+function applyShadow(accounts: ReadonlyMap<string, UnixAccount>, fields: string[], today: number): void {
+  const [name = '', hash = '', changed = '', , longest = '', , inactive = '', expires = ''] = fields;
+  const account = accounts.get(name);
+  if (!account) return;
+  account.password = usable(hash);
+  if (expires !== '') account.expiresOnDay = Number(expires);
+  const dueDay =
+    changed === '' || longest === '' || Number(longest) >= 10_000 ? Number.POSITIVE_INFINITY : Number(changed) + Number(longest);
+  if (changed === '0') account.passwordFault = 'the password has to be changed at the next login';
+  else if (dueDay + Number(inactive || 0) < today) account.passwordFault = 'the password is out of date';
+}
+
+/** The hash that a field holds; locked ones and placeholders are none. */
+function usable(hash: string): string | undefined {
+  return hash === '' || hash === 'x' || /^[!*]/.test(hash) ? undefined : hash;
+}

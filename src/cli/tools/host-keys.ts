@@ -1,0 +1,46 @@
+import { chownSync, existsSync, statSync } from 'node:fs';
+import * as z from 'zod';
+import { makeFolders, writeFileAtomically } from '../../lib/disk/durable-files.ts';
+import { ServiceError } from '../../lib/errors.ts';
+import { defaultKeyPaths, keyPathFor, readHostKey } from '../../ssh/host-keys.ts';
+import { type ServiceOptions, serviceFolder } from '../control/service-folder.ts';
+import { exitCode } from '../exit-codes.ts';
+import { complain, print } from '../output.ts';
+
+/** A key that was taken over; names are those of `--json`. */
+export const importedKey = z.strictObject({
+  path: z.string().describe('In the data folder.'),
+  type: z.string(),
+  fingerprint: z.string(),
+  imported: z.boolean().describe('Whether it was not there yet.'),
+});
+
+/** Copies host keys to the data folder. @returns 0 when all are there */
+export async function importHostKeys(files: readonly string[], options: ServiceOptions & { json?: boolean }): Promise<number> {
+  const folder = await serviceFolder(options);
+  const keys = files.map(readHostKey).map((key) => ({ key, path: keyPathFor(key.type, folder) }));
+  for (const { key, path } of keys) {
+    const other = existsSync(path)
+      ? readHostKey(path)
+      : keys.find((one) => one.path === path && one.key.fingerprint !== key.fingerprint)?.key;
+    if (other && other.fingerprint !== key.fingerprint)
+      throw new ServiceError('bad-request', `${path} would be another key (${other.fingerprint}); it is not replaced: move it away first.`);
+  }
+  makeFolders(folder, { mode: 0o700 });
+  for (const { key, path } of keys) {
+    const { type, fingerprint } = key;
+    const imported = !existsSync(path);
+    if (imported) {
+      await writeFileAtomically(path, key.text, { mode: 0o600 });
+      // The service runs as the owner of its folder.
+      const { uid, gid } = statSync(folder);
+      if (process.getuid?.() === 0) chownSync(path, uid, gid);
+    }
+    if (options.json) print(JSON.stringify({ path, type, fingerprint, imported }));
+    else print(`${path}: ${fingerprint} (${type})${imported ? '' : ', there already'}`);
+  }
+  const beyond = keys.filter(({ path }) => !defaultKeyPaths(folder).includes(path)).map(({ path }) => path);
+  if (beyond.length > 0)
+    complain(`Name all keys in host_key_paths of the service, with ${beyond.join(', ')}: without it only Ed25519 and RSA keys are read.`);
+  return exitCode.done;
+}
