@@ -224,11 +224,9 @@ Examples:
 
 /** `svc ssh host-key import`. */
 export const registerSsh: Register = (program, run) => {
-  const keys = program
-    .command('ssh')
-    .description('host keys of ssh services')
-    .command('host-key')
-    .description('keys by which clients recognise the server');
+  const example = '\nExample:\n  svc ssh host-key import /etc/ssh/ssh_host_ed25519_key';
+  const ssh = program.command('ssh').description('host keys of ssh services').addHelpText('after', example);
+  const keys = ssh.command('host-key').description('keys by which clients recognise the server').addHelpText('after', example);
   keys
     .command('import')
     .description('take over the host keys of another server')

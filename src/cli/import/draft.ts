@@ -38,7 +38,7 @@ export interface DraftAccount {
   group: string;
 }
 
-/** What an old server becomes. */
+/** A configuration in the making. */
 export interface Draft {
   server: Record<string, unknown>;
   services: Record<string, Record<string, unknown>>;

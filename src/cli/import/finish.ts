@@ -9,7 +9,7 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 /** Accounts that get cases of their own. */
 const maxAccountsWithCases = 500;
 
-/** What an import writes. */
+/** The texts that an import writes. */
 export interface Finished {
   /** The configuration. */
   config: string;
@@ -97,7 +97,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
   });
   if (account.requires === 'ssh-key' && account.password !== undefined)
     tell('its password is not taken over, as keys alone are accepted', 'Nothing needs to be done.');
-  // What must not let anybody in over SSH must not do so over another service that is added later.
+  // A credential that is refused over SSH must not work over another service that is added later.
   if (account.requires === 'ssh-key') account.password = undefined;
   if (account.requires === 'password') account.sshKeys = [];
   if (account.requires === 'both')
@@ -152,7 +152,7 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
   { needed: ['allow-list'], ssh: (path) => `OPENDIR ${path}`, http: (path) => `GET /home${path}` },
 ];
 
-/** What the old server lets an account do, as cases: they hold the configuration, whatever changes in it later. */
+/** The rights of an account on the old server, as cases: they hold the configuration, also when it changes later. */
 function casesOf(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;
   const verdict = (isAllowed: boolean) => (isAllowed && enabled ? 'allowed' : 'refused');

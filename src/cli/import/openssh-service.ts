@@ -131,7 +131,7 @@ function setAddresses(
 }
 
 /**
- * The keys that the server refuses whoever has them: by RevokedKeys, and by the types that it takes.
+ * The keys that the server refuses for all accounts: by RevokedKeys, and by the types that it takes.
  *
  * @returns whether a key is accepted
  */

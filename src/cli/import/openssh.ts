@@ -146,7 +146,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
       part.flatMap(({ block }) => block.directives.filter((directive) => directive.keyword === keyword));
     const hit = of(mayApply, `deny${kind}`).find(({ args }) => isMatched(args, names) || (isUsers && hasHost(args)));
     if (hit) disable(draft, account, `${hit.name} refuses it`, 'Enable it if it may log in.', hit);
-    // What holds for some addresses has to let it in as well.
+    // A block for some addresses has to let it in as well.
     const parts = [
       mayApply.filter(({ applies }) => applies === 'always'),
       ...mayApply.filter(({ applies }) => applies === 'sometimes').map((one) => [one]),

@@ -149,7 +149,7 @@ function addUser(reader: Reader, user: Members): void {
     [...texts(own.denied_protocols), ...texts(ofGroup.denied_protocols)],
   );
 
-  // What svc cannot be as strict about.
+  // Limits that svc does not have.
   const strict: [boolean, string, string][] = [
     [
       [user.filesystem, settings.filesystem].some((fs) => ![0, undefined].includes(members(fs).provider as number)),
