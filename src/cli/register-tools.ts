@@ -106,7 +106,7 @@ export const registerInspect: Register = (program, run) => {
 };
 
 /** The servers whose files `svc import` reads. */
-const importable = ['openssh', 'htpasswd', 'sftpgo', 'csv'];
+const importable = ['openssh', 'htpasswd', 'vsftpd', 'proftpd', 'sftpgo', 'csv'];
 
 const schemaNames = [
   'config',
@@ -179,10 +179,15 @@ export const registerDocuments: Register = (program, run) => {
 
 const importHelp = `
 FROM is one of
-  openssh   sshd_config, passwd, shadow, group; keys as ALICE=FILE, .../alice/.ssh/authorized_keys, or found below --root
+  openssh   sshd_config, passwd, shadow and group; keys as ALICE=FILE, as
+            .../alice/.ssh/authorized_keys, or found below --root
   htpasswd  files of htpasswd
+  vsftpd    vsftpd.conf, passwd and shadow; lists of users below --root
+  proftpd   proftpd.conf, AuthUserFile or passwd, and group
   sftpgo    a dump (dumpdata) in JSON
-  csv       tables whose first line names the columns: name, password or password_hash, home, ssh_keys, email, group, permissions, enabled, quota_size
+  csv       tables; the first line names the columns: name, password or
+            password_hash, home, ssh_keys, email, group, permissions,
+            enabled, quota_size
 
 It writes three files with mode 0600 and replaces none: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt, which names each thing that is not as it was, where it stood and what to do about it. Nothing becomes less strict: an account whose limits svc does not have is disabled.
 
@@ -191,7 +196,7 @@ It writes three files with mode 0600 and replaces none: the configuration, NAME.
 Exit codes: 0 done, 1 --check found something, 2 wrong use, or a file that cannot be read or would be replaced.
 
 Examples:
-  svc import openssh /etc/ssh/sshd_config /etc/passwd /etc/shadow /etc/group --port 2222
+  svc import openssh /etc/ssh/sshd_config /etc/passwd /etc/shadow --port 2222
   svc import openssh copy/etc/ssh/sshd_config copy/etc/passwd --root copy --check
   svc import sftpgo dump.json --out files.config.yaml
   svc import htpasswd /etc/nginx/htpasswd --home '/srv/files/\${USER}'`;

@@ -13,7 +13,9 @@ import type { Draft, ImportInput, InputFile, Note } from './draft.ts';
 import { finish } from './finish.ts';
 import { importHtpasswd } from './htpasswd.ts';
 import { importOpenssh } from './openssh.ts';
+import { importProftpd } from './proftpd.ts';
 import { importSftpgo } from './sftpgo.ts';
+import { importVsftpd } from './vsftpd.ts';
 
 /** Options of `svc import`. */
 export interface ImportOptions {
@@ -31,7 +33,9 @@ const readers: Readonly<Record<string, Reader>> = {
   csv: importCsv,
   htpasswd: importHtpasswd,
   openssh: importOpenssh,
+  proftpd: importProftpd,
   sftpgo: importSftpgo,
+  vsftpd: importVsftpd,
 };
 
 /** Largest file that is read. */

@@ -1,0 +1,86 @@
+import { type Draft, type DraftAccount, disable, draftAccount, fullControl } from './draft.ts';
+import type { UnixAccount } from './unix-accounts.ts';
+
+/** The permissions that commands of FTP need, without the rights over what is there already. */
+const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
+  RETR: ['allow-read'],
+  LIST: ['allow-list'],
+  NLST: ['allow-list'],
+  MLSD: ['allow-list'],
+  MLST: ['allow-list'],
+  STAT: ['allow-list'],
+  STOR: ['allow-write', 'allow-create-file'],
+  STOU: ['allow-write', 'allow-create-file'],
+  APPE: ['allow-write'],
+  DELE: ['allow-delete-file'],
+  MKD: ['allow-create-folder'],
+  XMKD: ['allow-create-folder'],
+  RMD: ['allow-delete-folder'],
+  XRMD: ['allow-delete-folder'],
+  RNFR: ['allow-rename'],
+  RNTO: ['allow-rename'],
+  SITE: ['allow-set-attributes'],
+  SITE_CHMOD: ['allow-set-attributes'],
+  MFMT: ['allow-set-attributes'],
+  READ: ['allow-read'],
+  DIRS: ['allow-list'],
+  WRITE: [
+    'allow-write',
+    'allow-create-file',
+    'allow-delete-file',
+    'allow-create-folder',
+    'allow-delete-folder',
+    'allow-rename',
+    'allow-set-attributes',
+  ],
+};
+
+/** All rights, one by one, without that of adding only. */
+export const allRights: readonly string[] = [
+  'allow-read',
+  'allow-list',
+  ...(rightsOfCommands.WRITE as readonly string[]).filter((right) => right !== 'allow-create-file'),
+];
+
+/** The permissions that commands need; all of them for `ALL`. */
+export function commandRights(commands: readonly string[]): string[] {
+  return commands.flatMap((command) =>
+    command.toUpperCase() === 'ALL' ? [...allRights, 'allow-create-file'] : (rightsOfCommands[command.toUpperCase()] ?? []),
+  );
+}
+
+/** A set of permissions as a configuration has it. */
+export function permissionSet(granted: readonly string[]): string[] {
+  return allRights.every((right) => granted.includes(right)) ? [fullControl] : [...new Set(granted)];
+}
+
+/** Makes an account of one of the system: its home, and its password as far as that may be taken over. */
+export function accountOf(draft: Draft, unix: UnixAccount, nowMs: number): DraftAccount {
+  const account = {
+    ...draftAccount(unix.name, unix.file, unix.line),
+    home: unix.home === '/' ? '' : unix.home,
+    password: unix.password,
+    group: 'FTP',
+  };
+  if (unix.passwordFault !== undefined) {
+    account.password = undefined;
+    draft.notes.push({
+      file: unix.file,
+      line: unix.line,
+      account: unix.name,
+      what: unix.passwordFault,
+      instead: 'Give it a new password.',
+    });
+  }
+  if (unix.expiresOnDay !== undefined) {
+    const day = new Date(unix.expiresOnDay * 86_400_000).toISOString().slice(0, 10);
+    const hasExpired = unix.expiresOnDay * 86_400_000 <= nowMs;
+    disable(
+      draft,
+      account,
+      `it ${hasExpired ? 'has expired' : 'expires'} on ${day}`,
+      hasExpired ? 'It stays so.' : 'Enable it, and disable it that day.',
+    );
+  }
+  return account;
+}
