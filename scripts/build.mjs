@@ -10,7 +10,7 @@ import { executableOptions } from './bundle-options.mjs';
 import { bundledPackages, licenceComment, licencesOf, sbomOf } from './bundled-packages.mjs';
 
 /** The build fails above this: a single file is only handy while it is small enough to copy without a thought. */
-const budgetBytes = 4_500_000;
+const budgetBytes = 4_700_000;
 
 const { quiet, out } = parseArgs({ options: { quiet: { type: 'boolean' }, out: { type: 'string' } } }).values;
 const outFolder = out === undefined ? 'dist' : resolve(out);
