@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assertAccessible, browserTest, openBrowser, openFolder, openMenu } from '../support/browser.ts';
+import { makeLink } from '../support/links.ts';
+import { startServer } from '../support/server.ts';
+
+const phone = { width: 360, height: 700 };
+
+browserTest('who has a link downloads a file and looks into a folder, on a phone and without scripts', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'out/sub'), { recursive: true });
+  writeFileSync(join(server.home, 'out/report.txt'), 'the report');
+  const file = await makeLink(server, { path: '/out/report.txt', note: 'As promised' });
+  const folder = await makeLink(server, { path: '/out' });
+  for (const javaScriptEnabled of [true, false]) {
+    const page = await openBrowser(t, { javaScriptEnabled, viewport: phone });
+    await page.goto(file.url.replace(/\/$/, ''));
+    await page.getByText('As promised').waitFor();
+    if (javaScriptEnabled) await assertAccessible(page, 'a link to a file');
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download' }).click();
+    assert.equal((await downloading).suggestedFilename(), 'report.txt');
+    await page.goto(folder.url);
+    await page.getByRole('link', { name: 'report.txt' }).waitFor();
+    if (javaScriptEnabled) await assertAccessible(page, 'a link to a folder');
+    const archive = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download all as ZIP' }).click();
+    assert.equal((await archive).suggestedFilename(), 'out.zip');
+    await page.getByRole('link', { name: 'sub', exact: true }).click();
+    await page.getByText('There is nothing here for you yet.').waitFor();
+    await page.getByRole('link', { name: 'out', exact: true }).click();
+    await page.getByRole('link', { name: 'report.txt' }).waitFor();
+    assert.deepEqual(await page.context().cookies(), [], 'no cookies');
+  }
+});
+
+browserTest('a supplier drops three files, one large, and reads the receipt; with scripts and without', async (t) => {
+  const server = await startServer(t);
+  mkdirSync(join(server.home, 'in'));
+  writeFileSync(join(server.home, 'in/order.csv'), 'of somebody else');
+  const { url } = await makeLink(server, { path: '/in', kind: 'drop', note: 'Orders of May' });
+  const large = Buffer.alloc(9 * 1024 * 1024, 'x');
+  const files = [
+    { name: 'order.csv', mimeType: 'text/csv', buffer: Buffer.from('one;two') },
+    { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('notes') },
+    { name: 'large.bin', mimeType: 'application/octet-stream', buffer: large },
+  ];
+  const page = await openBrowser(t, { viewport: phone });
+  await page.goto(url);
+  await page.getByRole('heading', { name: 'Send files to alice' }).waitFor();
+  await page.getByText('Orders of May').waitFor();
+  await assertAccessible(page, 'a page to drop files');
+  await page.locator('#tools input[type=file]').first().setInputFiles(files);
+  await page.getByText('3 files have arrived.').waitFor();
+  await page.getByRole('link', { name: 'Receipt' }).click();
+  await page.getByRole('heading', { name: 'Receipt' }).waitFor();
+  await assertAccessible(page, 'a receipt');
+  const text = await page.locator('main').innerText();
+  for (const { buffer } of files) assert.ok(text.includes(createHash('sha256').update(buffer).digest('hex')));
+  assert.ok(text.includes('order (2).csv') && !text.includes('somebody'));
+  assert.deepEqual(readFileSync(join(server.home, 'in/large.bin')), large);
+
+  const plain = await openBrowser(t, { javaScriptEnabled: false, viewport: phone });
+  await plain.goto(url);
+  await plain.locator('#tools input[type=file]').first().setInputFiles(files.slice(1, 2));
+  await plain.getByRole('button', { name: 'Upload', exact: true }).click();
+  await plain.getByText('1 file has arrived.').waitFor();
+  assert.deepEqual(readdirSync(join(server.home, 'in')).sort(), ['large.bin', 'notes (2).txt', 'notes.txt', 'order (2).csv', 'order.csv']);
+});
+
+browserTest('a link is made in the menu of a row, with a password; its visitor types it; it is revoked on the page of what is shared', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'plan.txt'), 'the plan');
+  const page = await openFolder(t, server);
+  await page.getByRole('button', { name: 'Actions for plan.txt' }).click();
+  await page.getByRole('menuitem', { name: 'Share' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Password (optional)').fill('a word');
+  await dialog.getByLabel('Note for the reader (optional)').fill('For Bob');
+  await assertAccessible(page, 'the dialog to share');
+  await dialog.getByRole('button', { name: 'Create link' }).click();
+  await dialog.getByText('The link is ready').waitFor();
+  const url = await dialog.getByLabel('Address of the link').inputValue();
+  await assertAccessible(page, 'the address of a link');
+
+  const visitor = await openBrowser(t, { expectedErrors: /40[01]|410/ });
+  await visitor.goto(url);
+  await assertAccessible(visitor, 'the password of a link');
+  await visitor.getByLabel('Password').fill('wrong');
+  await visitor.getByRole('button', { name: 'Open' }).click();
+  await visitor.getByRole('alert').getByText('The password is not correct.').waitFor();
+  await visitor.getByLabel('Password').fill('a word');
+  await visitor.getByRole('button', { name: 'Open' }).click();
+  await visitor.getByText('For Bob').waitFor();
+
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await openMenu(page);
+  await page.getByRole('link', { name: 'Shared' }).click();
+  await page.getByText('with a password').waitFor();
+  await assertAccessible(page, 'the page of what is shared');
+  await page.getByLabel('plan.txt').check();
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('heading', { name: 'Revoke this link?' }).waitFor();
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('One link was revoked.').waitFor();
+  await visitor.reload();
+  await visitor.getByText('This link is over').waitFor();
+  await assertAccessible(visitor, 'a link that is over');
+});
