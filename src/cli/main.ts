@@ -7,6 +7,7 @@ import { exitCode } from './exit-codes.ts';
 import { complain, print, reportFailure, visible } from './output.ts';
 import { registerAuthTest, registerConfig } from './register-config.ts';
 import { registerEvents } from './register-events.ts';
+import { registerLinks } from './register-links.ts';
 import { registerControl, registerServe } from './register-service.ts';
 import { registerTokens } from './register-tokens.ts';
 import { registerDocuments, registerImport, registerInspect, registerMock, registerSsh, registerTools } from './register-tools.ts';
@@ -178,6 +179,7 @@ const registrations: readonly Register[] = [
   registerEvents,
   registerControl,
   registerTokens,
+  registerLinks,
   registerMock,
   registerInspect,
   registerSsh,

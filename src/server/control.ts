@@ -213,11 +213,11 @@ const excuse = z.strictObject({ expectation: z.string(), due: z.string(), reason
 
 /** Orders of the control socket beside lists and removals: those about tokens and links, and `excuse` for an occurrence of an expectation. */
 export function controlOrders(
-  { expectations, grants, server }: Pick<Core, 'expectations' | 'grants' | 'server'>,
+  { expectations, grants, server, files }: Pick<Core, 'expectations' | 'grants' | 'server' | 'files'>,
   parts: () => RequestParts,
 ): Orders {
   return {
-    ...new OperatorGrants({ grants, server, parts }).orders,
+    ...new OperatorGrants({ grants, server, files, parts }).orders,
     async excuse(order) {
       const { data } = excuse.safeParse(order);
       if (!data) throw new ServiceError('bad-request', 'Name the expectation, the due time and a reason.');

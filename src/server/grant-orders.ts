@@ -4,11 +4,17 @@ import { isUserName } from '../accounts/user-names.ts';
 import { eventAccount } from '../auth/auth-chain.ts';
 import { type Grant, grantChain, grantName, narrowingsOf } from '../auth/grants/grant.ts';
 import type { Grants, MadeGrant } from '../auth/grants/grants.ts';
+import { readLinkOrder } from '../auth/grants/link-order.ts';
 import { shownGrant } from '../auth/grants/shown-grant.ts';
 import { readTokenOrder } from '../auth/grants/token-order.ts';
+import type { Config } from '../config/schema/schema.ts';
 import type { Orders } from '../control/control-server.ts';
 import type { EventComponent, EventContext } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
+import { AccountFiles } from '../files/account-files.ts';
+import type { FilesEnvironment } from '../files/files-environment.ts';
+import { LockGuard } from '../files/locks/lock-guard.ts';
+import { requireSharable } from '../files/sharing.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { readSecret } from '../lib/secrets.ts';
 import type { RequestParts } from './parts.ts';
@@ -21,6 +27,7 @@ const orders = {
   end: z.strictObject({ kind, by, ids: z.array(z.string()).optional(), account: z.string().optional(), all: z.boolean().optional() }),
   create: z.strictObject({ by, account: z.string(), order }),
   narrow: z.strictObject({ by, token: z.string(), order }),
+  createLink: z.strictObject({ by, account: z.string(), service: z.string().optional(), order }),
   rotate: z.strictObject({ by, id: z.string(), overlap: z.number().min(0) }),
 };
 
@@ -28,6 +35,7 @@ const orders = {
 export interface GrantOrderParts {
   grants: Grants;
   server: EventComponent;
+  files: FilesEnvironment;
   /** Those in force. */
   parts: () => RequestParts;
 }
@@ -36,9 +44,11 @@ export interface GrantOrderParts {
 export class OperatorGrants {
   readonly #grants: Grants;
   readonly #server: EventComponent;
+  readonly #files: FilesEnvironment;
   readonly #parts: () => RequestParts;
 
-  constructor({ grants, server, parts }: GrantOrderParts) {
+  constructor({ grants, server, files, parts }: GrantOrderParts) {
+    this.#files = files;
     this.#grants = grants;
     this.#server = server;
     this.#parts = parts;
@@ -76,12 +86,24 @@ export class OperatorGrants {
           shownMade(await grants.make(account, readTokenOrder(order, account.tokens, grants.clock.nowMs()), by, this.#context(account))),
         ];
       },
+      'create-link': async (given) => {
+        const { by, account: name, service, order } = read(orders.createLink, given);
+        const origin = linkOrigin(this.#parts().config, service);
+        const account = this.#account(name, 'links');
+        const context = this.#context(account);
+        const wanted = await readLinkOrder(order, account.links, grants.clock.nowMs());
+        const locks = new LockGuard(this.#files.locks, account.uuid, undefined);
+        requireSharable(new AccountFiles(account, this.#files, context, locks), wanted.paths[0], wanted.link.kind);
+        const { grant, secret } = await grants.make(account, wanted, by, context);
+        const { id, ...shown } = shownGrant(grant);
+        return [{ id, url: `${origin}/__svc__/s/${secret}/`, ...shown }];
+      },
       'narrow-token': async (given) => {
         const { by, token, order } = read(orders.narrow, given);
         const secret = readSecret(token);
         const grant = secret && secret !== 'mistyped' && secret.kind === 'token' ? await grants.store.find(secret.hash) : undefined;
         if (!grant || !grants.isInForce(grant)) throw new ServiceError('bad-request', 'This is no token in force.');
-        const account = this.#account(grant.account.name, grant);
+        const account = this.#account(grant.account.name, 'tokens', grant);
         return [
           shownMade(await grants.make(account, readTokenOrder(order, account.tokens, grants.clock.nowMs()), by, this.#context(account))),
         ];
@@ -98,14 +120,15 @@ export class OperatorGrants {
   }
 
   /** An account that a method has itself, with the rights of the configuration in force. @param grant narrows it */
-  #account(name: string, grant?: Grant): Account {
+  #account(name: string, option: 'tokens' | 'links' = 'tokens', grant?: Grant): Account {
     const { methods, groups } = this.#parts();
     for (const method of isUserName(name) ? methods.values() : []) {
       const configuration = method.tokenConfiguration?.(name, undefined);
       if (!configuration) continue;
       try {
         const account = effectiveAccount(name, configuration, groups, method);
-        if (!account.tokens.enabled) throw new ServiceError('unprocessable', `The account "${name}" has no tokens (option "tokens").`);
+        if (!account[option].enabled)
+          throw new ServiceError('unprocessable', `The account "${name}" has no ${option} (option "${option}").`);
         return grant
           ? narrowAccount(account, narrowingsOf(grantChain(grant, (id) => this.#grants.store.get(id))), grantName(grant))
           : account;
@@ -116,7 +139,7 @@ export class OperatorGrants {
     }
     throw new ServiceError(
       'not-found',
-      `There is no account "${name}" here, or it is disabled. Accounts of a callout make their tokens themselves, over REST.`,
+      `There is no account "${name}" here, or it is disabled. Accounts of a callout make their tokens and links themselves, over REST.`,
     );
   }
 
@@ -124,6 +147,17 @@ export class OperatorGrants {
     const { peer } = processAccount();
     return { account: account ? eventAccount(account, peer) : processAccount(), component: this.#server };
   }
+}
+
+/** The origin of new links (docs/spec/links.md#url). @param uuid of a service; without it the first one counts */
+function linkOrigin({ services }: Config, uuid?: string): string {
+  const web = Object.entries(services).filter(([, { type, enabled }]) => enabled && (type === 'http' || type === 'https'));
+  const [, options] = (uuid === undefined ? web[0] : web.find(([candidate]) => candidate === uuid)) ?? [];
+  if (options?.type !== 'http' && options?.type !== 'https')
+    throw new ServiceError('bad-request', 'There is no such http or https service.');
+  const { type, public_url: publicUrl, accepted_origins: accepted, address, port } = options;
+  const host = address.includes(':') ? `[${address}]` : address;
+  return publicUrl || accepted[0] || `${type}://${host}:${port}`;
 }
 
 function shownMade({ grant, secret }: MadeGrant): object {

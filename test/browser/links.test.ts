@@ -70,42 +70,45 @@ browserTest('a supplier drops three files, one large, and reads the receipt; wit
   assert.deepEqual(readdirSync(join(server.home, 'in')).sort(), ['large.bin', 'notes (2).txt', 'notes.txt', 'order (2).csv', 'order.csv']);
 });
 
-browserTest('a link is made in the menu of a row, with a password; its visitor types it; it is revoked on the page of what is shared', async (t) => {
-  const server = await startServer(t);
-  writeFileSync(join(server.home, 'plan.txt'), 'the plan');
-  const page = await openFolder(t, server);
-  await page.getByRole('button', { name: 'Actions for plan.txt' }).click();
-  await page.getByRole('menuitem', { name: 'Share' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Password (optional)').fill('a word');
-  await dialog.getByLabel('Note for the reader (optional)').fill('For Bob');
-  await assertAccessible(page, 'the dialog to share');
-  await dialog.getByRole('button', { name: 'Create link' }).click();
-  await dialog.getByText('The link is ready').waitFor();
-  const url = await dialog.getByLabel('Address of the link').inputValue();
-  await assertAccessible(page, 'the address of a link');
+browserTest(
+  'a link is made in the menu of a row, with a password; its visitor types it; it is revoked on the page of what is shared',
+  async (t) => {
+    const server = await startServer(t);
+    writeFileSync(join(server.home, 'plan.txt'), 'the plan');
+    const page = await openFolder(t, server);
+    await page.getByRole('button', { name: 'Actions for plan.txt' }).click();
+    await page.getByRole('menuitem', { name: 'Share' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Password (optional)').fill('a word');
+    await dialog.getByLabel('Note for the reader (optional)').fill('For Bob');
+    await assertAccessible(page, 'the dialog to share');
+    await dialog.getByRole('button', { name: 'Create link' }).click();
+    await dialog.getByText('The link is ready').waitFor();
+    const url = await dialog.getByLabel('Address of the link').inputValue();
+    await assertAccessible(page, 'the address of a link');
 
-  const visitor = await openBrowser(t, { expectedErrors: /40[01]|410/ });
-  await visitor.goto(url);
-  await assertAccessible(visitor, 'the password of a link');
-  await visitor.getByLabel('Password').fill('wrong');
-  await visitor.getByRole('button', { name: 'Open' }).click();
-  await visitor.getByRole('alert').getByText('The password is not correct.').waitFor();
-  await visitor.getByLabel('Password').fill('a word');
-  await visitor.getByRole('button', { name: 'Open' }).click();
-  await visitor.getByText('For Bob').waitFor();
+    const visitor = await openBrowser(t, { expectedErrors: /40[01]|410/ });
+    await visitor.goto(url);
+    await assertAccessible(visitor, 'the password of a link');
+    await visitor.getByLabel('Password').fill('wrong');
+    await visitor.getByRole('button', { name: 'Open' }).click();
+    await visitor.getByRole('alert').getByText('The password is not correct.').waitFor();
+    await visitor.getByLabel('Password').fill('a word');
+    await visitor.getByRole('button', { name: 'Open' }).click();
+    await visitor.getByText('For Bob').waitFor();
 
-  await dialog.getByRole('button', { name: 'Done' }).click();
-  await openMenu(page);
-  await page.getByRole('link', { name: 'Shared' }).click();
-  await page.getByText('with a password').waitFor();
-  await assertAccessible(page, 'the page of what is shared');
-  await page.getByLabel('plan.txt').check();
-  await page.getByRole('button', { name: 'Revoke' }).click();
-  await page.getByRole('heading', { name: 'Revoke this link?' }).waitFor();
-  await page.getByRole('button', { name: 'Revoke' }).click();
-  await page.getByText('One link was revoked.').waitFor();
-  await visitor.reload();
-  await visitor.getByText('This link is over').waitFor();
-  await assertAccessible(visitor, 'a link that is over');
-});
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await openMenu(page);
+    await page.getByRole('link', { name: 'Shared' }).click();
+    await page.getByText('with a password').waitFor();
+    await assertAccessible(page, 'the page of what is shared');
+    await page.getByLabel('plan.txt').check();
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('heading', { name: 'Revoke this link?' }).waitFor();
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('One link was revoked.').waitFor();
+    await visitor.reload();
+    await visitor.getByText('This link is over').waitFor();
+    await assertAccessible(visitor, 'a link that is over');
+  },
+);

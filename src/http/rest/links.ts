@@ -1,9 +1,10 @@
 import { commonPaths } from '../../accounts/narrowing.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
-import { type LinkOrder, readLinkOrder } from '../../auth/grants/link-order.ts';
+import { readLinkOrder } from '../../auth/grants/link-order.ts';
+import { requireSharable } from '../../files/sharing.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
-import { memberPath, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
+import { pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
 import { postSharedForm, showSharedPage } from '../html/shared-page.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
@@ -17,7 +18,7 @@ const uncached = { 'cache-control': 'no-store' };
 
 /** POST of a link (docs/spec/links.md#making-links): 201 with its URL, which is told here alone. */
 async function makeLink(exchange: Exchange): Promise<Response> {
-  const { account, context } = signedIn(exchange);
+  const { account, context, files } = signedIn(exchange);
   requireLinks(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/json')
     throw new ServiceError('media-type-unsupported', 'A link is described as application/json.');
@@ -25,7 +26,9 @@ async function makeLink(exchange: Exchange): Promise<Response> {
   if (!isObject(body)) throw new ServiceError('bad-request', 'The body must be an object.');
   const { grants } = exchange.service;
   const order = await readLinkOrder(body, account.links, grants.clock.nowMs());
-  requireMayShare(exchange, order);
+  const [path] = order.paths;
+  if (pathSegments(path)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
+  requireSharable(files, path, order.link.kind);
   const { grant, secret } = await grants.make(account, order, account.name, context);
   const { id, ...shown } = shownLink(grant);
   const url = publicOrigin(exchange) + linkUrlPath(secret, '/' as VirtualPath, true);
@@ -41,28 +44,6 @@ function requireLinks(exchange: Exchange): void {
   const reached = commonPaths(permissions.options.narrowings);
   if (reached ? !reached.some((path) => files.may(path, 'share')) : !permissions.mayGive('allow-share'))
     throw new ServiceError('never-allowed', 'The account may not share files (`allow-share`).');
-}
-
-/**
- * @throws ServiceError `forbidden` without the right to share the path, `unprocessable` for what the account itself may not, `not-found` for
- *   what is not there
- */
-function requireMayShare(exchange: Exchange, { paths: [path], link: { kind } }: LinkOrder): void {
-  const { files } = signedIn(exchange);
-  if (pathSegments(path)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
-  if (!files.may(path, 'share')) throw new ServiceError('forbidden', 'Sharing this needs the right "allow-share".');
-  const isDrop = kind === 'drop';
-  if (isDrop && !files.may(path, 'createFile') && !files.may(memberPath(path, 'file'), 'createFile'))
-    throw new ServiceError('unprocessable', 'The account itself may not create files there.');
-  if (!isDrop && !files.may(path, 'readFile') && !files.may(path, 'listFolder'))
-    throw new ServiceError('unprocessable', 'The account itself may not read this.');
-  // Who cannot see a folder may still have files dropped into it.
-  if (isDrop && !files.may(path, 'inspect')) return;
-  const entry = files.inspect(path);
-  if (!entry) throw new ServiceError('not-found', 'Path not found.');
-  if (isDrop && !entry.isFolder) throw new ServiceError('unprocessable', 'Files are dropped into a folder, and this is a file.');
-  if (!isDrop && !files.may(path, entry.isFolder ? 'listFolder' : 'readFile'))
-    throw new ServiceError('unprocessable', 'The account itself may not read this.');
 }
 
 /** A link as its maker sees it. */

@@ -73,7 +73,10 @@ function checkForm(path: string, folder: string): void {
   if (form > currentForm) {
     unlinkSync(join(path, lockName));
     const forms = `form ${form}; this one knows up to ${currentForm}`;
-    throw new ServiceError('unavailable', `The data folder ${folder} was written by a newer svc (${forms}); run that one, or restore a backup.`);
+    throw new ServiceError(
+      'unavailable',
+      `The data folder ${folder} was written by a newer svc (${forms}); run that one, or restore a backup.`,
+    );
   }
   writeFileNow(formPath, `${currentForm}\n`, { mode: 0o600 });
 }
