@@ -137,3 +137,22 @@ test('a release says what is left for a person', () => {
   assert.match(left({ isTagged: false }), /git tag -s v1\.0\.0/);
   assert.match(left({ wasAudited: false }), /npm audit/);
 });
+
+test('the version is the same wherever it stands', () => {
+  const text = (path: string) => readFileSync(join(root, path), 'utf8');
+  const { version } = JSON.parse(text('package.json')) as { version: string };
+  const { version: locked, packages } = JSON.parse(text('package-lock.json')) as { version: string; packages: { '': { version: string } } };
+  assert.deepEqual([locked, packages[''].version], [version, version]);
+  const [, first] = /^## (\S+) /m.exec(text('CHANGELOG.md')) ?? [];
+  assert.equal(first, version, 'the first entry of the changelog');
+  const named: Record<string, RegExp> = {
+    'docs/operate/install.md': /svc[-_](\d+\.\d+\.\d+)(?:\.tgz|-1_)/g,
+    'examples/operations/github-actions.yml': /svc-(\d+\.\d+\.\d+)\.tgz/g,
+    'examples/operations/gitlab-ci.yml': /svc-(\d+\.\d+\.\d+)\.tgz/g,
+    'examples/operations/kubernetes/statefulset.yaml': /\/svc:(\d+\.\d+\.\d+)/g,
+  };
+  for (const [path, pattern] of Object.entries(named)) {
+    const versions = [...text(path).matchAll(pattern)].map(([, found]) => found);
+    assert.ok(versions.length > 0 && versions.every((found) => found === version), `${path}: ${versions}`);
+  }
+});
