@@ -162,6 +162,23 @@ export function uploadStoreContract(name: string, open: (t: TestContext) => Prom
     assert.equal((await store.within('/')).length, 2);
   });
 
+  contract('the uploads that are to get a name, also after their content has another path', async ({ store }) => {
+    const order = (contentPath: string, path: string, account = 'alice') => ({
+      ...orderOf(contentPath, account),
+      path: path as VirtualPath,
+    });
+    const first = await store.add(order('/srv/a/.svc-1.kept', '/x/name'), 1);
+    const second = await store.add(order('/srv/a/.svc-2.kept', '/y/name'), 1);
+    await store.add(order('/srv/a/.svc-3.kept', '/x/other'), 1);
+    await store.add(order('/srv/a/b/.svc-4.kept', '/x/b/name', 'bob'), 1);
+    assert.deepEqual(ids(await store.named('/srv/a/name')), ids([first, second]));
+    await changeUpload(store, first.id, { contentPath: '/srv/c/.svc-1.kept' });
+    assert.deepEqual(ids(await store.named('/srv/a/name')), [second.id]);
+    assert.deepEqual(ids(await store.named('/srv/c/name')), [first.id]);
+    await changeUpload(store, second.id, { outcome: { kind: 'stored', headers: [] } });
+    assert.deepEqual(await store.named('/srv/a/name'), []);
+  });
+
   contract('what nobody goes on with expires, and what is over is forgotten sooner; not while a request has it', async (fixture) => {
     const { store, advance } = fixture;
     const idle = await store.add(orderOf('/srv/1'), 1);

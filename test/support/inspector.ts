@@ -23,6 +23,8 @@ export interface TestInspector {
   requests: Inspected[];
   /** Decides in place of the content. */
   decide: ((inspected: Inspected) => Reply | undefined) | undefined;
+  /** Answers requests that wait, with a status. */
+  answerWaiting(status: number): void;
   /** Answers requests that wait, and later ones, with a status. */
   answerAll(status: number): void;
 }
@@ -44,9 +46,12 @@ export async function startInspector(t: TestContext): Promise<TestInspector> {
     url: '',
     requests: [],
     decide: undefined,
+    answerWaiting(status) {
+      for (const outgoing of waiting.splice(0)) outgoing.writeHead(status).end();
+    },
     answerAll(status) {
       late = status;
-      for (const outgoing of waiting.splice(0)) outgoing.writeHead(status).end();
+      inspector.answerWaiting(status);
     },
   };
   const server = createServer(async (incoming, outgoing) => {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { Server } from '../../src/server/server.ts';
 import { Client } from './client.ts';
@@ -25,6 +25,7 @@ export async function startNode(
   name: string,
   redisUrl: string,
   config: TestConfig = {},
+  clock: Clock = systemClock,
 ): Promise<TestNode> {
   mkdirSync(join(folder, 'home'), { recursive: true });
   const server = { ...serverSection(folder, name, redisUrl), ...config.server };
@@ -32,8 +33,8 @@ export async function startNode(
   writeFileSync(path, JSON.stringify(await testSections(folder, { ...config, server })));
   const log: string[] = [];
   const service = new Server(await testConfig(folder, { ...config, server }), {
-    clock: systemClock,
-    log: createLog({ level: 'info', format: 'json', clock: systemClock, write: (line) => log.push(line) }),
+    clock,
+    log: createLog({ level: 'info', format: 'json', clock, write: (line) => log.push(line) }),
     file: { path, env: {}, textOf: ({ message }) => message },
   });
   await service.start();

@@ -13,7 +13,7 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import { LockGuard } from '../locks/lock-guard.ts';
 import { resolveMounts } from '../mounts.ts';
 import { endUpload, resumedData, whileHeld } from '../uploads/end-upload.ts';
-import { isEnding, isUploadId, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
+import { isEnding, isUploadId, targetOf, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
 import { inspectedContent, inspectionsOf, stateAt, tellVerdicts } from './gate.ts';
 import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts } from './held-facts.ts';
 import type { Decider, HeldContent, HeldUpload, Holding, NewHold } from './holding.ts';
@@ -132,10 +132,8 @@ export class HeldUploads implements Holding {
   }
 
   async supersede(target: string, exceptId: string | undefined): Promise<void> {
-    const name = basename(target);
-    for (const { id, path, contentPath } of await this.store.within(dirname(target)))
-      if (id !== exceptId && baseName(path) === name && dirname(contentPath) === dirname(target))
-        await this.#end(id, 'superseded', undefined, 'A newer upload of this name came.');
+    for (const { id } of await this.store.named(target))
+      if (id !== exceptId) await this.#end(id, 'superseded', undefined, 'A newer upload of this name came.');
   }
 
   async list(accountUuid?: string): Promise<HeldUpload[]> {
@@ -146,7 +144,7 @@ export class HeldUploads implements Holding {
   async find(id: string, accountUuid?: string): Promise<HeldUpload> {
     const record = isUploadId(id) ? await this.store.find(id) : undefined;
     const isShown = record && isHeldUpload(record) && (accountUuid === undefined || record.accountUuid === accountUuid);
-    if (!isShown) throw new ServiceError('not-found', 'There is no such held upload.');
+    if (!isShown) throw noSuchUpload();
     return record;
   }
 
@@ -161,16 +159,14 @@ export class HeldUploads implements Holding {
   }
 
   async discard(id: string, by: Decider, reason = 'It was discarded after a review.'): Promise<void> {
-    await this.find(id);
-    await this.#end(id, 'discarded', by, reason);
+    await this.#whileIts(id, (hold, record) => this.#endHeld(hold, record, { how: 'discarded', by, details: reason }));
   }
 
   async withdraw(id: string, account: { uuid: string }): Promise<void> {
     const record = await this.find(id, account.uuid);
     const { movedFrom } = record.held;
-    if (movedFrom === undefined) return this.#end(id, 'withdrawn', undefined, 'Its account withdrew it.');
-    await whileHeld(this.store, id, async (hold, current) => {
-      if (!isHeldUpload(current)) return;
+    await this.#whileIts(id, async (hold, current) => {
+      if (movedFrom === undefined) return this.#endHeld(hold, current, { how: 'withdrawn', details: 'Its account withdrew it.' });
       const path = await putBack(this.#pathsOf(current), current, this.#freeName(current, movedFrom));
       await this.#endHeld(hold, current, { how: 'withdrawn', details: `Its account withdrew it; it is ${path} again.` });
     });
@@ -179,9 +175,7 @@ export class HeldUploads implements Holding {
   async inspectAgain(id: string): Promise<void> {
     const { held } = await this.find(id);
     if (held.state === 'inspecting' && this.#running.has(id)) return;
-    await whileHeld(this.store, id, async (hold, record) => {
-      if (isHeldUpload(record)) await hold.change({ held: { ...record.held, state: 'inspecting', inspector: this.#lease() } });
-    });
+    await this.#whileIts(id, (hold, record) => hold.change({ held: { ...record.held, state: 'inspecting', inspector: this.#lease() } }));
     void this.#inspect(await this.find(id));
   }
 
@@ -202,6 +196,18 @@ export class HeldUploads implements Holding {
         if (isHeldUpload(record)) await this.#endHeld(hold, record, { how: 'discarded', details, contentPath: now });
       }),
     );
+  }
+
+  /** Runs an action on a held upload. @throws ServiceError `not-found`, also if somebody else has decided about it meanwhile */
+  async #whileIts(id: string, action: (hold: UploadHold, record: HeldUpload) => Promise<unknown>): Promise<void> {
+    await this.find(id);
+    const hold = await this.store.hold(id, () => {});
+    try {
+      if (!hold.record || !isHeldUpload(hold.record)) throw noSuchUpload();
+      await action(hold, hold.record);
+    } finally {
+      hold.release();
+    }
   }
 
   /** Inspects again what a process that is gone did not finish, and ends what has lost its content. */
@@ -299,7 +305,7 @@ export class HeldUploads implements Holding {
     const { record } = hold;
     if (!record || !isHeldUpload(record)) {
       hold.release();
-      throw new ServiceError('not-found', 'There is no such held upload.');
+      throw noSuchUpload();
     }
     const paths = this.#pathsOf(record);
     await releaseUpload(paths, hold, record, by);
@@ -354,9 +360,8 @@ export class HeldUploads implements Holding {
   }
 }
 
-/** Real path of the name that a held upload is to get. */
-function targetOf({ contentPath, path }: UploadRecord): string {
-  return `${dirname(contentPath)}/${baseName(path)}`;
+function noSuchUpload(): ServiceError {
+  return new ServiceError('not-found', 'There is no such held upload.');
 }
 
 function isHeldUpload(record: UploadRecord): record is HeldUpload {

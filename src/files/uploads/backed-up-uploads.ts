@@ -96,6 +96,7 @@ export class BackedUpUploads implements UploadStore {
   find = (id: string): Promise<UploadRecord | undefined> => this.#store.find(id);
   quiet = (id: string): Promise<void> => this.#store.quiet(id);
   within = (realPath: string): Promise<UploadRecord[]> => this.#store.within(realPath);
+  named = (target: string): Promise<UploadRecord[]> => this.#store.named(target);
   enter = (upload: PassingUpload): Promise<() => void> => this.#store.enter(upload);
   dismiss = (realPath: string): Promise<void> => this.#store.dismiss(realPath);
   expired = (): Promise<UploadRecord[]> => this.#store.expired();

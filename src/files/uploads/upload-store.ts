@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { dirname } from 'node:path';
 import type { EventContext } from '../../events/event.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { HeldEnd, HeldFacts } from '../inspections/held-facts.ts';
 import type { PassingUpload } from './upload-holds.ts';
 
@@ -150,6 +151,8 @@ export interface UploadStore {
   quiet(id: string): Promise<void>;
   /** The uploads whose content is below a real folder, except those that are over. */
   within(realPath: string): Promise<UploadRecord[]>;
+  /** Those of `within` whose file is to get a name. @param target real path */
+  named(target: string): Promise<UploadRecord[]>;
   /**
    * Counts an upload that ends with its connection like all others of its account.
    *
@@ -236,4 +239,9 @@ export function newUploadRecord(order: UploadOrder, lengthBytes: number | undefi
 function computeExpiry({ outcome, held }: Pick<UploadRecord, 'outcome' | 'held'>, nowMs: number, { expireAfterMs }: UploadLimits): number {
   if (outcome) return nowMs + keptWhenOverMs;
   return (held?.sinceMs ?? nowMs) + expireAfterMs;
+}
+
+/** Real path of the name that an upload is to get. */
+export function targetOf({ contentPath, path }: Pick<UploadRecord, 'contentPath' | 'path'>): string {
+  return `${dirname(contentPath)}/${baseName(path)}`;
 }

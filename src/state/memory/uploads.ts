@@ -8,6 +8,7 @@ import {
   newUploadRecord,
   refuseLost,
   refuseMoreThan,
+  targetOf,
   type UploadChange,
   type UploadHold,
   type UploadLimits,
@@ -43,6 +44,8 @@ export class FileUploadStore implements UploadStore {
   readonly #options: FileUploadStoreOptions;
   readonly #folder: string;
   readonly #records = new Map<string, UploadRecord>();
+  /** IDs by the real path of the name that the file is to get. */
+  readonly #names = new Map<string, Set<string>>();
   readonly #counts = new NamedCounts();
   readonly #holds = new UploadHolds();
   readonly #passing = new PassingUploads();
@@ -124,6 +127,11 @@ export class FileUploadStore implements UploadStore {
     return this.#all(({ contentPath, outcome }) => !outcome && isWithin(contentPath, realPath));
   }
 
+  async named(target: string): Promise<UploadRecord[]> {
+    const records = [...(this.#names.get(target) ?? [])].map((id) => this.#records.get(id));
+    return records.filter((record) => record !== undefined && !record.outcome) as UploadRecord[];
+  }
+
   async expired(): Promise<UploadRecord[]> {
     const nowMs = this.#options.clock.nowMs();
     return this.#all(({ id, expiresMs }) => expiresMs <= nowMs && !this.#holds.has(id));
@@ -164,6 +172,9 @@ export class FileUploadStore implements UploadStore {
   #keep(record: UploadRecord): void {
     this.#drop(record.id);
     this.#records.set(record.id, record);
+    const target = targetOf(record);
+    const same = this.#names.get(target) ?? new Set();
+    this.#names.set(target, same.add(record.id));
     this.#count(record, 1);
   }
 
@@ -171,6 +182,10 @@ export class FileUploadStore implements UploadStore {
     const record = this.#records.get(id);
     if (!record) return;
     this.#records.delete(id);
+    const target = targetOf(record);
+    const same = this.#names.get(target);
+    same?.delete(id);
+    if (same?.size === 0) this.#names.delete(target);
     this.#count(record, -1);
   }
 

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { type PassingUpload, PassingUploads } from '../../files/uploads/upload-holds.ts';
 import {
   changed,
@@ -8,6 +9,7 @@ import {
   refuseLost,
   refuseMoreThan,
   type SharedUploadStore,
+  targetOf,
   type UploadChange,
   type UploadHold,
   type UploadLimits,
@@ -192,6 +194,10 @@ export class RedisUploadStore implements SharedUploadStore {
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(parseMemberId(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));
+  }
+
+  async named(target: string): Promise<UploadRecord[]> {
+    return (await this.within(dirname(target))).filter((record) => targetOf(record) === target);
   }
 
   async enter(upload: PassingUpload): Promise<() => void> {

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { Server } from '../../src/server/server.ts';
+import { Client } from '../support/client.ts';
+import { control } from '../support/control.ts';
+import { hidden, visible } from '../support/inspecting.ts';
+import { startInspector } from '../support/inspector.ts';
+import { startServer, type TestConfig, testConfig } from '../support/server.ts';
+
+const count = Number(process.env.SVC_HELD_COUNT ?? 10_000);
+
+test('10,000 held uploads: each is listed, outlives a restart, and is released or ended like a single one', {
+  timeout: 280_000,
+}, async (t) => {
+  const inspector = await startInspector(t);
+  inspector.decide = () => ({ status: 202 });
+  const sections: TestConfig = {
+    inspections: { check: { type: 'http', url: inspector.url, maximum_concurrent: 32 } },
+    group: { inspections: [['check']] },
+    server: { held: { maximum_per_account: count } },
+  };
+  const server = await startServer(t, sections);
+  const times: number[] = [];
+  let next = 0;
+  const work = async () => {
+    for (let number = next++; number < count; number = next++) {
+      const startMs = performance.now();
+      assert.equal((await server.put(`/home/${number}`, `content ${number}`)).status, 202);
+      times.push(performance.now() - startMs);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+  const mean = (some: number[]) => (some.reduce((sum, one) => sum + one, 0) / some.length).toFixed(1);
+  t.diagnostic(`ms for each of the first 500: ${mean(times.slice(0, 500))}, of the last 500: ${mean(times.slice(-500))}`);
+  assert.equal((await server.put('/home/one-more', 'x')).status, 429);
+  await server.stop();
+  const log = createLog({ level: 'error', format: 'json', clock: systemClock, write: () => {} });
+  const startMs = performance.now();
+  const again = new Server(await testConfig(server.folder, sections), { clock: systemClock, log });
+  await again.start();
+  t.diagnostic(`ms for the start: ${(performance.now() - startMs).toFixed(0)}`);
+  try {
+    const client = new Client(again.listening()[0]?.url ?? '');
+    const { held } = (await client.send('GET', '/home/__svc__/held/')).json<{ held: { id: string; path: string }[] }>();
+    assert.equal(new Set(held.map(({ path }) => path)).size, count);
+    const data = join(server.folder, 'data');
+    const ids = held.slice(0, 200).map(({ id }) => id);
+    assert.equal((await control(t, data, 'held', 'release', ...ids)).code, 0);
+    assert.equal((await control(t, data, 'held', 'discard', ...held.slice(200, 400).map(({ id }) => id))).code, 0);
+    assert.equal(visible(server.home).length, 200);
+    assert.equal(hidden(server.home).length, count - 400);
+  } finally {
+    await again.stop();
+  }
+});
