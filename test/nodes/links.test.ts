@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { makeLink, page, visit } from '../support/links.ts';
+import { startNodesOnRedis } from '../support/nodes.ts';
+import { until } from '../support/receiver.ts';
+
+test('nodes share links: made by one, used and revoked at the other, downloads counted together; a receipt of any node', {
+  timeout: 90_000,
+}, async (t) => {
+  const started = await startNodesOnRedis(t, 2, {});
+  if (!started) return;
+  const [first, second] = started.nodes as [(typeof started.nodes)[0], (typeof started.nodes)[0]];
+  mkdirSync(join(started.folder, 'home/in'), { recursive: true });
+  writeFileSync(join(started.folder, 'home/a.txt'), 'a');
+  const link = await makeLink(first, { path: '/a.txt', maximum_downloads: 3 });
+  const gets = await Promise.all([first, second, first, second, first].map((node) => visit(node, 'GET', link.at)));
+  assert.deepEqual(gets.map(({ status }) => status).sort(), [200, 200, 200, 410, 410]);
+  const locked = await makeLink(second, { path: '/a.txt', password: 'a word' });
+  const form = { 'content-type': 'application/x-www-form-urlencoded', ...page };
+  const opened = await visit(first, 'POST', locked.at, { headers: form, body: 'password=a+word' });
+  const cookie = (opened.headers['set-cookie']?.[0] ?? '').split(';')[0] as string;
+  assert.equal((await visit(second, 'GET', `${locked.at}a.txt`, { headers: { cookie } })).text, 'a', 'the cookie holds at any node');
+  const drop = await makeLink(first, { path: '/in', kind: 'drop' });
+  const put = await visit(second, 'PUT', `${drop.at}x.txt`, { body: 'x' });
+  const [file] = put.json<{ results: { event_id: string }[] }>().results;
+  await until('the other node knows the file', async () => {
+    const receipt = await visit(first, 'GET', `${drop.at}receipt?ids=${file?.event_id}&as=json`);
+    return receipt.json<{ files: unknown[] }>().files.length === 1;
+  });
+  assert.equal((await second.send('DELETE', `/home/__svc__/links/${locked.id}`)).status, 204);
+  assert.equal((await visit(first, 'GET', locked.at)).status, 410, 'at once, at every node');
+});
