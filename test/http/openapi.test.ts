@@ -8,6 +8,7 @@ import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import type { TestReply, TestRequest } from '../support/client.ts';
 import { expectationOperations } from '../support/expectation-operations.ts';
 import { heldOperations } from '../support/held-operations.ts';
+import { linkOperations } from '../support/links.ts';
 import { Contract } from '../support/openapi-contract.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -144,6 +145,7 @@ async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exe
   await asBanned('GET', recent, recent, 429, { headers: json });
   await expectationOperations(send, asDenied, asBanned);
   await trashOperations(main, send, asBanned);
+  await linkOperations(send, asDenied, asBanned);
   await send('POST', update, update, 400, { headers: { ...inSession, ...asJson }, body: '{' });
   await send('POST', update, update, 401, { headers: asJson, body: change(testPassword, 'another one') });
   await asDenied('POST', update, update, 403, {

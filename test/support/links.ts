@@ -34,3 +34,40 @@ export function visit(server: Pick<TestServer, 'send'>, method: string, target: 
 export async function told(server: Pick<TestServer, 'events'>, ...ids: number[]) {
   return (await server.events()).filter(({ id }) => ids.includes(Number(id)));
 }
+
+type Exercise = (method: string, path: string, target: string, status: number, options?: TestRequest) => Promise<TestReply>;
+
+/** Every operation and status of links in the API description. */
+export async function linkOperations(send: Exercise, asDenied: Exercise, asBanned: Exercise): Promise<void> {
+  const all = '/home/__svc__/links';
+  const one = `${all}/{id}`;
+  const accept = { accept: 'application/json' };
+  const foreign = { origin: 'https://evil.example' };
+  const order = (body: unknown, status: number) =>
+    send('POST', all, all, status, { headers: { ...json, ...accept }, body: JSON.stringify(body) });
+  for (const [method, path] of [
+    ['GET', all],
+    ['POST', all],
+    ['DELETE', one],
+  ] as const) {
+    await send(method, path, path, 401, { user: null, headers: accept });
+    await asBanned(method, path, path, 429, { headers: accept });
+  }
+  await asDenied('GET', all, all, 403, { headers: accept });
+  await asDenied('POST', all, all, 403, { headers: { ...json, ...accept }, body: '{"path": "/"}' });
+  await order({ path: '/none' }, 404);
+  await order({ path: '/', expires: 1e9 }, 422);
+  await order({}, 400);
+  await send('POST', all, all, 415, { headers: accept, body: 'x' });
+  const [first, second] = [await order({ path: '/', note: 'All' }, 201), await order({ path: '/', kind: 'drop' }, 201)].map(
+    (reply) => reply.json<NewLink>().id,
+  );
+  await send('GET', all, all, 200, { headers: accept });
+  await send('GET', all, all, 200, { headers: page });
+  const form = { ...page, 'content-type': 'application/x-www-form-urlencoded' };
+  await send('POST', all, all, 200, { headers: form, body: `action=confirm-revoke&selected=${first}` });
+  await send('POST', all, all, 303, { headers: form, body: `action=revoke&selected=${first}` });
+  await send('DELETE', one, `${all}/${second}`, 400, { headers: { ...accept, ...foreign } });
+  await send('DELETE', one, `${all}/${second}`, 204, { headers: accept });
+  await send('DELETE', one, `${all}/${second}`, 404, { headers: accept });
+}
