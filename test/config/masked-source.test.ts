@@ -194,3 +194,21 @@ test('nor does one of a file that is broken somewhere', () => {
     { numRuns: 3000, seed: 12 },
   );
 });
+
+test('hashes of other systems are masked under any name', () => {
+  const hashes = [
+    '$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a',
+    '$apr1$h4YOHAT.$gE5XEeqvbon2DhOPwYqGo1',
+    '$y$j9T$abcdefghijklmnop$3dL1LkYnZM.OVXuVdnnaKVDlLYT92dRwOzDZ5XiVCe.',
+    '$argon2id$v=19$m=16384,t=2,p=1$c2FsdA$lp3hg62ibBi8',
+    '$pbkdf2-b64salt-sha256$1000$c2FsdA$R5J62hsSq',
+    'pbkdf2_sha256$1000$salt$R5J62hsSq',
+    '{SSHA}gVK8WC9YyFT1gMsQHTGCgT3s',
+    '{SHA}5en6G6MezRroT3XKqkdPOmY',
+  ];
+  for (const hash of hashes) {
+    const said = allSaid(`services: {web: {type: http, name: "${hash}"}}\ngroups:\n  G: {name: '${hash}', home_folder_path: 3}\n`);
+    const part = hash.slice(-12);
+    assert.equal(said.includes(part), false, `${hash}\n${said}`);
+  }
+});

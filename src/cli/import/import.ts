@@ -41,6 +41,9 @@ const readers: Readonly<Record<string, Reader>> = {
 /** Largest file that is read. */
 const maxFileBytes = 64 * 1024 * 1024;
 
+/** Largest configuration that is read (config/reading/source.ts). */
+const maxConfigBytes = 4 * 1024 * 1024;
+
 /** Makes a configuration of another server's files. @returns 0 when all is written, 1 when `--check` finds something */
 export async function importFrom(from: string, named: readonly string[], options: ImportOptions): Promise<number> {
   const outputs = options.check ? undefined : outputPaths(options.out);
@@ -99,6 +102,11 @@ function readInput(given: string): InputFile {
 
 /** Holds that the result is a configuration, before anything is written. */
 function assertValid(path: string, text: string): void {
+  if (Buffer.byteLength(text) > maxConfigBytes)
+    throw new ServiceError(
+      'bad-request',
+      'The configuration would be larger than 4 MiB: import the accounts in parts, and move them to accounts_file_path.',
+    );
   const errors = checkSource(parseSource(path, text), {}).findings.filter(({ severity }) => severity === 'error');
   const [first] = errors;
   if (first)

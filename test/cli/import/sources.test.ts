@@ -268,6 +268,10 @@ test('svc import writes three files with mode 0600, replaces none, and shows no 
     assert.match(again.stderr, /exists and is not overwritten; name another file with --out/);
   }
   assert.equal(readFileSync(join(cwd, 'my.import.import.txt'), 'utf8'), 'mine');
+  writeFileSync(join(cwd, 'many'), Array.from({ length: 60_000 }, (_, index) => `user${index}:${bcrypt}`).join('\n'));
+  const many = await run(t, ['import', 'htpasswd', 'many', '--out', 'many.yaml'], { cwd });
+  assert.equal(many.code, 2);
+  assert.match(many.stderr, /larger than 4 MiB: import the accounts in parts/);
   const missing = await run(t, ['import', 'htpasswd', 'nowhere'], { cwd });
   assert.deepEqual([missing.code, missing.stdout], [2, '']);
   assert.match(missing.stderr, /^svc: Cannot read nowhere/);
