@@ -1,0 +1,16 @@
+#!/bin/sh
+# Drops files by a link, and prints a receipt once it has the SHA-256 of each of them: sh drop.sh LINK FILE...
+# The link is the whole secret: no account, no password.
+set -eu
+link=$1 ids=
+shift
+for file; do
+  reply=$(curl -fsS -T "$file" "$link")
+  ids=$ids,$(echo "$reply" | sed -n 's/.*"event_id":"\([^"]*\)".*/\1/p')
+done
+receipt=$(curl -fsS "${link}receipt?ids=${ids#,}&as=text")
+for file; do
+  sum=$(sha256sum "$file" | cut -d ' ' -f 1)
+  case $receipt in *"$sum"*) ;; *) echo "$file did not arrive as it is" >&2 && exit 1 ;; esac
+done
+echo "$receipt"
