@@ -56,6 +56,15 @@ FOLDER gets events.ndjson or events.csv, checkpoints.ndjson, public-key.pem and 
 Example:
   svc journal export --since 7d --account acme --format csv --out /tmp/acme`;
 
+const receiptHelp = `
+EVENT-ID is the header Event-Id of the reply to an upload. FOLDER is the folder of a journal, or of an export as NDJSON.
+Exit codes: 0 the event is there, and signed checkpoints cover it; 3 it is not there, or something does not fit;
+4 no checkpoint covers it yet (a running service makes one each minute).
+
+Examples:
+  svc receipt 0198f2c4-5a3e-7c11-9d7e-2f4b8a1c6d50
+  svc receipt 0198f2c4-5a3e-7c11-9d7e-2f4b8a1c6d50 /tmp/acme --public-key journal.pem`;
+
 const journalHelp = `
 Examples:
   svc journal verify
@@ -86,6 +95,18 @@ const registerJournal: Register = (program, run) => {
     .option('--json', 'print one JSON object')
     .addHelpText('after', verifyHelp)
     .action((folder, options) => run(async () => (await load()).verify(folder, options)));
+  configOptions(
+    program
+      .command('receipt')
+      .description('check that the event of an upload is in a journal that is whole')
+      .argument('<event-id>', 'UUID of the event')
+      .argument('[folder]', 'journal or export to look into (default: that of the service)'),
+  )
+    .option('--public-key <file>', 'PEM file of the key that must have signed (default: the key beside the journal)')
+    .option('--witness <file>', 'checkpoints that a receiver of their events kept, one a line')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', receiptHelp)
+    .action((uuid, folder, options) => run(async () => (await load()).receipt(uuid, folder, options)));
   configOptions(journal.command('export').description('write events for somebody who can check them'))
     .requiredOption('--since <time>', 'not older than: ISO 8601, or 15m, 2h, 7d ago', pointInTime)
     .requiredOption('--out <folder>', 'new or empty folder')

@@ -126,6 +126,7 @@ const schemaNames = [
   'mock-webhook',
   'events-deliveries',
   'journal-verify',
+  'receipt',
   'journal-export',
   'expectations-list',
   'expectations',

@@ -130,3 +130,35 @@ test('svc journal key: a new key is announced; a witness of events; wrong use', 
     assert.deepEqual([wrong.code, wrong.stderr], [2, said]);
   }
 });
+
+test('svc receipt: the Event-Id of an upload is in the journal and in an export, proved, not yet covered, missing, or in one that was changed', async (t) => {
+  const { cwd, server, client } = await served(t);
+  const stored = await client.put('/home/c', 'receipt', { user: null });
+  const id = String(stored.headers['event-id']);
+  assert.match(id, /^[0-9a-f-]{36}$/);
+  const check = async (uuid: string, ...args: string[]) => {
+    const { code, stdout } = await run(t, ['receipt', uuid, ...args, '--json'], { cwd });
+    return { code, ...jsonOutputs.receipt.parse(JSON.parse(stdout)) };
+  };
+  server.child.kill('SIGTERM');
+  await server.ended;
+  const proved = await check(id);
+  assert.deepEqual([proved.code, proved.outcome, proved.found?.path, proved.found?.size], [0, 'proved', '/c', 7]);
+  const missing = await check('00000000-0000-4000-8000-00000000dead');
+  assert.deepEqual([missing.code, missing.outcome, missing.found], [3, 'missing', null]);
+  const out = join(temporaryFolder(t), 'export');
+  assert.equal((await run(t, ['journal', 'export', '--since', '1h', '--out', out], { cwd })).code, 0);
+  assert.equal((await check(id, out)).outcome, 'proved');
+
+  const second = start(t, ['serve'], { cwd });
+  const again = new Client((await second.line(/(http:\S+)\/\n/))[1] ?? '');
+  const late = String((await again.put('/home/d', 'x', { user: null })).headers['event-id']);
+  second.child.kill('SIGKILL');
+  await second.ended;
+  const uncovered = await check(late);
+  assert.deepEqual([uncovered.code, uncovered.outcome, uncovered.found?.path], [4, 'undecided', '/d']);
+  assert.equal((await check(id)).outcome, 'proved', 'what comes before the uncovered end is covered');
+  const path = join(journalOf(cwd).journal, 'events-00000001.ndjson');
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"total_write":7', '"total_write":8'));
+  assert.deepEqual([(await check(id)).code, (await check(id)).outcome], [3, 'fault']);
+});

@@ -10,7 +10,7 @@ import { caseResult } from '../auth-suite.ts';
 import { healthReport } from '../control/health.ts';
 import { exitCode } from '../exit-codes.ts';
 import { note } from '../import/draft.ts';
-import { exported } from '../journal/evidence.ts';
+import { exported, receiptResult } from '../journal/evidence.ts';
 import { expectationList, occurrenceList } from '../journal/expectations.ts';
 import { replayedDelivery } from '../journal/replay-report.ts';
 import { answeredRequest, listeningLine, receivedEvent } from '../mock-servers.ts';
@@ -35,6 +35,7 @@ export const jsonOutputs = {
   'mock-webhook': z.union([listeningLine, receivedEvent]).describe('svc mock webhook --json: the URL, then one line for each event.'),
   'events-deliveries': deliveryRecord.describe('svc events --deliveries --json: one line for each delivery.'),
   'journal-verify': verification.extend({ folder: z.string() }).describe('svc journal verify --json: one document.'),
+  receipt: receiptResult.describe('svc receipt --json: one document.'),
   'journal-export': exported.describe('svc journal export --json: one document.'),
   'expectations-list': expectationList.describe('svc expectations list --json: one document.'),
   expectations: occurrenceList.describe('svc expectations check --json, svc expectations history --json: one document.'),

@@ -2,11 +2,18 @@ import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypt
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
+import type { ServiceEvent } from '../../events/event.ts';
 import type { Checkpoint } from '../../events/journal/checkpoints.ts';
 import { keyName, parseWitness } from '../../events/journal/checkpoints.ts';
+import type { BadLine } from '../../events/journal/event-log.ts';
+import { journalEvents } from '../../events/journal/event-search.ts';
 import { nextKeyPath, readKey, writeKey } from '../../events/journal/evidence.ts';
-import { type ExportFormat, exportJournal, isExport, verifyExport } from '../../events/journal/export.ts';
+import { type ExportFormat, exportedEvents, exportJournal, isExport, verifyExport } from '../../events/journal/export.ts';
 import { journalFolder, journalKeyPath } from '../../events/journal/file-event-log.ts';
+import { comparePositions, type LogPosition } from '../../events/journal/position.ts';
+import { JournalReader } from '../../events/journal/reader.ts';
+import { eventTimeMs } from '../../events/journal/search/event-selection.ts';
+import { eventsSince } from '../../events/journal/segments.ts';
 import { type Verification, verifyCheckpoints, verifyJournal } from '../../events/journal/verify.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { peekDataFolder } from '../../lib/disk/data-folder.ts';
@@ -24,8 +31,13 @@ interface VerifyOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** Checks a journal (docs/spec/evidence.md#verification). */
-export async function verify(named: string | undefined, options: VerifyOptions): Promise<number> {
+/** A journal or an export with what its verification found. */
+interface Verified {
+  folder: string;
+  result: Verification;
+}
+
+async function verified(named: string | undefined, options: VerifyOptions): Promise<Verified> {
   const folder = named ?? (await findJournalFolder(options));
   if (!existsSync(folder)) throw new ServiceError('bad-request', `There is no journal in ${folder}; name its folder.`);
   const given = options.publicKey === undefined ? undefined : readPublicKey(options.publicKey);
@@ -33,11 +45,86 @@ export async function verify(named: string | undefined, options: VerifyOptions):
   const { result, hasKey } = isExport(folder)
     ? { result: await verifyExported(folder, given, witness), hasKey: given !== undefined }
     : await verifyFolder(folder, given, { witness, sinceMs: options.since });
-  if (options.json) print(JSON.stringify({ folder, ...result }));
-  else print(describe(result, folder));
   if (!hasKey)
     complain('svc: signatures were checked with the keys that the checkpoints name; give the one that you trust with --public-key');
+  return { folder, result };
+}
+
+/** Checks a journal (docs/spec/evidence.md#verification). */
+export async function verify(named: string | undefined, options: VerifyOptions): Promise<number> {
+  const { folder, result } = await verified(named, options);
+  if (options.json) print(JSON.stringify({ folder, ...result }));
+  else print(describe(result, folder));
   return { whole: exitCode.done, fault: exitCode.mismatch, undecided: exitCode.undecided }[result.outcome];
+}
+
+export const receiptResult = z.strictObject({
+  event: z.string().describe('UUID of the event.'),
+  outcome: z.enum(['proved', 'fault', 'missing', 'undecided']),
+  folder: z.string(),
+  details: z.string(),
+  found: z
+    .strictObject({
+      id: z.string(),
+      time: z.string(),
+      account: z.string(),
+      path: z.string().nullable(),
+      size: z.number().nullable().describe('Bytes.'),
+    })
+    .nullable(),
+});
+
+/** Checks that an event, such as that of an upload (`Event-Id`), is in a journal or an export that is whole up to it. */
+export async function receipt(uuid: string, named: string | undefined, options: VerifyOptions): Promise<number> {
+  const { folder, result } = await verified(named, options);
+  const place = isExport(folder) ? await findExported(folder, uuid) : await findJournalled(folder, uuid);
+  const { uncovered } = result;
+  const isCovered =
+    !uncovered ||
+    (place?.position !== undefined && comparePositions(place.position, { segment: uncovered.segment, offset: uncovered.position }) < 0);
+  const outcome =
+    result.outcome === 'fault'
+      ? 'fault'
+      : !place
+        ? 'missing'
+        : isCovered && (result.outcome === 'whole' || uncovered)
+          ? 'proved'
+          : 'undecided';
+  const found = place ? toldEvent(place.event) : null;
+  const details = outcome === 'missing' ? `no event ${uuid} is in ${folder}` : describe(result, folder);
+  if (options.json) print(JSON.stringify({ event: uuid, outcome, folder, details, found }));
+  else {
+    const about = found ? `${found.time} ${found.id} ${found.account} ${found.path ?? ''} ${found.size ?? ''}`.trimEnd() : uuid;
+    print(visible(`${outcome}: ${about}`));
+    if (outcome !== 'proved') print(details);
+  }
+  return { proved: exitCode.done, fault: exitCode.mismatch, missing: exitCode.mismatch, undecided: exitCode.undecided }[outcome];
+}
+
+function toldEvent(event: ServiceEvent): NonNullable<z.infer<typeof receiptResult>['found']> {
+  const { path, total_write } = event.data;
+  const time = new Date(eventTimeMs(event)).toISOString();
+  return {
+    id: event.id,
+    time,
+    account: event.account.name,
+    path: typeof path === 'string' ? path : null,
+    size: typeof total_write === 'number' ? total_write : null,
+  };
+}
+
+async function findJournalled(folder: string, uuid: string): Promise<{ event: ServiceEvent; position: LogPosition } | undefined> {
+  const journal = {
+    openReader: (onBadLine: (bad: BadLine) => void) => new JournalReader(folder, onBadLine),
+    since: (sinceMs: number | undefined) => eventsSince(folder, sinceMs),
+  };
+  for await (const { event, position } of journalEvents(journal, { id: [], uuid: [uuid] }, () => {})) return { event, position };
+  return undefined;
+}
+
+async function findExported(folder: string, uuid: string): Promise<{ event: ServiceEvent; position: undefined } | undefined> {
+  for await (const event of exportedEvents(folder)) if (event.uuid === uuid) return { event, position: undefined };
+  return undefined;
 }
 
 async function verifyFolder(

@@ -7,7 +7,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { ServiceEvent } from '../event.ts';
 import { checkpointsPath, keyName } from './checkpoints.ts';
 import type { BadLine } from './event-log.ts';
-import { JournalReader } from './reader.ts';
+import { JournalReader, parseEvent } from './reader.ts';
 import { type EventSelection, eventTimeMs, isSelected } from './search/event-selection.ts';
 import { eventsSince } from './segments.ts';
 import { publicKeyFromName, readCheckpoints, type Verification } from './verify.ts';
@@ -112,6 +112,22 @@ async function writeEvents({
     closeSync(fd);
   }
   return { events, bytes, sha256: hash.digest('hex') };
+}
+
+/** The events of an export, one after the other. @throws ServiceError `bad-request` for one in CSV, which is for spreadsheets */
+export async function* exportedEvents(folder: string): AsyncGenerator<ServiceEvent> {
+  const path = eventsPath(folder, 'ndjson');
+  if (!existsSync(path))
+    throw new ServiceError('bad-request', `${folder} has its events as CSV; an event is found in an export as NDJSON.`);
+  const file = await open(path);
+  try {
+    for await (const line of file.readLines()) {
+      const event = parseEvent(line);
+      if (typeof event === 'object') yield event;
+    }
+  } finally {
+    await file.close();
+  }
 }
 
 function eventsPath(folder: string, format: ExportFormat): string {

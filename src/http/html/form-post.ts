@@ -201,7 +201,7 @@ class UploadReceiver {
   readonly #folder: VirtualPath;
   readonly #results: MemberResult[] = [];
   readonly #keptBack: { name: string; path: VirtualPath; upload: FileUpload }[] = [];
-  readonly #stored: VirtualPath[] = [];
+  readonly #stored: Pick<UploadResult, 'path' | 'eventUuid'>[] = [];
   /** Headers from the back-end's replies. */
   #passed: ReplyHeaders = {};
   #receivedBytes = 0;
@@ -248,9 +248,11 @@ class UploadReceiver {
     }
     if (this.#results.length === 0) throw new ServiceError('bad-request', `The form has no file in the field "${uploadAction}".`);
     const reply = replyTo(this.#exchange, this.#folder, 'uploaded', this.#results);
-    const [path, ...others] = this.#stored;
+    const [first, ...others] = this.#stored;
     const ofFile: ReplyHeaders =
-      reply.status === 201 && path && others.length === 0 && !this.#exchange.visit ? { 'server-path': serverPathValue(path) } : {};
+      reply.status === 201 && first && others.length === 0 && !this.#exchange.visit
+        ? { 'server-path': serverPathValue(first.path), 'event-id': first.eventUuid }
+        : {};
     return { ...reply, headers: mergeHeaders(this.#passed, { ...reply.headers, ...ofFile }) };
   }
 
@@ -279,7 +281,7 @@ class UploadReceiver {
 
   async #commit(name: string, path: VirtualPath, upload: FileUpload): Promise<void> {
     const result: UploadResult = await upload.commit();
-    this.#stored.push(result.path);
+    this.#stored.push(result);
     Object.assign(this.#passed, await backendReplyHeaders(this.#exchange, result.path, result));
     const dropped = this.#exchange.visit && droppedFile(result);
     this.#results.push({ target: result.path === path ? name : baseName(result.path), problem: undefined, status: 201, dropped });

@@ -114,6 +114,7 @@ export async function putFile(exchange: Exchange): Promise<Response> {
   if (exchange.visit) return respond(exchange, droppedReply(result, passed));
   const own = {
     etag: entryValidators(result.entry).etag,
+    'event-id': result.eventUuid,
     'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
     ...storedElsewhere(path, result.path),
   };

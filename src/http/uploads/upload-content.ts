@@ -133,6 +133,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
   try {
     const own: ReplyHeaders = {
       etag: entryValidators(result.entry).etag,
+      'event-id': result.eventUuid,
       'x-oc-mtime': modifiedMs === undefined ? undefined : 'accepted',
       'repr-digest': sha256 && formatReprDigest(sha256),
       ...(exchange.visit ? receiptHeaders(result) : { 'server-path': serverPathValue(result.path) }),
