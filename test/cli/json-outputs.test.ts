@@ -84,7 +84,8 @@ test('init names the schema that it writes, with examples; a foreign file of tha
   assert.equal((await run(t, ['init'], { cwd })).code, 0);
   assert.match(readFileSync(join(cwd, 'svc.config.yaml'), 'utf8'), /^# yaml-language-server: \$schema=\.\/svc\.schema\.json\n/);
   const schema = JSON.parse(readFileSync(join(cwd, 'svc.schema.json'), 'utf8'));
-  assert.deepEqual(schema.properties.event_handlers.additionalProperties.properties.target.examples, ['40017, 40022', [40017], '!40004']);
+  const [http] = schema.properties.event_handlers.additionalProperties.oneOf;
+  assert.deepEqual(http.properties.target.examples, ['40017, 40022', [40017], '!40004']);
   const other = temporaryFolder(t);
   writeFileSync(join(other, 'svc.schema.json'), 'mine');
   assert.equal((await run(t, ['init'], { cwd: other })).code, 0);
