@@ -13,6 +13,7 @@ import { Contract } from '../support/openapi-contract.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { fillDisk, smallDisk, unremovable } from '../support/small-disk.ts';
+import { tokenOperations } from '../support/token-operations.ts';
 import { trashKeeper, trashOperations } from '../support/trash.ts';
 
 const json = { accept: 'application/json' };
@@ -74,6 +75,7 @@ test('every operation and status: live replies are as described', async (t) => {
   writeFileSync(join(small.home, 'full'), 'x'.repeat(20));
   await banned.get('/home/', { user: 'alice:wrong' });
 
+  await tokenOperations(exerciseOf(main, contract), exerciseOf(denied, contract), exerciseOf(banned, contract));
   await sessionOperations(main, exerciseOf(main, contract), exerciseOf(banned, contract), exerciseOf(denied, contract), denied);
   await fileOperations(exerciseOf(main, contract));
   await uploadOperations(main, exerciseOf(main, contract), { denied, small, banned }, contract);

@@ -35,8 +35,8 @@ export async function makeToken(exchange: Exchange): Promise<Response> {
 /** DELETE of a token: it is over when the reply arrives, with all that it made. */
 export async function revokeToken(exchange: Exchange): Promise<Response> {
   const { account, context } = signedIn(exchange);
+  if (account.grant?.token !== requestedId(exchange)) requireRight(exchange, undefined);
   const grant = ownToken(exchange);
-  if (account.grant?.token !== grant.id) requireRight(exchange, undefined);
   await exchange.service.grants.end([grant.id], 'revoked', account.name, context);
   return respond(exchange, { status: 204 });
 }
@@ -67,14 +67,18 @@ function requireRight(exchange: Exchange, paths: readonly VirtualPath[] | undefi
 /** The token of the URL. @throws ServiceError `not-found`, also for a token of another account, and one that the client's token did not make */
 function ownToken(exchange: Exchange): Grant {
   const { account } = signedIn(exchange);
-  const { target, service } = exchange;
-  const id = target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
+  const { service } = exchange;
+  const id = requestedId(exchange);
   const grant = service.grants.inForce(id);
   const token = account.grant?.token;
   const isOwn = grant?.kind === 'token' && grant.account.uuid === account.uuid;
   if (!isOwn || (token !== undefined && token !== id && !service.grants.isMadeBy(grant, token)))
     throw new ServiceError('not-found', 'There is no such token.');
   return grant;
+}
+
+function requestedId({ target }: Exchange): string {
+  return target.kind === 'account-service' ? (target.name.split('/')[1] ?? '') : '';
 }
 
 function madeReply(exchange: Exchange, { grant, secret }: MadeGrant): Promise<Response> {
