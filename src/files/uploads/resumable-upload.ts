@@ -273,7 +273,7 @@ export class ResumableUpload {
     if (lengthBytes !== undefined && writer.sizeBytes !== lengthBytes)
       throw new ServiceError('length-mismatch', `The upload was announced with ${lengthBytes} bytes, ${writer.sizeBytes} came.`);
     const { dev, ino } = fstatSync(writer.fd, { bigint: true });
-    const data = { ...this.#eventData(), held_id: this.released && id, ...digestData(sha256) };
+    const data = { ...this.#eventData(), held_id: this.released && id, ...digestData(sha256 ?? this.#digestOfHeld) };
     const eventUuid = uploadEventUuid(id, eventIds.fileUploaded);
     const asidePath = `${dirname(contentPath)}/${keptName()}`;
     const releasedBy = this.released && (this.released.administrator ?? '');
@@ -356,6 +356,12 @@ export class ResumableUpload {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#hold.release();
+  }
+
+  /** The digest of a file that a visitor dropped and an inspection held, for the receipt. */
+  get #digestOfHeld(): Buffer | undefined {
+    const { held, origin } = this.record;
+    return held && origin.link !== undefined ? Buffer.from(held.digest, 'base64') : undefined;
   }
 
   /** Whether the request that began the upload set conditions (`notes` has the headers). */

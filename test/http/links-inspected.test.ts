@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { control } from '../support/control.ts';
+import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
+import { makeLink, page, told, visit } from '../support/links.ts';
+
+test('what visitors drop is inspected: a refused file leaves nothing, a held one is not seen, and its release replaces no file', async (t) => {
+  const server = await inspecting(t);
+  const folder = join(server.home, 'd');
+  const { at, id } = await makeLink(server, { path: '/d', kind: 'drop' });
+  assert.equal((await visit(server, 'PUT', `${at}bad.txt`, { body: 'bad' })).status, 422);
+  assert.deepEqual([visible(folder), hidden(folder)], [[], []]);
+  const held = await visit(server, 'PUT', `${at}name`, { body: 'odd' });
+  assert.equal(held.status, 202);
+  const [result] = held.json<{ results: { target: string; held: string }[] }>().results;
+  const [item] = await heldOf(server);
+  assert.deepEqual([result?.target, result?.held, held.headers.location], ['name', item?.id, undefined]);
+  assert.equal((await visit(server, 'GET', `${at}receipt?held`, { headers: page })).status, 200);
+  writeFileSync(join(folder, 'name'), 'of the account');
+  assert.equal((await control(t, join(server.folder, 'data'), 'held', 'release', String(item?.id))).code, 0);
+  assert.equal(readFileSync(join(folder, 'name'), 'utf8'), 'of the account', 'no visitor replaces a file by way of the hold');
+  assert.deepEqual(visible(folder).sort(), ['name', 'name (2)']);
+  const [released] = await told(server, 40017);
+  assert.deepEqual([released?.data.link, released?.data.path], [id, '/d/name (2)']);
+  const receipt = await visit(server, 'GET', `${at}receipt?ids=${released?.uuid}&as=json`);
+  const [file] = receipt.json<{ files: { target: string; digest: { 'sha-256': string } }[] }>().files;
+  assert.deepEqual([file?.target, file?.digest['sha-256']], ['name (2)', createHash('sha256').update('odd').digest('base64')]);
+});
