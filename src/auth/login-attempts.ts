@@ -24,7 +24,10 @@ const askAgainMs = { first: 50, longest: 1000 };
 /** Credentials of a client at an address. */
 type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {
   address: string;
-  /** Set for names that are not accounts': guesses at them do not count against accounts of the same name. */
+  /**
+   * Set for names that are not accounts': guesses at them do not count against accounts of the same name. Those at administrators count apart
+   * for the address, too, so that a ban for guesses at files keeps no administrator out of the console.
+   */
   realm?: 'administrator' | 'link' | undefined;
 };
 
@@ -80,7 +83,7 @@ export class LoginAttempts {
     // No account has a name with a slash.
     const prefix = realm === undefined ? '' : `${realm}/`;
     const attempt = {
-      source: loginSource(address),
+      source: realm === 'administrator' ? `${prefix}${loginSource(address)}` : loginSource(address),
       // No account has a name that methods are not asked about.
       username: `${prefix}${isUserName(username) ? username : ''}`,
       credential: this.#keyOf(JSON.stringify(['attempt', type, `${prefix}${username}`, content])),

@@ -8,10 +8,17 @@ export class ConfigError extends Error {
   readonly source: string;
 
   constructor(findings: readonly Finding[], source: string) {
-    super(`The configuration has ${findings.length === 1 ? 'an error' : `${findings.length} errors`}.`);
+    super(`The configuration has ${countsText(findings)}.`);
     this.findings = findings;
     this.source = source;
   }
+}
+
+function countsText(findings: readonly Finding[]): string {
+  const count = (severity: Finding['severity']) => findings.filter((finding) => finding.severity === severity).length;
+  const [errors, warnings] = [count('error'), count('warning')];
+  const told = errors === 1 ? 'an error' : `${errors} errors`;
+  return warnings === 0 ? told : `${told} and ${warnings === 1 ? 'a warning' : `${warnings} warnings`}`;
 }
 
 type Add = (code: FindingCode, path: readonly PropertyKey[], message: string, hint?: string | (() => string | undefined)) => void;

@@ -68,6 +68,7 @@ export const shownItems = {
       .describe(
         'Name that was guessed at too often, in lower case; `administrator/NAME` for one of the console; empty for an address, and for all names that no account can have.',
       ),
+    logins: z.enum(['files', 'console']).describe('Logins that are refused: guesses at consoles are counted apart.'),
     expires: z.string(),
   }),
   uploads: z.strictObject({

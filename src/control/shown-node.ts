@@ -74,6 +74,9 @@ export const replay = z.object({
   done: count,
   delivered: count,
   failed: count,
-  details: text.describe('Reason why the replay failed as a whole.'),
+  details: text.describe('Reason why the replay failed as a whole, or was stopped.'),
+  requests: count.default(0).describe('Number of requests in all; 0 until the selection is known.'),
+  handlers: count.default(0).describe('Number of event handlers that they go to.'),
+  seconds_left: z.number().nonnegative().nullable().default(null).describe('At the present rate; null while it is not known.'),
   results_left_out: count.describe('Number of results that are not listed; the records of deliveries have them.'),
 });

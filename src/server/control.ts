@@ -83,6 +83,13 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
   };
 }
 
+/** Begins the names and addresses for which guesses at consoles are counted (`LoginAttempts`). */
+const administratorRealm = 'administrator/';
+
+function withoutRealm(source: string): string {
+  return source.startsWith(administratorRealm) ? source.slice(administratorRealm.length) : source;
+}
+
 function banCollection(bans: BanOverview, clock: Clock): Collection {
   return {
     nameOf: foldedName,
@@ -93,8 +100,9 @@ function banCollection(bans: BanOverview, clock: Clock): Collection {
           handle: of,
           shown: {
             id: by === 'name' ? `name:${of}` : of,
-            address: by === 'address' ? of : '',
+            address: by === 'address' ? withoutRealm(of) : '',
             account: by === 'name' ? of : '',
+            logins: of.startsWith(administratorRealm) ? 'console' : 'files',
             expires: isoTime(nowMs + leftMs),
           },
         }),

@@ -59,6 +59,8 @@ browserTest('in no section a viewer has a control that changes something, whatev
   expected
     .set('#events', ['Pause', 'Search', ...presets, ''])
     .set('#deliveries', search)
+    .set('#deliveries/d-1', ['Copy as cURL'])
+    .set('#configuration', [''])
     .set('#accounts', Array(4).fill('Search'))
     .set('#held', ['Refresh']);
   assert.deepEqual(found, expected);

@@ -58,11 +58,13 @@ test('sessions, locks, bans and uploads are listed and removed; a client whose s
   assert.equal(await remove(`uploads?id=${shown?.id}`), 1);
   assert.deepEqual([(await list('uploads')).total, hidden(server)], [0, []]);
 
-  const headers = await console.session();
   const guess = async (number: number) => (await server.get('/home/', { user: `alice:wrong-${number}` })).status;
   for (let number = 0; number < 3; number++) await guess(number);
   assert.equal(await guess(3), 429);
+  // An operator logs in from the same address.
+  const headers = await console.session();
   const [ban] = (await console.get('/api/bans', { headers })).json<Listed>().items;
+  assert.deepEqual([ban?.address, ban?.logins], ['127.0.0.1', 'files']);
   const lifted = await console.send('DELETE', `/api/bans?id=${encodeURIComponent(ban?.id ?? '')}`, { headers });
   contract.check('DELETE', '/api/bans', lifted);
   assert.deepEqual([lifted.json(), await guess(4)], [{ removed: 1 }, 401]);
@@ -98,6 +100,7 @@ test('who guesses at a name keeps no administrator of that name away, nor the ot
   );
   for (let index = 0; index < 10; index++) await console.get('/api/me', { user: `alice:guess ${index}` });
   assert.deepEqual((await items()).at(-1), ['name:administrator/alice', 'administrator/alice']);
+  assert.equal((await console.get('/api/bans', { user })).json<Listed>().items.at(-1)?.logins, 'console');
   const lifted = await console.send('DELETE', '/api/bans?all=1', { user });
   assert.deepEqual(lifted.json(), { removed: 3 });
   assert.deepEqual(await items(), []);

@@ -118,7 +118,7 @@ test('sessions, links and requests of others', async (t) => {
   });
 });
 
-test('who guesses is banned, here and for the files, whatever is tried next', async (t) => {
+test('who guesses at the console is banned there, whatever is tried next; guesses at files keep no administrator out', async (t) => {
   const { server, console } = await startConsole(t, { server: { security_policy: { ban_after_failures: 3, ban_seconds: 300 } } });
   const statuses: number[] = [];
   for (let guess = 0; guess < 4; guess++)
@@ -128,6 +128,8 @@ test('who guesses is banned, here and for the files, whatever is tried next', as
   assert.equal(right.status, 429);
   assert.ok(Number(right.headers['retry-after']) > 0);
   assert.equal((await console.post('/api/login/link', { token: 'guess' })).status, 429);
+  assert.equal((await server.get('/home/')).status, 200, 'the files count apart');
+  for (let guess = 0; guess < 4; guess++) await server.get('/home/', { user: `nobody${guess}:guess-${guess}` });
   assert.equal((await server.get('/home/')).status, 429);
   assert.ok((await server.events()).some(({ id, component }) => id === '20005' && component.type === 'console'));
 });

@@ -48,6 +48,13 @@ test('the configuration in force, the findings of its file and what a reload wou
   assert.equal(shown.file, join(folder, 'svc.config.json') as unknown);
   assert.equal(shown.configuration?.event_handlers?.crm?.password, '***' as unknown);
   assert.equal(shown.configuration?.services?.console?.administrators?.olga?.role, 'operator' as unknown);
+  // The same without defaults, and without secrets.
+  assert.deepEqual([shown.set?.event_handlers?.crm?.password, shown.set?.event_handlers?.crm?.retry_backoff], ['***', undefined]);
+  assert.equal(shown.configuration?.event_handlers?.crm?.retry_backoff, 'linear' as unknown);
+  assert.deepEqual(
+    Object.keys(shown.set ?? {}),
+    Object.keys(shown.configuration ?? {}).filter((name) => Object.hasOwn(config, name)),
+  );
   assert.equal((await get('/findings')).valid, true as unknown);
   assert.deepEqual((await get('/changes')).changes, []);
 

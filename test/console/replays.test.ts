@@ -1,5 +1,42 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cancelWhileSending } from '../support/cancelled-replay.ts';
+import { asOperator, startConsole } from '../support/console.ts';
+import { startReceiver, until } from '../support/receiver.ts';
 
 test('a replay of 500 is cancelled while it sends: what was delivered is recorded, and the rest is not sent', (t) =>
   cancelWhileSending(t, 500));
+
+test('a replay tells how many requests go to how many handlers, and stops after so many failures in a row as was asked', async (t) => {
+  const receiver = await startReceiver(t, { otherwise: { status: 500 } });
+  const handler = { type: 'http', target: '40017', url: receiver.url, fail_after_errors: 0 };
+  const { server, console } = await startConsole(t, { event_handlers: { one: handler, two: { ...handler, batch_size: 4 } } });
+  const contract = await console.contract();
+  for (let count = 0; count < 6; count++) await server.put(`/home/${count}.txt`, 'x');
+  await until('all were tried', async () => {
+    const { deliveries } = (await console.get('/api/deliveries?limit=500', asOperator)).json<{ deliveries: { events: unknown[] }[] }>();
+    return deliveries.reduce((sum, { events }) => sum + events.length, 0) === 12;
+  });
+  const replay = async (body: object) => {
+    const begun = await console.post('/api/replays', { filter: { id: ['40017'] }, ...body }, asOperator);
+    assert.equal(begun.status, 202, begun.text);
+    const path = `/api/replays/${begun.json<{ id: string }>().id}`;
+    const progress = async () => (await console.get(path, asOperator)).json<Record<string, unknown>>();
+    await until('it is over', async () => !['waiting', 'running'].includes(String((await progress()).state)));
+    contract.check('GET', '/api/replays/{id}', await console.get(path, asOperator));
+    return progress();
+  };
+  const dry = await replay({ dry_run: true });
+  assert.deepEqual([dry.state, dry.total, dry.requests, dry.handlers, dry.seconds_left], ['done', 12, 8, 2, null]);
+  const before = receiver.requests.length;
+  const stopped = await replay({ handlers: ['one'], stop_after_failures: 3 });
+  assert.deepEqual([stopped.state, stopped.failed, stopped.requests], ['failed', 3, 6]);
+  assert.equal(stopped.details, 'It was stopped: 3 requests failed in a row.');
+  assert.ok(receiver.requests.length <= before + 4, 'the rest is not sent');
+  const whole = await replay({ handlers: ['one'] });
+  assert.deepEqual([whole.state, whole.failed], ['done', 6]);
+  for (const wrong of [-1, 10_001, 1.5, '3']) {
+    const reply = await console.post('/api/replays', { filter: {}, stop_after_failures: wrong }, asOperator);
+    assert.equal(reply.status, 400, String(wrong));
+  }
+});

@@ -71,6 +71,9 @@ const replay = {
   failed: 0,
   details: '',
   results_left_out: 0,
+  requests: 1992,
+  handlers: 2,
+  seconds_left: null,
   node: 'node-1',
 };
 
@@ -208,6 +211,7 @@ const replies: Readonly<Record<string, unknown>> = {
   '/api/configuration': {
     file: '/etc/svc.yaml',
     configuration: { server: { name: 'demo' }, services: { web: { type: 'http', port: 80 } } },
+    set: { server: { name: 'demo' } },
   },
   '/api/configuration/findings': {
     valid: true,
@@ -228,7 +232,10 @@ const replies: Readonly<Record<string, unknown>> = {
   '/api/configuration/changes': {
     would_reload: true,
     reason: null,
-    changes: [{ path: 'services.web.port', old: 80, new: 81 }],
+    changes: [
+      { path: 'services.web.port', old: 80, new: 81 },
+      { path: 'accounts.anna.password', old: '***', new: '***' },
+    ],
     findings: [],
   },
 };

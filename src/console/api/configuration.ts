@@ -1,12 +1,24 @@
 import { changesBetween, maskedChanges, maskedConfig, needsRestart } from '../../config/changes.ts';
 import { toValidation } from '../../config/validation.ts';
+import { isObject } from '../../lib/json.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction } from '../environment.ts';
 
 /** `GET /api/configuration`: the one in force, its secrets masked. */
 export function showConfiguration(c: ConsoleContext): Response {
   const { configuration } = c.env.service.sources;
-  return answerJson(c, { file: configuration.path() ?? null, configuration: maskedConfig(configuration.running()) });
+  const running = configuration.running();
+  const masked = maskedConfig(running);
+  const set = running.source ? onlySet(masked, running.source.value) : null;
+  return answerJson(c, { file: configuration.path() ?? null, configuration: masked, set });
+}
+
+/** The options that a file sets, as they are in force; an option that the file writes in another form is shown as a whole. */
+function onlySet(value: unknown, inFile: unknown): unknown {
+  if (!isObject(value) || !isObject(inFile)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) => (Object.hasOwn(inFile, name) ? [[name, onlySet(member, inFile[name])]] : [])),
+  );
 }
 
 /** `GET /api/configuration/findings`: the report of `svc validate` about the file on disk; nothing without a file. */

@@ -54,7 +54,16 @@ export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
 export async function startReplay(c: ConsoleContext): Promise<Response> {
   const { replays } = c.env.service.sources.deliveries;
   const body = await readJsonObject(c);
-  const parameters = new Parameters(body, ['deliveries', 'events', 'filter', 'failed', 'force', 'handlers', 'dry_run']);
+  const parameters = new Parameters(body, [
+    'deliveries',
+    'events',
+    'filter',
+    'failed',
+    'force',
+    'handlers',
+    'dry_run',
+    'stop_after_failures',
+  ]);
   const deliveries = parameters.texts('deliveries', maxNamed) ?? [];
   const uuid = parameters.texts('events', maxNamed) ?? [];
   const failed = parameters.flag('failed');
@@ -63,7 +72,8 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
     throw new ServiceError('bad-request', 'Say what is to be sent: either "deliveries", or "events", "filter" or "failed".');
   const selection = { id: [], ...filter, uuid, failed, force: parameters.flag('force') };
   const isDryRun = parameters.flag('dry_run');
-  const request = { deliveries, selection, handlers: parameters.texts('handlers', 1000) ?? [], isDryRun };
+  const stopAfterFailures = parameters.count('stop_after_failures', 10_000);
+  const request = { deliveries, selection, handlers: parameters.texts('handlers', 1000) ?? [], isDryRun, stopAfterFailures };
   const id = await replays.start(request, requireAdministrator(c).name);
   if (!isDryRun) await recordAction(c, 'replay', id);
   return answerJson(c, { id }, { status: 202, headers: { location: `/api/replays/${id}` } });

@@ -95,6 +95,14 @@ export class Parameters {
     return value;
   }
 
+  /** A number of the body of a request; 0 where it is not given. */
+  count(name: string, max: number): number {
+    const value = this.#values[name] ?? 0;
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > max)
+      throw badRequest(`"${name}" must be a number from 0 to ${max}.`);
+    return value;
+  }
+
   /** A time in ISO 8601 with its offset. @returns Unix time in milliseconds */
   timeMs(name: string): number | undefined {
     const text = this.text(name);

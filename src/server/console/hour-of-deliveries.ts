@@ -15,7 +15,7 @@ const longestRestMs = 120_000;
 /** Bytes of records that one reading from the end takes. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** So many failures in a row are told as failing, although there was a success within the hour. */
+/** This number of failures in a row is told as failing, although there was a success within the hour. */
 const failuresInRow = 3;
 
 type Counts = HandlerView['last_hour'][number];

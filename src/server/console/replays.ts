@@ -137,9 +137,19 @@ export class ConsoleReplays implements ReplaySource {
 }
 
 /** A replay of this node. */
-export function jobView({ id, created, by, job: { request, progress, results } }: ListedJob): Omit<ReplayView, 'node'> {
+export function jobView({ id, created, by, job }: ListedJob): Omit<ReplayView, 'node'> {
+  const { request, progress, results, secondsLeft } = job;
   const { details, ...rest } = progress;
-  return { id, created, administrator: by, dry_run: request.isDryRun, ...rest, details: details ?? '', results_left_out: results.leftOut };
+  return {
+    id,
+    created,
+    administrator: by,
+    dry_run: request.isDryRun,
+    ...rest,
+    details: details ?? '',
+    results_left_out: results.leftOut,
+    seconds_left: secondsLeft,
+  };
 }
 
 function notFound(incomplete: string): ServiceError {

@@ -1,10 +1,14 @@
-import { ask, cancelButton, type DialogButton } from '../shared/dialogs.ts';
+import { ask, cancelButton, closeDialogs, type DialogButton } from '../shared/dialogs.ts';
 import type { Child } from '../shared/dom.ts';
 import { errorText } from './request.ts';
 import { clear } from './shown.ts';
 
+// A question is about the view that it was asked in.
+document.addEventListener('viewchange', closeDialogs);
+
 /**
  * Asks a question, then acts; a failure is shown in the dialog, which stays open.
+ * @param keep label of the button that changes nothing; `Cancel` otherwise
  * @param act may return the reason why it was not done
  * @returns whether it was done
  */
@@ -13,10 +17,18 @@ export async function confirm(
   content: Child[],
   button: Omit<DialogButton, 'value'>,
   act: () => Promise<unknown>,
+  keep?: string,
 ): Promise<boolean> {
   const check = async () => {
     const reason = await act().catch((error: unknown) => clear(errorText(error)));
     return typeof reason === 'string' ? reason : undefined;
   };
-  return (await ask({ title, content, buttons: [cancelButton(), { value: 'ok', ...button }], check })) === 'ok';
+  return (
+    (await ask({
+      title,
+      content,
+      buttons: [keep === undefined ? cancelButton() : { ...cancelButton(), label: keep }, { value: 'ok', ...button }],
+      check,
+    })) === 'ok'
+  );
 }

@@ -1,4 +1,4 @@
-import { ask } from './request.ts';
+import { ask, Refused } from './request.ts';
 
 /** Handlers of each kind of message, whose data is JSON, and of the state of the connection. */
 interface Listeners {
@@ -30,12 +30,16 @@ export function listen(path: string, signal: AbortSignal, { messages, onState, a
     onState?.(false);
     if (source.readyState !== EventSource.CLOSED || signal.aborted) return;
     // The browser hides the status; another request finds out whether the session has ended.
-    timer = window.setTimeout(() => {
-      void ask('GET', '/api/me', { signal }).then(
-        () => listen(path, signal, { messages, ...(onState && { onState }), after: last }),
-        () => {},
-      );
-    }, pauseMs);
+    const tryAgain = () => {
+      timer = window.setTimeout(() => {
+        void ask('GET', '/api/me', { signal }).then(
+          () => listen(path, signal, { messages, ...(onState && { onState }), after: last }),
+          // A session that has ended leads to the login; a server that is away comes back.
+          (error: unknown) => !signal.aborted && !(error instanceof Refused && error.status === 401) && tryAgain(),
+        );
+      }, pauseMs);
+    };
+    tryAgain();
   });
   signal.addEventListener('abort', () => {
     clearTimeout(timer);

@@ -147,6 +147,7 @@ async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;
   shown.abort();
   shown = new AbortController();
+  document.dispatchEvent(new Event('viewchange'));
   const route = parseRoute(location.hash);
   markSection(route.section);
   const main = byId('main');

@@ -1,7 +1,7 @@
 import type { ApiReplayRequest } from '../../console/api/schemas/replays.ts';
 import { make, makeButton } from '../shared/dom.ts';
 import { confirm } from './confirm.ts';
-import { field } from './fields.ts';
+import { choice, field } from './fields.ts';
 import { findHandlers, handlerChoice } from './handler-names.ts';
 import { text } from './language.ts';
 import { ask } from './request.ts';
@@ -33,10 +33,15 @@ async function askHow(title: string, request: ReplayRequest): Promise<void> {
   const choosesHandler = request.deliveries === undefined && request.handlers === undefined && handlers.length > 0;
   const handler = handlerChoice(handlers);
   const dryRun = make('input', { type: 'checkbox', checked: true });
+  const stop = choice('stop', [
+    ['20', text('stopAfter', { count: 20 })],
+    ['100', text('stopAfter', { count: 100 })],
+    ['0', text('stopNever')],
+  ]);
   const tick = make('label.tick', dryRun, make('span', text('dryRunFirst')));
-  const content = [make('p', text('replayHint')), choosesHandler && field(text('handler'), handler), tick];
+  const content = [make('p', text('replayHint')), choosesHandler && field(text('handler'), handler), field(text('stopWhen'), stop), tick];
   await confirm(title, content, { label: text('start'), kind: 'primary' }, async () => {
     const chosen = choosesHandler && handler.value !== '' ? { handlers: [handler.value] } : {};
-    await startReplay({ ...request, ...chosen, dry_run: dryRun.checked });
+    await startReplay({ ...request, ...chosen, dry_run: dryRun.checked, stop_after_failures: Number(stop.value) });
   });
 }

@@ -113,12 +113,19 @@ export function actionButton(
       const hadFocus = document.activeElement === button;
       button.disabled = true;
       await tell(action());
-      button.disabled = false;
+      button.disabled = button.dataset.refused !== undefined;
       if (hadFocus && document.activeElement === document.body) button.focus();
     },
     className,
   );
   return button;
+}
+
+/** Disables a button whose action would be refused, or enables it again; not while its action runs. */
+export function refuse(button: HTMLButtonElement, isRefused: boolean): void {
+  if (isRefused) button.dataset.refused = '';
+  else delete button.dataset.refused;
+  button.disabled = isRefused;
 }
 
 /** Shows a notice when an action fails. @returns whether it succeeded */

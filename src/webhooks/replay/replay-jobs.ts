@@ -86,6 +86,8 @@ export interface ReplayRequest {
   /** UUIDs of handlers; none for all that are enabled. */
   handlers: readonly string[];
   isDryRun: boolean;
+  /** Ends it after this number of failed requests in a row; 0 never. */
+  stopAfterFailures: number;
 }
 
 export interface JobDependencies {
@@ -105,6 +107,9 @@ interface JobProgress {
   delivered: number;
   /** Failed or discarded. */
   failed: number;
+  /** Requests, and handlers that they go to; of a dry run those that are shown. */
+  requests: number;
+  handlers: number;
   /** Why it failed as a whole. */
   details: string | undefined;
 }
@@ -120,11 +125,23 @@ const maxShownEvents = 10_000;
 export class ReplayJob {
   readonly request: ReplayRequest;
   readonly results = new ReplayResults();
-  readonly progress: JobProgress = { state: 'waiting', total: null, done: 0, delivered: 0, failed: 0, details: undefined };
+  readonly progress: JobProgress = {
+    state: 'waiting',
+    total: null,
+    done: 0,
+    delivered: 0,
+    failed: 0,
+    requests: 0,
+    handlers: 0,
+    details: undefined,
+  };
   readonly #dependencies: JobDependencies;
   readonly #cancelled = new AbortController();
   readonly #handlers: WebhookHandler[];
   readonly #selection: ReplaySelection;
+  #failedInRow = 0;
+  /** When it began to send, monotonic. */
+  #startedMs: number | undefined;
 
   /** @throws ServiceError `bad-request` for a handler that is not configured, `unavailable` for one that cannot be made */
   constructor(request: ReplayRequest, dependencies: JobDependencies) {
@@ -137,6 +154,14 @@ export class ReplayJob {
     this.#handlers = chosen.map(([uuid, options]) => replayHandler(uuid, options, { server, clock, forward }));
     // Later events, such as the outcomes of this job, are not sent.
     this.#selection = { ...request.selection, end: journal.end, history: { sinceMs: request.selection.since, maxEvents: maxRemembered } };
+  }
+
+  /** The rest of its time at the rate so far, in seconds; null while it is not known. */
+  get secondsLeft(): number | null {
+    const { state, total, done } = this.progress;
+    if (state !== 'running' || total === null || done === 0 || this.#startedMs === undefined) return null;
+    const elapsedMs = this.#dependencies.clock.monotonicMs() - this.#startedMs;
+    return Math.round(((elapsedMs / done) * (total - done)) / 1000);
   }
 
   /** Aborts the requests under way and ends. */
@@ -153,7 +178,8 @@ export class ReplayJob {
     try {
       if (this.request.isDryRun) await this.#show();
       else await this.#send();
-      this.progress.state = signal.aborted ? 'cancelled' : 'done';
+      const isStopped = this.progress.details !== undefined;
+      this.progress.state = isStopped ? 'failed' : signal.aborted ? 'cancelled' : 'done';
     } catch (error) {
       this.progress.details = (error as Error).message;
       this.progress.state = 'failed';
@@ -174,11 +200,12 @@ export class ReplayJob {
   }
 
   async #send(): Promise<void> {
-    let total = 0;
-    for await (const { takers } of this.#events(false)) total += takers.length;
+    const counts = new Map<WebhookHandler, number>();
+    for await (const { takers } of this.#events(false)) for (const handler of takers) counts.set(handler, (counts.get(handler) ?? 0) + 1);
     const { signal } = this.#cancelled;
     if (signal.aborted) return;
-    this.progress.total = total;
+    this.#countRequests(counts);
+    this.#startedMs = this.#dependencies.clock.monotonicMs();
     const log = this.#dependencies.openReplayLog();
     const lanes = this.#handlers.map(
       (handler) =>
@@ -199,20 +226,25 @@ export class ReplayJob {
 
   #count(handler: WebhookHandler, { events, result }: Delivered): void {
     const isDelivered = result.outcome === 'delivered';
+    this.#failedInRow = isDelivered ? 0 : this.#failedInRow + 1;
     this.progress.done += events.length;
     this.progress[isDelivered ? 'delivered' : 'failed'] += events.length;
     const { status, details, attempts } = result;
     const shown = nameEvents(events);
     this.results.add({ handler: handler.uuid, outcome: result.outcome, events: shown, status, details, attempts }, isDelivered);
+    const { stopAfterFailures } = this.request;
+    if (stopAfterFailures === 0 || this.#failedInRow < stopAfterFailures || this.#cancelled.signal.aborted) return;
+    this.progress.details = `It was stopped: ${this.#failedInRow} requests failed in a row.`;
+    this.#cancelled.abort();
   }
 
   async #show(): Promise<void> {
     const groups = new Map<string, string | undefined>();
     const planned: PlannedRequest[] = [];
     const open = new Map<string, PlannedRequest & { events: PlannedRequest['events'][number][] }>();
-    let total = 0;
+    const counts = new Map<WebhookHandler, number>();
     for await (const { sent, takers } of this.#events(true)) {
-      total += takers.length;
+      for (const handler of takers) counts.set(handler, (counts.get(handler) ?? 0) + 1);
       if (groups.size >= maxShownEvents) continue;
       groups.set(sent.event.uuid, sent.group);
       for (const handler of takers) {
@@ -227,13 +259,21 @@ export class ReplayJob {
         request.events.push({ ...sent, raw: Buffer.from(sent.raw) });
       }
     }
-    this.progress.total = total;
+    this.#countRequests(counts);
     const { journal, clock } = this.#dependencies;
     for await (const result of dryResults(journal, planned, groups, clock.nowMs())) {
       if (this.#cancelled.signal.aborted || this.results.isFull) break;
       this.results.add(result);
       this.progress.done += result.events.length;
     }
+  }
+
+  /** @param events for each handler */
+  #countRequests(events: ReadonlyMap<WebhookHandler, number>): void {
+    const all = [...events];
+    this.progress.total = all.reduce((total, [, count]) => total + count, 0);
+    this.progress.requests = all.reduce((total, [handler, count]) => total + Math.ceil(count / handler.batchSize), 0);
+    this.progress.handlers = all.length;
   }
 }
 

@@ -4,7 +4,11 @@ import { text } from '../../../control/shown-node.ts';
 import { incomplete } from './overview.ts';
 
 /** `GET /api/configuration`: the options in force, secrets masked. */
-export const runningConfiguration = z.object({ file: text.nullable(), configuration: z.record(text, z.unknown()) });
+export const runningConfiguration = z.object({
+  file: text.nullable(),
+  configuration: z.record(text, z.unknown()),
+  set: z.record(text, z.unknown()).nullable().describe('The options that the file sets, without defaults; null without a file.'),
+});
 export type RunningConfiguration = z.infer<typeof runningConfiguration>;
 
 /** `GET /api/configuration/changes`: the options that a reload would change. */

@@ -29,6 +29,12 @@ export const replayRequest = z
     failed: z.boolean().optional().describe('Only events that failed, were discarded or were never sent, and are not still waiting.'),
     force: z.boolean().optional().describe('Also send what the filters of a handler exclude.'),
     handlers: texts.optional().describe('UUIDs of handlers; default: all enabled ones.'),
+    stop_after_failures: z
+      .int()
+      .min(0)
+      .max(10_000)
+      .optional()
+      .describe('Stop after this number of failed requests in a row; 0 (the default) never.'),
     dry_run: z.boolean().optional().describe('Send nothing, show what would be sent.'),
   })
   .describe('Give either `deliveries`, or any of `events`, `filter` and `failed`: events must meet all that are given.');

@@ -43,7 +43,16 @@ const collections: readonly Collection[] = [
     columns: [column('account'), column('address'), time('created'), time('expires')],
     label: ({ account, address }) => `${account} (${address})`,
   },
-  { name: 'bans', columns: [column('address'), column('account'), time('expires')], label: ({ id }) => id },
+  {
+    name: 'bans',
+    columns: [
+      column('address'),
+      column('account'),
+      { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
+      time('expires'),
+    ],
+    label: ({ id }) => id,
+  },
   {
     name: 'locks',
     columns: [column('path'), column('account'), column('address'), column('owner'), time('expires')],
@@ -52,7 +61,7 @@ const collections: readonly Collection[] = [
   { name: 'uploads', columns: [column('path'), column('account'), progress, time('expires')], label: ({ path }) => String(path) },
 ];
 
-function collectionPanel({ name, columns, label }: Collection, signal: AbortSignal): HTMLElement {
+function collectionPanel({ name, columns, label: labelOf }: Collection, signal: AbortSignal): HTMLElement {
   const title = text(`${name}_title`);
   const action: Column<Item> = {
     title: text('action'),
@@ -74,10 +83,11 @@ function collectionPanel({ name, columns, label }: Collection, signal: AbortSign
     table.show((await ask<{ items: Item[] }>('GET', withQuery(`/api/${name}`, query), { signal })).items);
   };
   const remove = async (item: Item) => {
-    const content = [make('p', make('bdi', clear(label(item)))), make('p.hint', text(`${name}_effect`))];
-    const button = { label: text(`${name}_remove`), kind: 'primary danger' } as const;
+    const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
+    const label = name === 'uploads' ? text('uploads_remove_long') : text(`${name}_remove`);
+    const button = { label, kind: 'primary danger' } as const;
     const act = () => ask('DELETE', withQuery(`/api/${name}`, { id: item.id }));
-    if (!(await confirm(text(`${name}_question`), content, button, act))) return;
+    if (!(await confirm(text(`${name}_question`), content, button, act, name === 'uploads' ? text('keepIt') : undefined))) return;
     notice(text(`${name}_removed`));
     await load();
   };

@@ -3,9 +3,10 @@ import type { Changes, ReloadOfAll, RunningConfiguration } from '../../../consol
 import { make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
+import { field } from '../fields.ts';
 import { text, translate } from '../language.ts';
 import { ask } from '../request.ts';
-import { actionButton, badge, heading, panel, problem, type Stage } from '../section.ts';
+import { actionButton, badge, heading, panel, problem, refuse, type Stage, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, tree } from '../shown.ts';
 
@@ -28,18 +29,24 @@ export async function showConfiguration({ main, signal }: Stage): Promise<void> 
         if (reloadButton) reloadButton.hidden = found.file === null;
         return findingsView(found);
       }),
-      filled(changes, signal, async () => changesView(await ask<Changes>('GET', '/api/configuration/changes', { signal }))),
+      filled(changes, signal, async () => {
+        const found = await ask<Changes>('GET', '/api/configuration/changes', { signal });
+        if (reloadButton) refuse(reloadButton, !found.would_reload);
+        return changesView(found);
+      }),
       filled(running, signal, async () => [configurationView(await ask<RunningConfiguration>('GET', '/api/configuration', { signal }))]),
     ]);
   };
   main.append(
     heading(text('configuration'), reloadButton),
     make('p.hint', text('configurationHint')),
-    panel(text('changes'), changes),
     panel(text('findings'), findings),
+    panel(text('changes'), changes),
     panel(text('runningConfiguration'), running),
   );
   await load();
+  // The file may have been edited meanwhile.
+  addEventListener('focus', () => void tell(load()), { signal });
 }
 
 async function filled(place: HTMLElement, signal: AbortSignal, make: () => Promise<readonly HTMLElement[]>): Promise<void> {
@@ -74,7 +81,9 @@ function findingsView({ file, findings }: Findings): readonly HTMLElement[] {
   if (file === null) return [make('p.nothing', text('noFile'))];
   if (findings.length === 0) return [make('p.nothing', text('noFindings'))];
   const kinds = { error: 'bad', warning: 'warn' } as const;
-  return findings.map(({ severity, code, line, path, message, hint }) => {
+  const order = ['error', 'warning'];
+  const sorted = findings.toSorted((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  return sorted.map(({ severity, code, line, path, message, hint }) => {
     const place = line ? make('span.hint', text('line', { number: line })) : undefined;
     const head = make('p', badge(translate('severity', severity), kinds[severity]), ' ', datum(path, 'code'), ' ', place);
     return make('article.result', head, make('p', datum(message)), make('p.hint', datum([hint, code].filter(Boolean).join(' · '))));
@@ -88,18 +97,69 @@ function changesView({ changes, reason }: Changes): readonly HTMLElement[] {
 }
 
 function changeView({ path, old, new: next }: Changes['changes'][number]): HTMLElement {
-  const value = (shown: unknown) => datum(shown === undefined ? '' : JSON.stringify(shown, null, 1), 'code');
+  // A mask stands for both: only that they differ can be told.
+  if (old !== undefined && JSON.stringify(old) === JSON.stringify(next))
+    return make('article.result', make('p', datum(path, 'code'), ' ', make('span.hint', text('changedMasked'))));
+  const value = (shown: unknown) => datum(shown === undefined ? '' : compactText(shown), 'code');
   const [before, after] = [make('span.hidden', text('before')), make('span.hidden', text('after'))];
   const change = make('p.change', before, make('del', value(old)), ' → ', after, make('ins', value(next)));
   return make('article.result', make('p', datum(path, 'code')), change);
 }
 
-function configurationView({ file, configuration }: RunningConfiguration): HTMLElement {
+/** A value in one line, as a file could have it: texts without quotes, lists with commas. */
+function compactText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.join(', ');
+  return JSON.stringify(value)?.replaceAll('":', '": ').replaceAll(',"', ', "') ?? '';
+}
+
+/** The options whose path or value has a text, with those above them; undefined without any. */
+function matching(value: unknown, wanted: string, path: string): unknown {
+  if (wanted === '' || path.toLowerCase().includes(wanted)) return value;
+  if (value === null || typeof value !== 'object') return String(value).toLowerCase().includes(wanted) ? value : undefined;
+  if (Array.isArray(value)) return JSON.stringify(value).toLowerCase().includes(wanted) ? value : undefined;
+  const found = Object.entries(value).flatMap(([name, member]) => {
+    const kept = matching(member, wanted, `${path}.${name}`);
+    return kept === undefined ? [] : [[name, kept] as const];
+  });
+  return found.length > 0 ? Object.fromEntries(found) : undefined;
+}
+
+/** The running configuration, with a filter and a switch for what the file sets. */
+function configurationView({ file, configuration, set }: RunningConfiguration): HTMLElement {
+  const place = make('div');
+  const onlySet = make('input', { type: 'checkbox' });
+  const filter = make('input', {
+    type: 'search',
+    autocomplete: 'off',
+    autocapitalize: 'none',
+    placeholder: 'services.web',
+    spellcheck: false,
+  });
+  const show = () => {
+    const wanted = filter.value.trim().toLowerCase();
+    const shown = onlySet.checked && set ? set : configuration;
+    const sections = Object.entries(shown).flatMap(([name, value]) => {
+      const kept = matching(value, wanted, name);
+      if (kept === undefined || (onlySet.checked && isEmpty(kept))) return [];
+      return [
+        make('details.config-section', { open: wanted !== '' || onlySet.checked }, make('summary', clear(name)), make('div', tree(kept))),
+      ];
+    });
+    place.replaceChildren(...(sections.length > 0 ? sections : [make('p.nothing', text('noOptions'))]));
+  };
+  filter.addEventListener('input', show);
+  onlySet.addEventListener('change', show);
+  show();
+  const tick = set !== null && make('label.tick', onlySet, make('span', text('onlySet')));
   return make(
     'div',
     file !== null && make('p.hint', datum(file, 'code')),
-    ...Object.entries(configuration).map(([name, value]) =>
-      make('details.config-section', make('summary', clear(name)), make('div', tree(value))),
-    ),
+    make('div.range', field(text('filterOptions'), filter), tick),
+    place,
   );
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }

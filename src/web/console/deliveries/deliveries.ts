@@ -17,15 +17,31 @@ import { deliveryTable } from './delivery-table.ts';
 export async function showDeliveries({ main, route: { query }, signal }: Stage): Promise<void> {
   const { handlers } = await findHandlers(signal);
   const chosen = new Set<string>();
+  const boxes = new Map<string, HTMLInputElement>();
+  const all = make('input', { type: 'checkbox' });
   const select = ({ id, time }: DeliveryView) => {
     const box = make('input', { type: 'checkbox', ariaLabel: text('selectDelivery', { time }) });
+    box.checked = all.checked;
+    if (box.checked) chosen.add(id);
+    boxes.set(id, box);
     box.addEventListener('change', () => {
       if (box.checked) chosen.add(id);
-      else chosen.delete(id);
+      else {
+        chosen.delete(id);
+        all.checked = false;
+      }
       offer();
     });
     return box;
   };
+  all.addEventListener('change', () => {
+    for (const [id, box] of boxes) {
+      box.checked = all.checked;
+      if (all.checked) chosen.add(id);
+      else chosen.delete(id);
+    }
+    offer();
+  });
   const table = deliveryTable(text('deliveries'), mayChange() ? [{ title: text('select'), cell: select, className: 'narrow' }] : []);
   const more = growingEnd(nextPage(query, table, signal), signal);
   const replayChosen = replayButton(text('replay'), () => ({ deliveries: [...chosen] }), 'primary');
@@ -41,10 +57,16 @@ export async function showDeliveries({ main, route: { query }, signal }: Stage):
   main.append(
     heading(text('deliveries'), replayFailed),
     filter(query, handlers),
-    panel(text('latest'), replayChosen && make('div.row', replayChosen), table.element, more.element),
+    panel(
+      text('latest'),
+      replayChosen && make('div.row', make('label.tick', all, make('span', text('selectAll'))), replayChosen),
+      table.element,
+      more.element,
+    ),
     replays,
   );
   await more.load();
+  offer();
   await tell(showReplays(replays, signal));
 }
 

@@ -1,19 +1,18 @@
 import type { AttemptView, OpenedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
 import { durationText, formatTag } from '../../shared/locale.ts';
+import { notice } from '../../shared/notices.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { replayButton } from '../replay-button.ts';
 import { ask } from '../request.ts';
 import { hashFor } from '../route.ts';
-import { badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
+import { actionButton, badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
 import { bodySource, datum, timeElement } from '../shown.ts';
 
 /** The request as recorded; missing parts come from the current configuration. */
 type Sending = OpenedDelivery['request'];
-
-type Reply = NonNullable<OpenedDelivery['reply']>;
 
 /** Shows a delivery: each attempt, the request and the reply. */
 export async function showDelivery({ main, route: { id }, signal }: Stage): Promise<void> {
@@ -45,10 +44,33 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
         [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
       ),
     ),
+    panel(text('reply'), receivedMessage(delivery)),
     panel(text('events'), make('ul.plain-list', ...links)),
     ...delivery.attempts.map((attempt, index) => attemptPanel(attempt, index, delivery)),
-    panel(text('exchange'), sentMessage(delivery.request), receivedMessage(delivery.reply)),
+    panel(text('request'), make('div.row', copyAsCurl(delivery.request)), sentMessage(delivery.request)),
   );
+}
+
+/** Copies the request as a command of curl; secrets are masked in it as on the page. */
+function copyAsCurl(sending: Sending): HTMLElement {
+  return actionButton(text('copyCurl'), 'copy', async () => {
+    await navigator.clipboard.writeText(curlCommand(sending));
+    notice(text('curlCopied'));
+  });
+}
+
+/** A text as one argument of a POSIX shell. */
+function quoted(argument: string): string {
+  return `'${argument.replaceAll("'", `'\\''`)}'`;
+}
+
+function curlCommand({ method, url, headers, body }: Sending): string {
+  const lines = [`curl -X ${quoted(method)} ${quoted(url)}`];
+  // curl counts the length itself.
+  for (const [name, value] of Object.entries(headers.values))
+    if (name.toLowerCase() !== 'content-length') lines.push(`-H ${quoted(`${name}: ${value}`)}`);
+  if (body && body.text !== '') lines.push(`--data-raw ${quoted(body.text)}`);
+  return lines.join(' \\\n  ');
 }
 
 function attemptPanel(attempt: AttemptView, index: number, { attempts, request }: OpenedDelivery): HTMLElement {
@@ -82,8 +104,9 @@ function sentMessage({ headers, body }: Sending): HTMLElement {
   );
 }
 
-function receivedMessage(reply: Reply | null): HTMLElement {
-  if (!reply) return make('div.message', make('h3', text('receivedReply')), make('p.nothing', text('replyNotKept')));
+function receivedMessage({ reply, attempts }: OpenedDelivery): HTMLElement {
+  const wasAnswered = attempts.at(-1)?.status !== undefined;
+  if (!reply) return make('p.nothing', text(wasAnswered ? 'replyNotKept' : 'noReply'));
   return message(text('receivedReplyWith', { status: String(reply.status) }), reply.headers, reply.body, reply.is_truncated);
 }
 

@@ -1,6 +1,8 @@
 import type { ReplayView } from '../../../console/api/schemas/replays.ts';
 import type { ReplayResult } from '../../../webhooks/records/delivery-record-schema.ts';
 import { make } from '../../shared/dom.ts';
+import { durationText } from '../../shared/locale.ts';
+import { eventBadge } from '../event-kinds.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
 import { text, translate } from '../language.ts';
 import { askedReplays, startReplay } from '../replay-button.ts';
@@ -26,7 +28,7 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   const request = askedReplays.get(id);
   const isDryRun = first.dry_run;
   const cancel = actionButton(text('cancelReplay'), 'close', () => ask('DELETE', path));
-  const sendNow = actionButton(text('sendNow'), 'recent', () => startReplay({ ...request, dry_run: false }), 'primary');
+  const sendNow = actionButton(sendText(first), 'recent', () => startReplay({ ...request, dry_run: false }), 'primary');
   const status = make('div', { role: 'status' });
   const results = make('div.results');
   main.append(
@@ -37,7 +39,8 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   );
   const show = (replay: ReplayView) => {
     cancel.hidden = isOver(replay);
-    sendNow.hidden = !isOver(replay);
+    sendNow.hidden = !isOver(replay) || replay.requests === 0;
+    sendNow.lastChild?.replaceWith(sendText(replay));
     renew(status, [progressView(replay, isDryRun)]);
   };
   let replay = first;
@@ -48,12 +51,17 @@ export async function showReplay({ main, route, signal }: Stage): Promise<void> 
   await showResults(results, `${path}/results`, replay, signal);
 }
 
+/** Says how much is sent: nobody sends thousands of requests by mistake. */
+function sendText({ requests, handlers }: ReplayView): string {
+  return text('sendRequests', { count: requests, handlers: text('toHandlers', { count: handlers }) });
+}
+
 function isOver({ state }: ReplayView): boolean {
   return state !== 'waiting' && state !== 'running';
 }
 
 function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
-  const { state, done, total, delivered, failed, details } = replay;
+  const { state, done, total, delivered, failed, details, requests, handlers, seconds_left } = replay;
   const bar = make('progress', { max: Math.max(total ?? 0, 1), ariaLabel: text('progress') });
   if (isOver(replay)) bar.value = bar.max;
   else if (total !== null) bar.value = done;
@@ -63,6 +71,8 @@ function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
     facts(
       [text('state'), stateBadge(state)],
       [text('progress'), countText(done, total)],
+      [text('requests'), requests > 0 && `${numberText(requests)} (${text('toHandlers', { count: handlers })})`],
+      [text('timeLeft'), seconds_left !== null && !isOver(replay) && durationText(seconds_left)],
       [text('outcome_delivered'), isDryRun ? undefined : numberText(delivered)],
       [text('outcome_failed'), isDryRun ? undefined : failed > 0 ? badge(numberText(failed), 'bad') : '0'],
       [text('reason'), details === '' ? undefined : datum(details)],
@@ -72,12 +82,36 @@ function progressView(replay: ReplayView, isDryRun: boolean): HTMLElement {
 
 async function showResults(place: HTMLElement, path: string, { results_left_out }: ReplayView, signal: AbortSignal): Promise<void> {
   let count = 0;
+  const groups = new Map<string, ReplayResult[]>();
   for await (const result of lines<ReplayResult>(path, signal)) {
     if (++count > maxResults) break;
-    place.append(resultItem(result));
+    const kind = kindOf(result);
+    groups.set(kind, [...(groups.get(kind) ?? []), result]);
   }
+  place.append(...[...groups.values()].map(groupView));
   if (count === 0) place.append(make('p.nothing', text('noResults')));
   else if (count > maxResults || results_left_out > 0) place.append(make('p.hint', text('moreResults', { path })));
+}
+
+/** Results of one kind differ in names, IDs and times alone. */
+function kindOf(result: ReplayResult): string {
+  if ('skipped' in result) return `skipped ${result.reason}`;
+  if ('outcome' in result) return `${result.outcome} ${result.handler} ${result.status ?? ''} ${result.details ?? ''}`;
+  const { differences, handler } = result;
+  if (!differences || differences.length === 0) return differences === null ? 'new' : 'same';
+  const pattern = differences.map((line) => line.replace(/"(?:[^"\\]|\\.)*"(?!\s*:)/g, '""').replace(/[\da-f]{8}-[\da-f-]{27}|\d+/g, '0'));
+  return `differ ${handler} ${pattern.join('\n')}`;
+}
+
+/** The first result of a kind, and the others folded up. */
+function groupView(results: readonly ReplayResult[]): HTMLElement {
+  const [first, ...others] = results;
+  if (!first) return make('div');
+  const rest = make('div');
+  const more = make('details', make('summary', text('moreOfKind', { count: others.length })), rest);
+  // Made when somebody looks: there may be hundreds.
+  more.addEventListener('toggle', () => rest.childElementCount === 0 && rest.append(...others.map(resultItem)));
+  return make('section.group', resultItem(first), others.length > 0 && more);
 }
 
 function resultItem(result: ReplayResult): HTMLElement {
@@ -113,7 +147,7 @@ function idBadges(events: readonly { id: string }[]): HTMLElement {
   const rest = events.length - maxIds;
   return make(
     'span.badges',
-    ...events.slice(0, maxIds).map(({ id }) => badge(id)),
+    ...events.slice(0, maxIds).map(({ id }) => eventBadge(id)),
     rest > 0 && make('span.hint', text('eventCount', { count: events.length })),
   );
 }

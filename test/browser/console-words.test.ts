@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { browserTest, openBrowser } from '../support/browser.ts';
+import { signIn, startConsole } from '../support/console.ts';
+import { answerHostile } from '../support/console-replies.ts';
+
+const panelOf = (page: Page, name: string) => page.locator('.panel', { has: page.getByRole('heading', { name, exact: true }) });
+
+browserTest('the question whether to cancel an upload has no two buttons of one name, and goes with its view', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await answerHostile(page);
+  await signIn(page, console.url, '#accounts');
+  await panelOf(page, 'Unfinished uploads').getByRole('button', { name: 'Cancel' }).first().click();
+  const dialog = page.getByRole('dialog');
+  assert.deepEqual(await dialog.locator('button:visible').allTextContents(), ['Keep it', 'Cancel upload']);
+  await page.evaluate(`location.hash = '#handlers'`);
+  await page.getByRole('heading', { level: 1, name: 'Handlers' }).waitFor();
+  assert.equal(await dialog.count(), 0);
+});
+
+browserTest(
+  'the configuration is filtered, also to what the file sets; a secret that changed is told so; a bad file has no reload',
+  async (t) => {
+    const { console } = await startConsole(t);
+    const page = await openBrowser(t, { expectedErrors: /401/ });
+    await answerHostile(page);
+    await signIn(page, console.url, '#configuration');
+    await panelOf(page, 'What a reload would change').getByText('changed (masked)').waitFor();
+    const running = panelOf(page, 'Running configuration');
+    await running.getByLabel('Filter').fill('port');
+    await running.getByText('80', { exact: true }).waitFor();
+    assert.deepEqual(await running.locator('summary').allTextContents(), ['services']);
+    await running.getByLabel('Filter').fill('');
+    await running.getByLabel('Only what I set').check();
+    assert.deepEqual(await running.locator('summary').allTextContents(), ['server']);
+    const reload = page.getByRole('button', { name: 'Reload' });
+    assert.ok(await reload.isEnabled());
+    await page.route('**/api/configuration/changes', (route) =>
+      route.fulfill({ json: { would_reload: false, reason: 'The file has errors.', changes: [], findings: [] } }),
+    );
+    await page.reload();
+    await page.getByText('A reload would be refused').waitFor();
+    assert.ok(await reload.isDisabled());
+  },
+);
+
+browserTest('on a phone the account menu can be pressed, and the filter of deliveries is folded up', async (t) => {
+  const { console } = await startConsole(t);
+  const page = await openBrowser(t, { expectedErrors: /401/, viewport: { width: 375, height: 700 } });
+  await answerHostile(page);
+  await signIn(page, console.url, '#deliveries');
+  const opener = page.locator('[popovertarget=menu]');
+  const { width, height } = (await opener.boundingBox()) ?? { width: 0, height: 0 };
+  assert.ok(width > 40 && height >= 24, `${width} x ${height}`);
+  await opener.getByText('olga').waitFor();
+  await page.locator('.filter-box summary').waitFor();
+  assert.equal(await page.getByLabel('Event ID').isVisible(), false);
+  await page.locator('.filter-box summary').click();
+  await page.getByLabel('Event ID').fill('forty');
+  await page.getByText('An event ID is a number').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Search' }).isDisabled());
+  await page.getByLabel('Select all that are shown').check();
+  await page.getByRole('button', { name: 'Replay 3' }).waitFor();
+});
