@@ -4,7 +4,7 @@ import type { Account } from '../accounts/account.ts';
 import type { Right } from '../accounts/permissions.ts';
 import type { EventContext } from '../events/event.ts';
 import { eventIds } from '../events/event-ids.ts';
-import { ServiceError } from '../lib/errors.ts';
+import { type Problem, ServiceError } from '../lib/errors.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 import { AccountPaths, denied } from './account-paths.ts';
 import { Durability } from './disk/folder-sync.ts';
@@ -21,6 +21,7 @@ import { type CopyOptions, copyFile } from './operations/copy.ts';
 import { deleteEmptyFolder, deleteFile, deleteFolder, type FolderDeletion } from './operations/delete.ts';
 import { type FileDownload, KeptDownload, OpenDownload } from './operations/file-download.ts';
 import { type FileUpload, startUpload, type UploadOptions } from './operations/file-upload.ts';
+import { type CopyProgress, copyFolder } from './operations/folder-copy.ts';
 import type { LeftBehind } from './operations/folder-remover.ts';
 import { followChange, moveEntry, renameUpload } from './operations/move.ts';
 import { RandomUpload, type RandomUploadOptions } from './operations/random-upload.ts';
@@ -322,6 +323,11 @@ export class AccountFiles {
   /** Copies a file; events `copyStarted` and `fileCopied` (on disk), or `copyFailed`. @see copyFile */
   copyFile(from: VirtualPath, to: VirtualPath, options: CopyOptions): Promise<{ created: boolean }> {
     return copyFile(this.#paths, from, to, options);
+  }
+
+  /** Copies a folder with all it holds. @see copyFolder */
+  copyFolder(from: VirtualPath, to: VirtualPath, stop?: AbortSignal): AsyncGenerator<CopyProgress, readonly Problem[]> {
+    return copyFolder(this.#paths, from, to, { createFolder: (path) => this.createFolder(path), stop });
   }
 
   /** Moves a file or a folder; events `fileMoveStarted` or `folderMoveStarted`, then `fileRenamed` or `folderRenamed` (on disk), or `renameFailed`. @see moveEntry */

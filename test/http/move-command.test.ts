@@ -40,12 +40,13 @@ test('move and copy: files and folders, by a path from /home/ or from the folder
     { command: 'copy', target: 'folder', destination: 'deep' },
     { command: 'move', target: 'b', destination: 'nowhere' },
     { command: 'move', target: 'deep', destination: 'deep' },
+    { command: 'copy', target: 'folder', destination: 'deep' },
   ]);
   assert.deepEqual(
     copied.json<{ errors: Item[] }>().errors.map(({ message }) => message === null),
-    [true, false, false, false],
+    [true, true, false, false, false],
   );
-  assert.deepEqual(readdirSync(join(server.home, '50% off/deep')), ['a'], 'copy takes files only');
+  assert.deepEqual(readdirSync(join(server.home, '50% off/deep')), ['a', 'folder']);
   const replaced = await server.commands('/home/in/', [{ command: 'move', target: 'b', destination: '/home/50% off/', overwrite: true }]);
   assert.equal(replaced.status, 200, replaced.text);
   assert.equal(readFileSync(join(server.home, '50% off/b'), 'utf8'), 'in/b');

@@ -1,4 +1,15 @@
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, renameSync, unlinkSync, writevSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writevSync,
+} from 'node:fs';
 import {
   dropWritten,
   fdatasyncAsync,
@@ -15,6 +26,7 @@ import type { FilesEnvironment } from '../files-environment.ts';
 import type { HiddenContent, Leave } from '../inspections/holding.ts';
 import { type QuotaReservation, unlimited } from '../quota.ts';
 import { type Kept, whileKept } from '../trash/trash.ts';
+import { canClone, cloneFile } from './clones.ts';
 import { EarlySync } from './early-sync.ts';
 import { type Durability, syncOpenedFolder } from './folder-sync.ts';
 import { closeFile, freeInBackground } from './freeing.ts';
@@ -104,6 +116,29 @@ export class FileWriter implements RandomWriter {
   /** Appends chunks. */
   async write(chunks: readonly Buffer[]): Promise<void> {
     await this.writeAt(chunks, this.sizeBytes);
+  }
+
+  /** Fills a new file with a copy-on-write clone of an opened one, where the file system can. @returns whether it did */
+  async clone(
+    source: { fd: number; stats: Stats },
+    temporaries: Pick<FilesEnvironment['temporaries'], 'take' | 'giveBack'>,
+  ): Promise<boolean> {
+    const { parent } = this.#target;
+    const { dev, mode } = fstatSync(this.fd);
+    if (dev !== source.stats.dev) return false;
+    const scratch = temporaries.take(parent.realPath);
+    try {
+      if (!(await canClone(source.fd, dev, parent.member(scratch)))) return false;
+      await cloneFile(source.fd, parent.member(this.#temporaryName));
+      // A clone has the mode of its source.
+      fchmodSync(this.fd, mode & 0o7777);
+    } catch (error) {
+      throw asServiceError(error);
+    } finally {
+      temporaries.giveBack(parent.realPath, scratch);
+    }
+    this.sizeBytes = fstatSync(this.fd).size;
+    return true;
   }
 
   /** Writes chunks at a position with one gathered write, repeated when the kernel took less. */
@@ -256,7 +291,7 @@ export class FileWriter implements RandomWriter {
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
-    // What is kept and what counts for a quota are waited for.
+    // Kept content and quotas are waited for.
     let mayHaveChanged = reservation !== unlimited;
     const put = (kept: Kept | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');

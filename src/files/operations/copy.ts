@@ -24,6 +24,8 @@ export interface CopyOptions extends ReplacementRules {
   isConditional?: boolean | undefined;
   /** Modification time of the copy, Unix time in milliseconds; by default the current time. */
   modifiedMs?: number | undefined;
+  /** Ends the copy when aborted; its reason is a `ServiceError`. */
+  stop?: AbortSignal | undefined;
   /** Refuses by throwing; runs with the source, and again before the copy gets its name. */
   verify?: ((source: Entry) => void) | undefined;
 }
@@ -147,9 +149,12 @@ async function replaceFolder(
 async function writeCopy(paths: AccountPaths, copy: Copy, options: CopyOptions, reservation: QuotaReservation): Promise<Replaced> {
   const writer = new FileWriter(openWriteTarget(paths.mounts.roots, copy.realTo), paths.environment);
   try {
-    for await (const chunk of readChunks(copy.opened.fd)) {
-      await reservation.take(chunk.length);
-      await writer.write([chunk]);
+    if (!(await writer.clone(copy.opened, paths.environment.temporaries))) {
+      for await (const chunk of readChunks(copy.opened.fd)) {
+        options.stop?.throwIfAborted();
+        await reservation.take(chunk.length);
+        await writer.write([chunk]);
+      }
     }
     paths.environment.events.assertWritable();
     const verify = (current: Entry | undefined) => {

@@ -25,7 +25,7 @@ import {
   memberFailure,
   runTrigger,
   type TransferKind,
-  transferMember,
+  transferMembers,
 } from '../rest/member-actions.ts';
 import { backendReplyHeaders } from '../rest/put-delete.ts';
 import { checkRequestBytes } from '../rest/upload-stream.ts';
@@ -99,7 +99,7 @@ export async function handleFormPost(exchange: Exchange): Promise<Response> {
       return respond(exchange, await confirmDeletion(exchange, folder, fields));
     case 'move':
     case 'copy':
-      return respond(exchange, await transferMembers(exchange, folder, fields, action));
+      return respond(exchange, await transferSelected(exchange, folder, fields, action));
     case 'download-members':
       return sendZip(exchange, await selectedMembers(exchange, folder, fields));
     default:
@@ -147,12 +147,12 @@ async function deleteMembers(exchange: Exchange, folder: VirtualPath, fields: Fo
   return replyTo(exchange, folder, 'deleted', await allResults(results));
 }
 
-async function transferMembers(exchange: Exchange, folder: VirtualPath, fields: FormFields, kind: TransferKind): Promise<Reply> {
+async function transferSelected(exchange: Exchange, folder: VirtualPath, fields: FormFields, kind: TransferKind): Promise<Reply> {
   const { files } = exchange;
   const destination = fields.one('destination');
   if (!destination) throw new ServiceError('bad-request', 'The form lacks the field "destination".');
   const transfer = { kind, destination: destinationFolder(folder, destination), overwrite: fields.one('overwrite') === 'true' };
-  const results = eachMember(folder, await selectedMembers(exchange, folder, fields), (path) => transferMember(files, path, transfer));
+  const results = transferMembers(files, folder, await selectedMembers(exchange, folder, fields), transfer);
   return replyTo(exchange, folder, kind === 'move' ? 'moved' : 'copied', await allResults(results));
 }
 

@@ -48,7 +48,7 @@ export function problemItem(exchange: Exchange, problem: Problem | undefined, ta
 }
 
 /** Whether `Prefer` has a preference (RFC 7240), as the page's script sends it. */
-export function prefers(exchange: Exchange, preference: 'translated-messages' | 'stop-when-gone'): boolean {
+export function prefers(exchange: Exchange, preference: 'translated-messages' | 'stop-when-gone' | 'progress'): boolean {
   const items = (header(exchange, 'prefer') ?? '').split(',');
   return items.some((item) => item.split(';', 1)[0]?.trim().toLowerCase() === preference);
 }

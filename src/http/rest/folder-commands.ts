@@ -24,7 +24,7 @@ import {
   memberErrorsReply,
   restoreMember,
   runTrigger,
-  transferMember,
+  transferMembers,
 } from './member-actions.ts';
 
 /** One command of a request, its target as a list. */
@@ -39,6 +39,9 @@ export interface FolderCommand {
 
 /** Type of a reply with a line for each finished target. */
 const linesType = 'application/x-ndjson';
+
+/** Shortest time between two lines about how far a copy has come, in milliseconds. */
+const progressEveryMs = 200;
 
 /** Maximum of commands, and of targets, in one request; more is refused as malformed. */
 const maxTargets = 10_000;
@@ -80,9 +83,18 @@ function stopSignal(exchange: Exchange): AbortSignal {
 /** Sends a line for each finished target. A client that goes away interrupts nothing, unless it prefers that. */
 function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, stop: AbortSignal): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
+  const tellsProgress = prefers(exchange, 'progress');
+  const { clock } = exchange.service;
+  let toldMs = Number.NEGATIVE_INFINITY;
   return stream(exchange, 200, headers, async () => {
     const writer = new BodyWriter(exchange);
-    for await (const { target, problem, held } of results) {
+    for await (const { target, problem, held, progress } of results) {
+      if (progress) {
+        if (!tellsProgress || clock.monotonicMs() < toldMs + progressEveryMs) continue;
+        toldMs = clock.monotonicMs();
+        if (!writer.isGone) await writer.write(Buffer.from(`${JSON.stringify({ target, progress })}\n`)).catch(() => {});
+        continue;
+      }
       await exchange.service.events.grouped();
       const line = JSON.stringify({ ...problemItem(exchange, problem, target), held: held?.id });
       if (!writer.isGone) await writer.write(Buffer.from(`${line}\n`)).catch(() => {});
@@ -156,7 +168,7 @@ function runCommand(
   if (builtInCommands.has(name)) return eachMember(folder, targets, (path) => runBuiltIn(files, name, path, stop));
   if (isTransfer(name)) {
     const transfer = { kind: name, destination: destinationFolder(folder, destination), overwrite };
-    return eachMember(folder, targets, (path) => transferMember(files, path, transfer));
+    return transferMembers(files, folder, targets, transfer, stop);
   }
   const trigger = findTrigger(exchange, name);
   if (trigger) return runTrigger(exchange, folder, trigger, targets);

@@ -1,4 +1,5 @@
 import type { AccountFiles } from '../../files/account-files.ts';
+import type { CopyProgress } from '../../files/operations/folder-copy.ts';
 import { cooperatively } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, type Problem, ServiceError } from '../../lib/errors.ts';
 import { baseName, memberPath, pathFromSegments, pathSegments, type VirtualPath } from '../../lib/virtual-path.ts';
@@ -41,12 +42,44 @@ export function destinationFolder(folder: VirtualPath, text: string): VirtualPat
   return path;
 }
 
-/** Moves a file or a folder, or copies a file, under its own name into another folder. @throws ServiceError `exists` for a name that is taken */
-export async function transferMember(files: AccountFiles, path: VirtualPath, { kind, destination, overwrite }: Transfer): Promise<[]> {
+/**
+ * Moves or copies each named member of a folder, under its own name, into another folder, one after the other; a folder that is copied tells how far
+ * it has come.
+ *
+ * @param stop interrupts a copy
+ */
+export async function* transferMembers(
+  files: AccountFiles,
+  folder: VirtualPath,
+  names: readonly string[],
+  transfer: Transfer,
+  stop?: AbortSignal,
+): AsyncGenerator<MemberResult> {
+  for await (const name of cooperatively(names)) {
+    try {
+      const steps = transferMember(files, targetPath(folder, name), transfer, stop);
+      let step = await steps.next();
+      for (; !step.done; step = await steps.next()) yield { target: name, problem: undefined, status: 200, progress: step.value };
+      yield* outcomes(name, step.value);
+    } catch (error) {
+      yield memberFailure(name, error);
+    }
+    if (stop?.aborted) return;
+  }
+}
+
+/** @throws ServiceError `exists` for a name that is taken */
+async function* transferMember(
+  files: AccountFiles,
+  path: VirtualPath,
+  { kind, destination, overwrite }: Transfer,
+  stop: AbortSignal | undefined,
+): AsyncGenerator<CopyProgress, readonly Problem[]> {
   const to = memberPath(destination, baseName(path));
   const rules = { mayReplace: overwrite ? 'file' : 'nothing', acrossKinds: false } as const;
   try {
-    await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, rules));
+    if (kind === 'copy' && files.inspect(path, 'listFolder')?.isFolder) return yield* files.copyFolder(path, to, stop);
+    await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, { ...rules, stop }));
     return [];
   } catch (error) {
     // Without a header `Overwrite` the client has set no condition.
@@ -78,6 +111,14 @@ export interface MemberResult {
   held?: HeldResult | undefined;
   /** The file that a visitor dropped. */
   dropped?: DroppedFile | undefined;
+  /** How far it has come, before its outcome. */
+  progress?: CopyProgress;
+}
+
+/** One outcome for each problem of a member, or its success. */
+function* outcomes(target: string, problems: readonly Problem[]): Generator<MemberResult> {
+  if (problems.length === 0) yield { target, problem: undefined, status: 200 };
+  else for (const problem of problems) yield { target, problem, status: 422 };
 }
 
 /** The errors body with all members, those without a problem included. */
@@ -103,9 +144,7 @@ export async function* eachResult(
 ): AsyncGenerator<MemberResult> {
   for await (const name of cooperatively(targets)) {
     try {
-      const problems = await action(name);
-      if (problems.length === 0) yield { target: name, problem: undefined, status: 200 };
-      else for (const problem of problems) yield { target: name, problem, status: 422 };
+      yield* outcomes(name, await action(name));
     } catch (error) {
       yield memberFailure(name, error);
     }
@@ -115,7 +154,7 @@ export async function* eachResult(
 /** All results, for replies whose status depends on them. */
 export async function allResults(results: AsyncIterable<MemberResult>): Promise<MemberResult[]> {
   const all: MemberResult[] = [];
-  for await (const result of results) all.push(result);
+  for await (const result of results) if (!result.progress) all.push(result);
   return all;
 }
 
