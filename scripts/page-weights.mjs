@@ -7,7 +7,10 @@ import { pageScripts } from './page-scripts.mjs';
 const purposes = {
   'page.js': 'the script of every page, with English texts',
   language: 'the texts of German, French or Spanish',
-  'thumbnail-of.js': 'thumbnails, in the grid',
+  'sending.js': 'uploads',
+  'space.js': 'how full a quota is',
+  'transfer.js': 'the choice of a folder to move or copy to',
+  'thumbnail-of.js': 'thumbnails',
   'viewer.js': 'the viewer, with pictures, films and PDF',
   'text-preview.js': 'all texts, in archives too',
   'archive-preview.js': 'what is in a ZIP archive',

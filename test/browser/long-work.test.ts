@@ -53,7 +53,7 @@ browserTest('many items: moved by one request to the folder of the start, delete
   await assertAccessible(page, 'while it runs');
   await dialog.locator('li button', { hasText: 'Deep' }).dispatchEvent('click');
   moving.go();
-  await page.getByText(`${many} items were moved.`).waitFor();
+  await page.getByText(`Moved ${many} items`).waitFor();
   assert.equal(moving.held.length, 1, 'one request for all');
   assert.deepEqual(readdirSync(join(server.home, 'Target/Deep')), [], 'the folder of the start counts');
   assert.equal(readdirSync(join(server.home, 'Target')).length, many + 1);
@@ -68,7 +68,7 @@ browserTest('many items: moved by one request to the folder of the start, delete
   for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
   assert.ok(await dialog.isVisible(), 'what goes on is not hidden');
   deleting.go();
-  await page.getByText(`${many} items were deleted.`).waitFor();
+  await page.getByText(`Deleted ${many} items`).waitFor();
   await page.locator('tbody tr', { hasText: '.bin' }).first().waitFor({ state: 'detached' });
   assert.deepEqual(readdirSync(server.home).sort(), ['Other', 'Target']);
 });
@@ -86,7 +86,7 @@ browserTest(
     await page.getByRole('button', { name: 'Move' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Target' }).click();
-    await dialog.getByText('/Target/', { exact: true }).waitFor();
+    await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
     await dialog.getByRole('button', { name: 'Move here' }).click();
     await dialog.getByText(/^[1-9][\d,]* of 3,000/).waitFor();
     // It has the focus.
@@ -94,7 +94,7 @@ browserTest(
     const said = await page.getByText(/^Stopped: /).innerText();
     const numberIn = (words: string) => Number(/[\d,]+/.exec(words)?.[0].replace(',', ''));
     const left = numberIn(said);
-    assert.equal(numberIn(await page.getByText(/items were moved/).innerText()) + left, total);
+    assert.equal(numberIn(await page.getByText(/^Moved .* items/).innerText()) + left, total);
     const rows = await page.evaluate<number>(
       `(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`,
     );
@@ -134,7 +134,7 @@ browserTest('what was dragged, and the undoing of it, have progress and a Stop o
   for (let press = 0; press < 2; press++) await page.keyboard.press('Escape');
   assert.ok(await dialog.isVisible(), 'what goes on is not hidden');
   dragging.go();
-  await page.getByText(`${many} items were moved.`).waitFor();
+  await page.getByText(`Moved ${many} items`).waitFor();
   await dialog.waitFor({ state: 'detached' });
 
   await page.unrouteAll({ behavior: 'wait' });
@@ -160,6 +160,6 @@ browserTest('what fails is told in a few words', async (t) => {
   await page.keyboard.press('Delete');
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('One item was deleted.').waitFor();
+  await page.getByText(/^Deleted \S/).waitFor();
   await page.getByText(/^That did not work: fixed0: .*; … \+3$/).waitFor();
 });

@@ -27,6 +27,8 @@ export interface DialogModel {
   focusOn?: string;
   /** Characters of the field that are selected; else all. */
   selectedLength?: number | undefined;
+  /** Class for its looks. */
+  className?: string | undefined;
   /** Whether it is about more than the folder that is shown, and stays when another one is. */
   stays?: boolean;
 }
@@ -52,6 +54,7 @@ export function ask(model: DialogModel): Promise<string> {
   stop.hidden = true;
   const form = make('form', { method: 'dialog' }, title, problem, ...model.content, make('div.row', stop, ...buttons));
   const dialog = make('dialog', { attributes: { 'aria-labelledby': titleId } }, form);
+  dialog.className = model.className ?? '';
   dialog.classList.toggle('stays', model.stays === true);
   document.body.append(dialog);
   return new Promise((resolve) => {
@@ -140,10 +143,11 @@ export function progressBar(label: string, total: number) {
   const bar = make('progress', { max: total, ariaLabel: label });
   const counter = make('p.hint');
   const element = make('div', { hidden: true }, bar, counter);
-  const show = (done: number) => {
+  const show = (done: number, part?: { done: number; total: number }) => {
     element.hidden = false;
-    bar.value = done;
-    counter.textContent = sharedText('running', { done, total });
+    bar.value = done + (part ? part.done / part.total : 0);
+    const shown = part && total === 1 ? part : { done, total };
+    counter.textContent = sharedText('running', shown);
   };
   return { element, show };
 }

@@ -1,8 +1,8 @@
 import { byId, iconButton, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
-/** How long a message stays, in milliseconds; what went wrong takes longer to read, and what can be pressed longer to reach. */
-const staysMs = { success: 6_000, action: 12_000, error: 15_000 } as const;
+/** How long a message stays, in milliseconds; what went wrong takes longer to read. */
+const staysMs = { success: 6_000, error: 15_000 } as const;
 
 /** Messages at a time; older ones go. */
 const maxAtOnce = 3;
@@ -21,7 +21,7 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   let timer = 0;
   const wait = () => {
     clearTimeout(timer);
-    timer = window.setTimeout(remove, staysMs[action ? 'action' : kind]);
+    timer = window.setTimeout(remove, staysMs[kind]);
   };
   for (const type of ['pointerenter', 'focusin'] as const) element.addEventListener(type, () => clearTimeout(timer));
   for (const type of ['pointerleave', 'focusout'] as const) element.addEventListener(type, wait);

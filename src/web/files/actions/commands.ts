@@ -19,9 +19,12 @@ export interface Outcome {
   isStopped: boolean;
 }
 
+/** How far the copy of a folder has come. */
+type Part = { done: number; total: number };
+
 interface Course {
-  /** Called with the number of processed members, failed ones included. */
-  onProgress: (count: number) => void;
+  /** Called with the number of processed members, failed ones included, and how far the next one has come. */
+  onProgress: (count: number, part?: Part) => void;
   /** Stops the service, too. */
   signal?: AbortSignal;
   /** URL path of the folder of the members, where it is not the one of the page. */
@@ -59,7 +62,7 @@ async function runCommand(command: Command, names: readonly string[], course: Co
       const headers = {
         'content-type': 'application/json',
         accept: 'application/x-ndjson, application/json',
-        prefer: `${scriptHeaders.prefer}, stop-when-gone`,
+        prefer: `${scriptHeaders.prefer}, progress, stop-when-gone`,
       };
       const reply = await send('POST', folder, { headers, body, ...(signal && { signal }) });
       if (!reply.ok) {
@@ -67,7 +70,11 @@ async function runCommand(command: Command, names: readonly string[], course: Co
         break;
       }
       for await (const line of readLines(reply)) {
-        const item = JSON.parse(line) as { target: string; message: string | null };
+        const item = JSON.parse(line) as { target: string; message: string | null; progress?: Part };
+        if (item.progress) {
+          onProgress(through, item.progress);
+          continue;
+        }
         // A folder that could not be deleted whole has a line for each failure.
         if (item.target !== last) onProgress(++through);
         last = item.target;
@@ -95,6 +102,7 @@ export async function askAndRun(
   button: Omit<DialogButton, 'value'>,
   names: readonly string[],
   makeCommand: () => Command,
+  className?: string,
 ): Promise<Outcome | undefined> {
   const folder = folderUrl();
   const progress = progressBar(button.label, names.length);
@@ -113,6 +121,7 @@ export async function askAndRun(
       return outcome.isLost && outcome.done.length === 0 ? text('noConnection') : undefined;
     },
     onStop: () => stopped.abort(),
+    className,
   });
   return outcome;
 }
@@ -140,11 +149,12 @@ export async function runAtOnce(title: string, command: Command, names: readonly
   return outcome;
 }
 
-/** Shows the outcome, and refreshes the folder. @param tell shows the message of success; default: a plain notice */
+/** Shows the outcome, and refreshes the folder. @param tell shows the message of success; default: a plain notice @param to the folder that members went to, for people */
 export async function showOutcome(
   outcome: Outcome,
   doneText: 'deleted' | 'moved' | 'copied',
   tell: (message: string) => void = (message) => void notice(message),
+  to = '',
 ): Promise<void> {
   const { names, problems, isLost, isStopped } = outcome;
   // Rows selected meanwhile stay selected.
@@ -156,7 +166,7 @@ export async function showOutcome(
     outcome.done = names.filter((name) => !there.has(name));
   }
   const count = outcome.done.length;
-  if (count > 0) tell(text(doneText, { count }));
+  if (count > 0) tell(text(doneText, { count, name: nameInText(outcome.done[0] ?? ''), to }));
   if (isStopped) notice(text('stopped', { count: names.length - count }));
   const reasons = problems.slice(0, maxProblems);
   if (problems.length > maxProblems) reasons.push(`… +${problems.length - maxProblems}`);

@@ -62,7 +62,12 @@ async function rename(row: Row): Promise<void> {
   if (newName === undefined) return;
   clearSelection();
   if (newName !== oldName) {
-    noticeUndoable(text('renamed', { name: nameInText(newName) }), { from: folder, to: folder, members: [member], newName });
+    noticeUndoable(text('renamed', { old: nameInText(oldName), name: nameInText(newName) }), {
+      from: folder,
+      to: folder,
+      members: [member],
+      newName,
+    });
   }
   await refreshRows(newName);
 }

@@ -1,5 +1,5 @@
 import type { IconName } from '../../../lib/icon-shapes.ts';
-import { byId, icon, make } from '../../shared/dom.ts';
+import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
@@ -35,13 +35,20 @@ export function openRowMenu(row: Row): void {
 function open(row: Row, from: HTMLElement, beside: DOMRect): void {
   const selected = selectedRows();
   const rows = selected.includes(row) ? selected : [row];
-  opener = from;
   row.querySelector('.more button')?.setAttribute('aria-expanded', 'true');
-  menu.setAttribute(
-    'aria-label',
-    rows.length === 1 ? text('actionsFor', { name: rowName(row) }) : text('selected', { count: rows.length }),
-  );
-  menu.replaceChildren(...itemsFor(row, rows).map(element));
+  const label = rows.length === 1 ? text('actionsFor', { name: rowName(row) }) : text('selected', { count: rows.length });
+  show(from, beside, label, itemsFor(row, rows));
+}
+
+/** Opens a menu of other items beside its button. */
+export function openMenu(button: HTMLElement, menuItems: readonly Item[]): void {
+  show(button, button.getBoundingClientRect(), button.ariaLabel ?? '', menuItems);
+}
+
+function show(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
+  opener = from;
+  menu.setAttribute('aria-label', label);
+  menu.replaceChildren(...menuItems.map(element));
   if (!menu.isConnected) byId('main').append(menu);
   menu.showPopover();
   openedAt = scrollY;
@@ -72,6 +79,8 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   if (isOne) {
     list.push({ label: text(isSelected(row) ? 'deselect' : 'keySelect'), icon: 'list', run: () => toggleRow(row) });
   }
+  for (const button of byId('actions').querySelectorAll<HTMLButtonElement>('.trigger'))
+    list.push({ label: button.textContent ?? '', icon: 'right', run: () => submit(rows, button) });
   if (may('delete')) list.push({ label: text('delete'), icon: 'trash', run: () => void deleteRows(rows), isDanger: true });
   return list;
 }
@@ -83,9 +92,13 @@ function download(rows: readonly Row[]): void {
     make('a', { href: rowLink(row).href, download: '' }).click();
     return;
   }
+  submit(rows, byId('actions').querySelector('[value=download-members]'));
+}
+
+/** By the form of the selection. */
+function submit(rows: readonly Row[], button: HTMLButtonElement | null): void {
   selectOnly(rows);
-  const form = byId('members') as HTMLFormElement;
-  form.requestSubmit(form.querySelector<HTMLButtonElement>('[value=download-members]'));
+  (byId('members') as HTMLFormElement).requestSubmit(button);
 }
 
 function element({ label, icon: iconName, run, isDanger }: Item): HTMLElement {
@@ -150,6 +163,19 @@ export function startRowMenu(): void {
   const heading = make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));
   list.querySelector('thead tr')?.append(heading);
   whenRowIsWritten(addButton);
+  // Narrow screens have no room for all buttons of the selection.
+  const rest = makeButton(
+    '⋯',
+    undefined,
+    () => {
+      const [row] = selectedRows();
+      if (row) open(row, rest, rest.getBoundingClientRect());
+    },
+    'quiet rest',
+  );
+  rest.ariaLabel = text('moreActions');
+  rest.ariaHasPopup = 'menu';
+  byId('actions').append(rest);
   list.addEventListener('click', (event) => {
     const button = (event.target as Element).closest<HTMLElement>('.more button');
     const row = button?.closest<Row>('tr');

@@ -3,7 +3,7 @@ import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers, send } from '../server.ts';
-import { maxProblems, renameMember, runAtOnce } from './commands.ts';
+import { maxProblems, type Outcome, renameMember, runAtOnce, showOutcome } from './commands.ts';
 
 /** A move or a renaming that can be undone. */
 interface Change {
@@ -111,4 +111,17 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
 function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   if (!now || now.is_directory !== member.isFolder) return false;
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
+}
+
+/** Shows the outcome of a move, which can be undone. @param from @param to URL paths of the folders */
+export async function showMoved(outcome: Outcome, members: readonly Member[], from: string, to: string): Promise<void> {
+  const done = new Set(outcome.done);
+  const tell = (message: string) => noticeUndoable(message, { from, to, members: members.filter(({ name }) => done.has(name)) });
+  await showOutcome(outcome, 'moved', tell, folderLabel(to));
+}
+
+/** A folder in a sentence. */
+export function folderLabel(url: string): string {
+  const path = decodeURIComponent(url.slice('/home'.length));
+  return path === '/' ? text('files') : nameInText(path.replace(/\/$/, '').slice(1));
 }

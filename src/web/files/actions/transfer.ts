@@ -1,0 +1,172 @@
+import { displayName } from '../../../lib/display-name.ts';
+import type { IconName } from '../../../lib/icon-shapes.ts';
+import { make, makeButton } from '../../shared/dom.ts';
+import { formatTag, partTexts } from '../../shared/locale.ts';
+import { addStyle } from '../../shared/parts.ts';
+import de from '../../texts/transfer/de.json' with { type: 'json' };
+import en from '../../texts/transfer/en.json' with { type: 'json' };
+import es from '../../texts/transfer/es.json' with { type: 'json' };
+import fr from '../../texts/transfer/fr.json' with { type: 'json' };
+import { text } from '../language.ts';
+import { folderUrl, may } from '../navigation/folder.ts';
+import { normalised } from '../rows/filter.ts';
+import type { Member } from '../rows/rows.ts';
+import { listMembers, memberUrl, trySend } from '../server.ts';
+import { currentUserName } from '../sign-in.ts';
+import { askAndRun, showOutcome, type TransferKind } from './commands.ts';
+import { nameProblem } from './members.ts';
+import style from './transfer.css';
+import { folderLabel, showMoved } from './undo.ts';
+
+addStyle(style);
+
+const transferText = partTexts<keyof typeof en>({ en, de, es, fr });
+
+const words = {
+  move: { title: 'moveTo', here: 'moveHere' },
+  copy: { title: 'copyTo', here: 'copyHere' },
+} as const;
+
+/** As the rows of the page are ordered. */
+const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
+
+/** Asks for a folder, and moves or copies members of the shown folder there. */
+export async function transfer(kind: TransferKind, members: readonly Member[]): Promise<void> {
+  const { title, here } = words[kind];
+  const from = folderUrl();
+  const names = members.map(({ name }) => name);
+  const moved = members.filter(({ isFolder }) => isFolder).map(({ name }) => memberUrl(name, true, from));
+  const browser = new FolderBrowser(from, new Set(moved));
+  const outcome = await askAndRun(
+    transferText(title),
+    [browser.element],
+    { label: transferText(here), kind: 'primary' },
+    names,
+    () => ({ command: kind, destination: decodeURIComponent(browser.chosen) }),
+    'folder-choice',
+  );
+  if (!outcome) return;
+  if (outcome.done.length > 0) keepRecent(browser.chosen);
+  if (kind === 'copy') await showOutcome(outcome, 'copied', undefined, folderLabel(browser.chosen));
+  else await showMoved(outcome, members, from, browser.chosen);
+}
+
+/** Has a folder chosen, from the one of the page on. */
+class FolderBrowser {
+  chosen: string;
+  readonly element: HTMLElement;
+  readonly #moved: ReadonlySet<string>;
+  readonly #place = make('p.place-here', { role: 'status' });
+  readonly #problem = make('p.notice.error', { hidden: true, role: 'alert' });
+  readonly #filter = make('input', { type: 'search', ariaLabel: text('filterHint'), placeholder: text('filter'), autocomplete: 'off' });
+  readonly #folders = make('ul.names', { ariaLabel: transferText('folders') });
+  readonly #name = make('input', { ariaLabel: text('folderName'), placeholder: text('folderName'), maxLength: 255, autocomplete: 'off' });
+  readonly #newFolder = make(
+    'div.new-folder',
+    { hidden: true },
+    this.#name,
+    makeButton(text('create'), undefined, () => void this.#create()),
+  );
+  #content: string[] = [];
+
+  /** @param moved URL paths of folders that are moved or copied: none goes into itself */
+  constructor(from: string, moved: ReadonlySet<string>) {
+    this.chosen = from;
+    this.#moved = moved;
+    this.#filter.addEventListener('input', () => this.#draw());
+    // Enter would press the button of the dialog, which means the folder that is shown.
+    this.#filter.addEventListener('keydown', (event) => this.#onEnter(event, () => this.#folders.querySelector('button')?.click()));
+    this.#name.addEventListener('keydown', (event) => this.#onEnter(event, () => void this.#create()));
+    const add = makeButton(text('newFolder'), 'newFolder', () => {
+      this.#newFolder.hidden = !this.#newFolder.hidden;
+      if (!this.#newFolder.hidden) this.#name.focus();
+    });
+    add.hidden = !may('create-folder');
+    const recent = recentFolders().filter((url) => url !== from && !this.#isInside(url));
+    const lately = make('p.recent-targets', { hidden: recent.length === 0 }, make('span.hint', transferText('recent')));
+    for (const url of recent) lately.append(this.#wayTo(folderLabel(url), 'recent', url));
+    const head = make('div.head', this.#filter, add);
+    this.element = make('div', lately, this.#place, this.#problem, head, this.#newFolder, this.#folders);
+    void this.#browse(from);
+  }
+
+  #onEnter(event: KeyboardEvent, action: () => void): void {
+    if (event.key !== 'Enter') return;
+    event.preventDefault();
+    action();
+  }
+
+  #isInside(url: string): boolean {
+    return [...this.#moved].some((folder) => url.startsWith(folder));
+  }
+
+  #wayTo(label: string, icon: IconName, url: string): HTMLButtonElement {
+    return makeButton(label, icon, () => void this.#browse(url), 'quiet');
+  }
+
+  async #browse(url: string): Promise<void> {
+    const content = await listMembers(url);
+    // A press of "Move here" meant the folder shown before.
+    if (this.element.inert) return;
+    this.#tell(typeof content === 'string' ? `${folderLabel(url)}: ${content}` : undefined);
+    if (typeof content === 'string') return;
+    this.chosen = url;
+    this.#place.replaceChildren(make('strong', folderLabel(url)));
+    this.#filter.value = '';
+    const folders = content.filter(({ is_directory: isFolder, name }) => isFolder && !this.#moved.has(memberUrl(name, true, url)));
+    this.#content = folders.map(({ name }) => name).sort(naturally);
+    this.#draw();
+    this.#folders.querySelector('button')?.focus();
+  }
+
+  #draw(): void {
+    const wanted = normalised(this.#filter.value.trim());
+    const url = this.chosen;
+    const items = this.#content
+      .filter((name) => normalised(name).includes(wanted))
+      .map((name) => this.#wayTo(displayName(name), 'files', memberUrl(name, true, url)));
+    if (url !== '/home/' && wanted === '') {
+      const parent = url.replace(/[^/]+\/$/, '');
+      items.unshift(this.#wayTo(transferText('folderUp', { name: folderLabel(parent) }), 'up', parent));
+    }
+    this.#folders.replaceChildren(...items.map((item) => make('li', item)));
+    if (items.length === 0) this.#folders.append(make('li.hint', wanted === '' ? transferText('noFolders') : text('noMatches')));
+  }
+
+  async #create(): Promise<void> {
+    const name = this.#name.value.trim();
+    const url = memberUrl(name, true, this.chosen);
+    const problem = nameProblem(name) ?? (await trySend('PUT', url, { 409: text('nameTaken') }));
+    this.#tell(problem);
+    if (problem !== undefined) return this.#name.focus();
+    this.#name.value = '';
+    this.#newFolder.hidden = true;
+    await this.#browse(url);
+  }
+
+  #tell(problem: string | undefined): void {
+    this.#problem.hidden = problem === undefined;
+    this.#problem.textContent = problem ?? '';
+  }
+}
+
+/** Folders that were chosen lately, the last one first, by account. */
+const maxRecent = 3;
+const recentKey = () => `svc-targets:${currentUserName()}`;
+
+function recentFolders(): string[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(recentKey()) ?? '[]');
+    return Array.isArray(kept) ? kept.filter((url) => typeof url === 'string' && url.startsWith('/home/') && url.endsWith('/')) : [];
+  } catch {
+    return [];
+  }
+}
+
+function keepRecent(url: string): void {
+  try {
+    localStorage.setItem(recentKey(), JSON.stringify([url, ...recentFolders().filter((other) => other !== url)].slice(0, maxRecent)));
+  } catch {
+    // A browser that keeps nothing for pages offers none.
+  }
+}
