@@ -14,13 +14,14 @@ import { fingerprintCredential } from './credentials.ts';
 export class LocalPasswords {
   readonly #methods: ReadonlyMap<string, ApplicationMethod>;
   readonly #verifier: PasswordVerifier;
-  readonly #policy: PasswordPolicy;
+  /** Requirements of new passwords. */
+  readonly policy: PasswordPolicy;
 
   constructor(methods: readonly AuthMethod[], verifier: PasswordVerifier, policy: PasswordPolicy) {
     const own = methods.filter((method): method is ApplicationMethod => method.type === 'application');
     this.#methods = new Map(own.map((method) => [method.uuid, method]));
     this.#verifier = verifier;
-    this.#policy = policy;
+    this.policy = policy;
   }
 
   /** Whether the password of the accounts of a method is kept by this service. */
@@ -52,18 +53,18 @@ export class LocalPasswords {
     if (!accounts || !currentHash) return ['The account has no password that could be changed.'];
     const fault = newPasswordFault(newPassword);
     if (fault !== undefined) return [fault];
-    const former = [currentHash, ...accounts.formerHashes(accountName)].slice(0, this.#policy.history);
-    const unmet = [...unmetRules(this.#policy, newPassword), ...(await this.#reused(former, newPassword, turn))];
+    const former = [currentHash, ...accounts.formerHashes(accountName)].slice(0, this.policy.history);
+    const unmet = [...unmetRules(this.policy, newPassword), ...(await this.#reused(former, newPassword, turn))];
     if (unmet.length > 0) return unmet;
     const newHash = await hashPassword(newPassword);
     await announce([currentHash, newHash].map(fingerprintCredential));
-    await accounts.setPassword(accountName, newHash, this.#policy.history);
+    await accounts.setPassword(accountName, newHash, this.policy.history);
     return [];
   }
 
   async #reused(former: readonly string[], newPassword: string, turn: VerificationTurn): Promise<string[]> {
     for (const hash of former) {
-      if (await this.#verifier.verify(newPassword, hash, turn)) return [`The password must differ from the last ${this.#policy.history}.`];
+      if (await this.#verifier.verify(newPassword, hash, turn)) return [`The password must differ from the last ${this.policy.history}.`];
     }
     return [];
   }

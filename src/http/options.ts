@@ -121,6 +121,7 @@ const shared = {
     .describe('Name of the header with upload metadata, then its keys, one per line, each followed by `, required` or `, optional`.'),
   triggers: triggers.default([]).describe('Custom triggers: `Name, style, group…`.'),
   appearance: appearanceOptions.prefault({}),
+  show_api_link: yesNo().default(false).describe('The menu of the pages leads to the description of the API.'),
   api_backend_uuid: z
     .union([z.literal(''), z.null().transform(() => ''), uuidText])
     .default('')

@@ -107,10 +107,10 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
 
   await page.getByLabel('Select renamed.txt').check();
   await page.getByRole('button', { name: 'Move' }).click();
-  await dialog.getByRole('button', { name: 'Folder' }).click();
-  await dialog.getByText('/Folder/').waitFor();
+  await dialog.getByRole('button', { name: 'Folder', exact: true }).click();
+  await dialog.locator('.place-here', { hasText: 'Folder' }).waitFor();
   await dialog.getByRole('button', { name: 'Move here' }).click();
-  await page.getByText('One item was moved.').waitFor();
+  await page.getByText(/^Moved \S/).waitFor();
   assert.ok(existsSync(join(server.home, 'Folder/renamed.txt')));
   // The rows are new ones by then.
   await page.getByRole('link', { name: 'renamed.txt' }).waitFor({ state: 'detached' });
@@ -119,7 +119,7 @@ test('Firefox: sign in, filter, preview, upload, ZIP, rename, move, delete, sign
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await dialog.getByRole('heading', { name: 'Delete this item?' }).waitFor();
   await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('One item was deleted.').waitFor();
+  await page.getByText(/^Deleted \S/).waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'source.txt', 'Übersicht.txt']);
 
   await openMenu(page);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Request, Route } from 'playwright-core';
-import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
+import { assertAccessible, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { jpegWithThumbnail, plainPng, pngHead } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -43,7 +43,7 @@ browserTest('thumbnails: of the camera, else the picture made small; six at a ti
   );
   put('bomb.png', Buffer.concat([pngHead(30_000, 30_000), Buffer.alloc(300_000)]));
   put('liar.png', Buffer.from('<svg onload="owned = 1">'));
-  const page = await openFolder(t, server, { viewport: { width: 1280, height: 2000 } });
+  const page = await openBrowser(t, { viewport: { width: 1280, height: 2000 } });
   const under = new Set<Request>();
   const asked = new Map<string, string[]>();
   let most = 0;
@@ -56,6 +56,7 @@ browserTest('thumbnails: of the camera, else the picture made small; six at a ti
   });
   page.on('requestfinished', (request: Request) => under.delete(request));
   page.on('requestfailed', (request: Request) => under.delete(request));
+  await login(page, server.url);
   await page.getByRole('link', { name: 'Show as a grid' }).click();
   await page.locator('.thumbnail').nth(20).waitFor({ state: 'attached' });
   assert.ok(most <= 6, `${most} at a time`);
@@ -78,11 +79,11 @@ browserTest('of pictures and films together no more than six are under way', asy
     writeFileSync(join(server.home, `a${index}.png`), plainPng(40, 30, [200, 10, 10]));
     writeFileSync(join(server.home, `b${index}.mp4`), 'no film');
   }
-  const page = await openFolder(t, server, { viewport: { width: 1280, height: 1600 }, expectedErrors: /ERR_FAILED/ });
+  const page = await openBrowser(t, { viewport: { width: 1280, height: 1600 }, expectedErrors: /ERR_FAILED/ });
   const held: Route[] = [];
   const asked = () => new Set(held.map((route) => new URL(route.request().url()).pathname)).size;
   await page.route(/\.(png|mp4)(\?inline)?$/, (route) => void held.push(route));
-  await page.getByRole('link', { name: 'Show as a grid' }).click();
+  await login(page, server.url);
   await until('six are asked for', () => asked() === 6);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
   for (let answered = 0; answered < 12; answered++) {

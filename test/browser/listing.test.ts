@@ -45,7 +45,7 @@ browserTest('filter, keyboard and deletion', async (t) => {
   await page.keyboard.press('Delete');
   await dialog.getByRole('heading', { name: 'Delete these 2 items?' }).waitFor();
   await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('2 items were deleted.').waitFor();
+  await page.getByText('Deleted 2 items').waitFor();
   await page.locator('tbody tr').nth(1).waitFor();
   assert.deepEqual(readdirSync(server.home), ['beta.bin', 'Übersicht.bin']);
 

@@ -69,7 +69,7 @@ browserTest('the menu of a row: by its button, the right button and the keyboard
   assert.deepEqual(await menu.getByRole('menuitem').allInnerTexts(), ['Download', 'Copy', 'Move', 'Delete']);
   await item('Delete').click();
   await page.getByRole('dialog', { name: 'Delete these 2 items?' }).getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('2 items were deleted.').waitFor();
+  await page.getByText('Deleted 2 items').waitFor();
   assert.deepEqual(readdirSync(server.home), ['Folder', 'c.bin']);
   // All rows are others then.
   await page.getByRole('link', { name: 'b.bin' }).waitFor({ state: 'detached' });

@@ -77,7 +77,7 @@ browserTest('what a search finds is shown as it comes; who leaves ends it', asyn
   const give = (text: string) => page.evaluate(`feed(${JSON.stringify(text)})`);
   await give(line('1.txt') + line('2.txt').slice(0, 20));
   await page.getByRole('link', { name: '1.txt' }).waitFor();
-  assert.equal(await page.locator('.found li').count(), 1);
+  assert.equal(await page.locator('.found tbody tr').count(), 1);
   await give(line('2.txt').slice(20));
   await page.getByRole('link', { name: '2.txt' }).waitFor();
   assert.equal(await page.getByRole('link', { name: '2.txt' }).getAttribute('href'), '/home/a%20b/?preview=2.txt');

@@ -142,7 +142,7 @@ browserTest(
       assert.equal(await stage.locator('tbody tr').count(), 1000);
     });
     await preview(page, 'line.js', async (stage) => {
-      await stage.getByText('Only the beginning is shown.').waitFor();
+      await stage.getByText(/^524\.3 kB of 1\.2 MB$/).waitFor();
       await stage.locator('pre .lines').nth(40).waitFor({ state: 'attached' });
       assert.equal(await stage.locator('pre span:not(.lines)').count(), 0, 'no colours');
     });
@@ -159,7 +159,7 @@ browserTest(
           .first()
           .waitFor(),
       );
-    await preview(page, 'one line.csv', (stage) => stage.getByText('Only the beginning is shown. Only the first 100 columns').waitFor());
+    await preview(page, 'one line.csv', (stage) => stage.getByText('Only the first 100 columns are shown.').waitFor());
     await preview(page, 'empty.csv', (stage) => stage.getByText('This file is empty.').waitFor());
     await preview(page, 'wide.csv', async (stage) => {
       await stage.getByText('Only the first 100 columns are shown.').waitFor();

@@ -11,6 +11,7 @@ const config = {
   group: { allow_own_password_change: true, show_recent: true, trash: { days: 30 } },
   service: {
     triggers: ['One', 'Two, primary', 'Three, success', 'Four, info', 'Five, warning', 'Six, danger'],
+    show_api_link: true,
     appearance: { title: 'Example', footer: 'Example Ltd', footer_links: { Imprint: 'https://example.com/' }, accent_color: '#7a2048' },
   },
 };
@@ -57,7 +58,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('help');
   await page.keyboard.press('Escape');
   const dialog = page.getByRole('dialog');
-  await page.getByRole('button', { name: 'Rename' }).click();
+  await page.keyboard.press('F2');
   await dialog.waitFor();
   await look('renaming');
   await page.keyboard.press('Escape');
@@ -73,7 +74,7 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await dialog.getByRole('heading', { name: 'a.txt' }).waitFor();
   await look('a taken name');
   await dialog.getByRole('button', { name: 'Skip' }).click();
-  await page.locator('.queue li.done', { hasText: 'new.txt' }).waitFor();
+  await page.locator('.queue li.done', { hasText: 'new.txt' }).waitFor({ state: 'attached' });
   await look('uploads');
   await page.goto(`${server.url}/home/A%20folder/`);
   await look('empty folder');

@@ -56,6 +56,21 @@ function comparison({ column, direction, folders }: ListingOrder, language: stri
   return folders === 'first' ? (a, b) => Number(b.isFolder) - Number(a.isFolder) || inDirection(a, b) : inDirection;
 }
 
+/** Facts of the folder of a page. */
+export function folderModel({ path, files, service }: Exchange, flash: FolderModel['flash']): FolderModel {
+  return {
+    path,
+    mayLook: files.may(path, 'inspectFile'),
+    mayWrite: files.may(path, 'createFile'),
+    mayReplace: files.may(path, 'overwriteFile'),
+    onNameTaken: files.account.onNameTaken,
+    retainDays: files.account.retainDays,
+    mayCreateFolder: files.may(path, 'createFolder'),
+    metadata: service.options.metadata_fields,
+    flash,
+  };
+}
+
 /** The page of a folder that the account can write to but not list. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
@@ -99,18 +114,8 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { flash, clearLine } = takeFlash(exchange, context.language);
   const { order, line: orderLine } = readOrder(exchange, query);
   const { view, line: viewLine } = viewOf(exchange);
-  const folder = {
-    path,
-    mayLook: files.may(path, 'inspectFile'),
-    mayWrite: files.may(path, 'createFile'),
-    mayReplace: files.may(path, 'overwriteFile'),
-    onNameTaken: files.account.onNameTaken,
-    retainDays: files.account.retainDays,
-    mayCreateFolder: files.may(path, 'createFolder'),
-    metadata: exchange.service.options.metadata_fields,
-    flash,
-    about: exchange.visit && aboutLink(context, exchange.visit, downloadAll(context)),
-  };
+  const about = exchange.visit && aboutLink(context, exchange.visit, downloadAll(context));
+  const folder = { ...folderModel(exchange, flash), about };
   // A visitor gets no cookies for choices.
   const lines = exchange.visit ? [] : [clearLine, ...(batches ? [orderLine, viewLine] : [])];
   const cookies = lines.filter((line) => line !== undefined);

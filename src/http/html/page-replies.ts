@@ -1,4 +1,4 @@
-import type { ErrorCode, Problem } from '../../lib/errors.ts';
+import { type ErrorCode, type Problem, ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { statusTitle } from '../reply/error-reply.ts';
 import { type DroppedFile, receiptQuery } from '../reply/receipt.ts';
@@ -23,6 +23,7 @@ export function pageContextOf(exchange: Exchange): PageContext {
     urlOf: (path, isFolder) => exchange.urlOf(path, isFolder),
     linked: linkedFolder(exchange),
     account: exchange.client && exchange.target.kind !== 'link' ? pageAccount(exchange.client, exchange.service) : undefined,
+    showApiLink: exchange.service.options.show_api_link,
   };
 }
 
@@ -127,14 +128,15 @@ export function messagePageReply(exchange: Exchange, status: number, { problem, 
   const titled = titledStatuses.find((known) => known === status);
   const title = status === 302 ? language.text('signIn') : titled ? language.text(`error${titled}`) : statusTitle(status);
   const explanation = problem && (context.linked ? linkExplanations : explanations)[problem.code];
+  const until = problem && waitingTime(exchange, context, problem);
   const body = html`<main class="card message" id="main">
 ${status >= 400 && html`<p class="status" aria-hidden="true">${status}</p>`}
 <h1>${title}</h1>
-${explanation !== undefined && html`<p>${language.text(explanation)}</p>`}
+${explanation !== undefined && html`<p>${until ?? language.text(explanation)}</p>`}
 ${problem && explanation === undefined && html`<p class="detail">${words(context, problem)}</p>`}
 ${status === 302 && html`<p>${language.text('signInNeeded')}</p>`}
 ${results && html`<ul class="doomed">${results.map(({ target, problem: its }) => html`<li>${bdi(target)} <span class="hint">${words(context, its)}</span></li>`)}</ul>`}
-${wayOn(exchange, context, refreshTo, dropped)}
+${until === undefined && wayOn(exchange, context, refreshTo, dropped)}
 </main>`;
   return pageReply(context, status, { title, body, refreshTo }, headers);
 }
@@ -149,6 +151,14 @@ function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | und
   const goOn = refreshTo !== undefined ? 'goOn' : isForm ? 'backToFolder' : 'toFiles';
   const receipt = dropped.length > 0 && html`<a class="button" href="${home}${receiptQuery(dropped)}">${language.text('receipt')}</a> `;
   return html`<p>${receipt}<a class="button primary" href="${to}">${language.text(goOn)}</a></p>`;
+}
+
+/** When a client that was refused for some time may come again, for people. */
+export function waitingTime({ service }: Exchange, { language }: PageContext, problem: Problem): string | undefined {
+  const seconds = problem instanceof ServiceError ? problem.details.retry_after_s : undefined;
+  if (problem.code !== 'too-many-requests' || typeof seconds !== 'number') return undefined;
+  const minutes = Math.max(1, Math.ceil(seconds / 60));
+  return language.text('explain429Until', { count: minutes, time: language.date(service.clock.nowMs() + minutes * 60_000) });
 }
 
 /** A problem in the reader's language, with its English words marked as such. */

@@ -21,8 +21,20 @@ export async function showRecent(exchange: Exchange): Promise<Response> {
   if (!context.account?.maySeeRecent) throw new ServiceError('never-allowed', 'Recent changes are not shown to this account.');
   const { files, account } = signedIn(exchange);
   const items: Html[] = [];
-  for await (const change of cooperatively(await exchange.service.recentChanges(account.uuid)))
-    items.push(...changeItem(language, files, change));
+  let group: { key: string; change: RecentChange; items: Html[] } | undefined;
+  const finish = () => {
+    if (group) items.push(...groupItems(language, files, group.change, group.items));
+    group = undefined;
+  };
+  for await (const change of cooperatively(await exchange.service.recentChanges(account.uuid))) {
+    const item = changeItem(language, files, change);
+    if (item.length === 0) continue;
+    const key = groupKey(change);
+    if (group?.key !== key) finish();
+    group ??= { key, change, items: [] };
+    group.items.push(...item);
+  }
+  finish();
   const title = language.text('recent');
   const hint = html`<p class="hint">${language.text('recentHint')}</p>`;
   const body = html`<main id="main" data-may="">
@@ -52,6 +64,34 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
   deleted: 'changeDeleted',
 };
 
+/** Changes in a row stand as one, which opens, from this number on. */
+const leastGrouped = 3;
+
+/** The same for changes of one kind in one folder, in the same hour. */
+function groupKey({ kind, path, destination, atMs }: RecentChange): string {
+  const shown = destination ?? path;
+  return JSON.stringify([kind, shown.slice(0, shown.lastIndexOf('/')), Math.floor(atMs / 3_600_000)]);
+}
+
+function groupItems(language: Language, files: AccountFiles, change: RecentChange, items: readonly Html[]): readonly Html[] {
+  const { kind, path, destination, atMs } = change;
+  const shown = parsedPath(destination ?? path);
+  if (items.length < leastGrouped || !shown) return items;
+  return [
+    html`<li><details><summary>${language.text(kindTexts[kind])}: ${language.text('items', { count: items.length })}</summary>
+<ul class="recent">
+${items}
+</ul></details>
+<p class="hint">${folderLink(language, files, parentPath(shown))} &middot; \
+<span data-time="${Math.floor(atMs / 1000)}">${language.date(atMs)} UTC</span></p></li>`,
+  ];
+}
+
+function folderLink(language: Language, files: AccountFiles, folder: VirtualPath): Html {
+  const name = folder === '/' ? html`${language.text('files')}` : bdi(folder);
+  return files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
+}
+
 /** @returns nothing for a change of something that the account may not see at present */
 function changeItem(language: Language, files: AccountFiles, change: RecentChange): Html[] {
   const { kind, destination, atMs } = change;
@@ -64,12 +104,10 @@ function changeItem(language: Language, files: AccountFiles, change: RecentChang
   const isLinked = isThere && files.may(path, isFolder ? 'listFolder' : 'readFile');
   const classes = `i ${isFolder ? 'folder' : fileIconClasses(baseName(path))}`;
   const name = bdi(baseName(path));
-  const folder = parentPath(path);
-  const folderName = folder === '/' ? html`${language.text('files')}` : bdi(folder);
   const item = html`<li>
 ${isLinked ? html`<a class="${classes}" href="${memberUrlPath(path, isFolder)}">${name}</a>` : html`<span class="${classes}">${name}</span>`}
 <p class="hint">${description(language, files, change, path)} &middot; \
-${files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${folderName}</a>` : folderName} &middot; \
+${folderLink(language, files, parentPath(path))} &middot; \
 <span data-time="${Math.floor(atMs / 1000)}">${language.date(atMs)} UTC</span>\
 ${!isThere && kind !== 'deleted' && html` &middot; ${language.text('missing')}`}</p>
 </li>`;

@@ -1,53 +1,75 @@
 import type { FoundEntry, Search } from '../../files/operations/search.ts';
 import { fileIconClasses } from '../../lib/media-types.ts';
-import { parentPath } from '../../lib/virtual-path.ts';
+import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
+import { folderModel } from './html-listing.ts';
 import { pageContextOf } from './page-replies.ts';
 import { bdi, Html, html, icon, nameHtml } from './pages/html.ts';
 import { layout } from './pages/layout.ts';
-import { folderHead } from './pages/listing/listing-page.ts';
-import { searchForm } from './pages/listing/listing-tools.ts';
+import { folderHead, rightNames } from './pages/listing/listing-page.ts';
+import { searchForm, tools } from './pages/listing/listing-tools.ts';
 import { type PageContext, pageHeaders } from './pages/page.ts';
+
+/** A search that was asked for. */
+export interface AskedSearch {
+  text: string;
+  /** Whether all that the account has is searched, from whichever folder. */
+  isEverywhere: boolean;
+  /** Folder where it begins. */
+  top: VirtualPath;
+}
 
 /**
  * GET of the results of a search below a folder, as a page that grows during the search. For the script of a page it is empty: the script
  * requests lines of JSON to fill it.
  */
-export async function sendSearchPage(exchange: Exchange, text: string): Promise<Response> {
+export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Promise<Response> {
   const { path } = exchange;
+  const { text, top } = asked;
   const context = pageContextOf(exchange);
   const { language } = context;
   const isForScript = header(exchange, 'x-requested-with') !== undefined;
   const marker = '<!--found-->';
   const title = language.text('searchFor', { text });
-  const body = html`<main id="main" data-may="">
-${folderHead(context, { path, flash: undefined })}
-<div class="tools" id="tools">${searchForm(context, text)}</div>
+  const model = folderModel(exchange, undefined);
+  const columns = (['name', 'inFolder', 'size', 'modified'] as const).map(
+    (name) => html`<th role="columnheader" data-sort="${name}">${language.text(name)}</th>`,
+  );
+  const body = html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}">
+${folderHead(context, model)}
+${tools(context, model, searchForm(context, path, asked))}
 <div id="members" tabindex="-1">
 <h2>${new Html(nameHtml(title))}</h2>
-<ul class="found"${isForScript && html` data-pending`}>${new Html(marker)}
+<table class="found" role="table" aria-label="${title}" data-text="${text}"${isForScript && html` data-pending`}>
+<thead role="rowgroup"><tr role="row">${columns}</tr></thead>
+<tbody role="rowgroup">${new Html(marker)}
 </div>
 </main>`;
   const page = layout(context, { title, body, hasScript: true });
-  if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</ul>') });
+  if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</tbody></table>') });
   const [before = '', after = ''] = page.split(marker);
   // The beginning is shown while the search goes on.
-  return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(path, text), after), {
+  return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(top, text), { after, text }), {
     startsAfter: 1,
   });
 }
 
-async function* foundChunks(context: PageContext, before: string, found: Search, after: string): AsyncGenerator<string> {
+async function* foundChunks(
+  context: PageContext,
+  before: string,
+  found: Search,
+  { after, text }: { after: string; text: string },
+): AsyncGenerator<string> {
   yield before;
   let count = 0;
   for await (const batch of found) {
     count += batch.length;
-    yield batch.map((entry) => line(context, entry).text).join('');
+    yield batch.map((entry) => line(context, entry, text).text).join('');
   }
-  yield `</ul>${searchEnd(context, count, found.isTruncated).text}${after}`;
+  yield `</tbody></table>${searchEnd(context, count, found.isTruncated).text}${after}`;
 }
 
 function searchEnd({ language }: PageContext, count: number, isTruncated: boolean): Html {
@@ -57,11 +79,20 @@ function searchEnd({ language }: PageContext, count: number, isTruncated: boolea
 <p class="hint">${language.text('nothingFoundHint')}</p></div>${rest}`;
 }
 
-function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modifiedMs }: FoundEntry): Html {
+function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modifiedMs }: FoundEntry, text: string): Html {
   const folder = parentPath(path);
   const place = folder === '/' ? language.text('files') : folder;
-  const about = isFolder ? language.text('folder') : language.size(sizeBytes);
-  return html`<li><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${memberUrlPath(path, isFolder)}">${bdi(name)}</a>
-<span class="hint"><a href="${memberUrlPath(folder, true)}">${bdi(place)}</a> &middot; ${about} &middot; <span data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</span></span></li>
+  return html`<tr role="row"><td role="cell"><a class="i ${isFolder ? 'folder' : fileIconClasses(name)}" href="${memberUrlPath(path, isFolder)}">${marked(name, text)}</a></td>\
+<td role="cell"><a href="${memberUrlPath(folder, true)}">${bdi(place)}</a></td>\
+<td role="cell" data-size="${sizeBytes}">${isFolder ? html`<span class="hidden">${language.text('folder')}</span>` : language.size(sizeBytes)}</td>\
+<td role="cell" data-time="${Math.floor(modifiedMs / 1000)}">${language.date(modifiedMs)}</td></tr>
 `;
+}
+
+/** A name with what was searched for marked, where that stands in it as it was typed but for its case. */
+function marked(name: string, text: string): Html {
+  const at = name.toLowerCase().indexOf(text.toLowerCase());
+  if (at < 0 || name.toLowerCase().length !== name.length) return bdi(name);
+  const end = at + text.length;
+  return html`<bdi>${new Html(nameHtml(name.slice(0, at)))}<mark>${new Html(nameHtml(name.slice(at, end)))}</mark>${new Html(nameHtml(name.slice(end)))}</bdi>`;
 }

@@ -25,6 +25,12 @@ interface PreparedBody {
   epilogue?: Buffer;
 }
 
+/** An uploaded file must never run as a page of this origin, by any type or guess of the browser. */
+const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
+
+/** Browsers show no PDF in a sandbox. Its type is fixed, and nothing else that it might be has a right here. */
+const pdfPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; form-action 'none'; base-uri 'none'";
+
 /** Headers that describe a file. */
 function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   const { etag, lastModifiedMs } = entryValidators(entry);
@@ -34,9 +40,7 @@ function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   return {
     'content-type': isInline && inlineKind(mediaType) === 'text' ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isInline ? 'inline' : 'attachment', entry.name),
-    // An uploaded file must never run as a page of this origin, by any type or guess of the browser.
-    'content-security-policy':
-      "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'",
+    'content-security-policy': isInline && mediaType === 'application/pdf' ? pdfPolicy : filePolicy,
     'x-content-type-options': 'nosniff',
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-cache',

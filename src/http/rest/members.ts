@@ -2,9 +2,10 @@ import type { ListedEntry } from '../../files/entry.ts';
 import type { Search } from '../../files/operations/search.ts';
 import { sortedByName } from '../../files/operations/sorted-listing.ts';
 import { namesType } from '../../lib/headers/accept-header.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { handleFormPost } from '../html/form-post.ts';
 import { sendHtmlListing } from '../html/html-listing.ts';
-import { sendSearchPage } from '../html/search-page-reply.ts';
+import { type AskedSearch, sendSearchPage } from '../html/search-page-reply.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { type Exchange, type HttpMiddleware, header } from '../request/exchange.ts';
 import { FolderRedirect } from '../request/member-url.ts';
@@ -40,9 +41,16 @@ async function* jsonChunks(facts: object, listing: AsyncIterable<ListedEntry[]>)
 
 const linesType = 'application/x-ndjson';
 
-/** The text of a search of a folder (`?search=TEXT`); empty without one. */
-function searchText({ target }: Exchange): string {
-  return target.query === '' || target.kind === 'link' ? '' : (new URLSearchParams(target.query).get('search') ?? '').trim();
+/** A search of a folder (`?search=TEXT`), or of all that the account has (`&scope=everywhere`); an empty text without one. */
+function askedSearch({ target, path }: Exchange): AskedSearch {
+  const query = new URLSearchParams(target.query);
+  const isEverywhere = query.get('scope') === 'everywhere';
+  // Visitors of a link search nothing.
+  return {
+    text: target.kind === 'link' ? '' : (query.get('search') ?? '').trim(),
+    isEverywhere,
+    top: isEverywhere ? ('/' as VirtualPath) : path,
+  };
 }
 
 /** Whether a client asks for lines of JSON by name. */
@@ -51,9 +59,9 @@ function asksForLines(exchange: Exchange): boolean {
 }
 
 /** GET of what a search finds, a line of JSON for each as soon as it is found (docs/spec/files.md#listings). */
-function sendFoundLines(exchange: Exchange, text: string): Promise<Response> {
+function sendFoundLines(exchange: Exchange, { top, text }: AskedSearch): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store', vary: 'accept, content-type' };
-  return sendChunks(exchange, headers, lines(exchange.files.search(exchange.path, text)), { startsAfter: 0 });
+  return sendChunks(exchange, headers, lines(exchange.files.search(top, text)), { startsAfter: 0 });
 }
 
 async function* lines(search: Search): AsyncGenerator<string> {
@@ -64,10 +72,10 @@ async function* lines(search: Search): AsyncGenerator<string> {
 /** GET and HEAD of a folder, in the form that the client asks for. @param facts members that precede those of its JSON */
 export async function getFolder(exchange: Exchange, facts: object = {}): Promise<Response> {
   const format = folderFormat(exchange);
-  const search = searchText(exchange);
+  const search = askedSearch(exchange);
   if (exchange.isHead) exchange.files.emitHead(exchange.path, true);
-  else if (search !== '' && asksForLines(exchange)) return sendFoundLines(exchange, search);
-  else if (search !== '' && format !== 'zip')
+  else if (search.text !== '' && asksForLines(exchange)) return sendFoundLines(exchange, search);
+  else if (search.text !== '' && format !== 'zip')
     return format === 'json' ? sendFoundLines(exchange, search) : sendSearchPage(exchange, search);
   switch (format) {
     case 'json':

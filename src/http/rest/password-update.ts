@@ -19,10 +19,12 @@ import { readJsonBody, readSmallForm } from '../request/request-body.ts';
 function passwordPage(exchange: Exchange, status: number, problems: readonly string[]): Reply {
   const context = pageContextOf(exchange);
   const { language: text } = context;
-  const body = html`<main class="card" id="main">
+  const body = html`<div id="notices" aria-live="polite"></div>
+<main class="card" id="main">
 <h1>${text.text('changePassword')}</h1>
+${passwordRules(exchange)}
 ${problems.length > 0 && html`<div class="notice error" role="alert">${problems.map((problem) => html`<p>${problem}</p>`)}</div>`}
-<form method="post" action="/home/__svc__/password-update">
+<form id="members" tabindex="-1" method="post" action="/home/__svc__/password-update">
 <input class="hidden" name="username" autocomplete="username" value="${context.account?.name ?? ''}" readonly tabindex="-1" aria-hidden="true">
 <label for="current">${text.text('currentPassword')}</label>
 <input id="current" name="current_password" type="password" autocomplete="current-password" required autofocus>
@@ -34,8 +36,24 @@ ${problems.length > 0 && html`<div class="notice error" role="alert">${problems.
 <div class="row"><a class="button" href="/home/">${text.text('cancel')}</a> <button type="submit" class="primary">${text.text('changePassword')}</button></div>
 </form>
 </main>`;
-  return pageReply(context, status, { title: text.text('changePassword'), body });
+  return pageReply(context, status, { title: text.text('changePassword'), body, hasScript: true });
 }
+
+/** The requirements of a new password, before anybody types one. */
+function passwordRules(exchange: Exchange) {
+  const { language } = pageContextOf(exchange);
+  const { minimum_length: length, character_requirements: kinds, history } = exchange.service.passwords.policy;
+  const rules = [
+    length > 0 && language.text('ruleLength', { count: length }),
+    ...kinds.map((kind) => language.text(ruleTexts[kind as keyof typeof ruleTexts])),
+    history > 0 && language.text('ruleHistory', { count: history }),
+  ].filter((rule) => rule !== false);
+  return (
+    rules.length > 0 && html`<p>${language.text('passwordRules')}</p><ul class="rules">${rules.map((rule) => html`<li>${rule}</li>`)}</ul>`
+  );
+}
+
+const ruleTexts = { lowercase: 'ruleLowercase', uppercase: 'ruleUppercase', digit: 'ruleDigit', symbol: 'ruleSymbol' } as const;
 
 /** GET of the page on which people change their own password (docs/spec/http.md#password-change). */
 export function showPasswordPage(exchange: Exchange): Promise<Response> {

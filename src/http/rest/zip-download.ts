@@ -135,7 +135,7 @@ export async function sendZip(exchange: Exchange, names?: readonly string[]): Pr
     const headers = {
       'content-type': 'application/zip',
       'content-length': lengthBytes,
-      'content-disposition': contentDisposition('attachment', `${baseName(folder) || 'home'}.zip`),
+      'content-disposition': contentDisposition('attachment', `${archiveName(folder, names)}.zip`),
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
     };
@@ -279,6 +279,12 @@ async function sendLargeMember(zip: ZipWriter, entry: ZipEntry, fd: number, body
     position += bytesRead;
   }
   await body.add(zip.end());
+}
+
+/** An archive of one member is named like that, another one like the folder. */
+function archiveName(folder: VirtualPath, names: readonly string[] | undefined): string {
+  const [only = '', ...others] = names ?? [];
+  return (others.length === 0 && only) || baseName(folder) || 'home';
 }
 
 function becameShorter(): ServiceError {

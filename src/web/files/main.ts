@@ -1,4 +1,4 @@
-import { byId, makeButton } from '../shared/dom.ts';
+import { byId, make, makeButton } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
 import { loadPart } from '../shared/parts.ts';
@@ -15,6 +15,7 @@ import { startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { leadToPreview, startLinks } from './navigation/links.ts';
 import { startFilter } from './rows/filter.ts';
+import { startLongNames } from './rows/long-names.ts';
 import {
   allRows,
   canPreview,
@@ -102,13 +103,23 @@ let underWay: AbortController | undefined;
 /** Starts what works on the page of a search; of another page it ends the search that went before. */
 function startSearchPage(): void {
   underWay?.abort();
-  const list = document.querySelector<HTMLElement>('.found');
+  const list = document.querySelector<HTMLTableElement>('.found');
   if (!list) return;
   for (const link of list.querySelectorAll<HTMLAnchorElement>('a.i')) leadToPreview(link);
   if (list.dataset.pending === undefined) return;
   const controller = new AbortController();
   underWay = controller;
   void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal));
+}
+
+/** Offers to show what is typed on the page that changes the password. */
+function offerPasswords(): void {
+  const fields = document.querySelectorAll<HTMLInputElement>('main.card input[type=password]');
+  const box = make('input', { type: 'checkbox' });
+  box.addEventListener('change', () => {
+    for (const field of fields) field.type = box.checked ? 'text' : 'password';
+  });
+  [...fields].at(-1)?.after(make('label.line', box, text('showPasswords')));
 }
 
 const minuteMs = 60_000;
@@ -168,11 +179,13 @@ function startFolder(): void {
   if (document.getElementById('list')) startListing();
   for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time], .found [data-time]')) showDate(place);
   startSearchPage();
+  offerPasswords();
   offerUploads();
 }
 
 function startListing(): void {
   startRowDates();
+  startLongNames();
   startSelection();
   startFilter();
   startRowClicks();

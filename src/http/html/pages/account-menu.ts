@@ -22,7 +22,7 @@ ${
   person?.mayChangePassword &&
   html`<a class="button quiet" href="/home/__svc__/password-update">${icon('key')}${language.text('changePassword')}</a>`
 }
-<a class="button quiet" href="/__svc__/openapi.html">${icon('code')}${language.text('api')}</a>
+${context.showApiLink && html`<a class="button quiet" href="/__svc__/openapi.html">${icon('code')}${language.text('api')}</a>`}
 ${
   person?.hasSession &&
   html`<form method="post" action="/__svc__/logout"><button class="quiet">${icon('out')}${language.text('signOut')}</button></form>`

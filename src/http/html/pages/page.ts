@@ -18,6 +18,8 @@ export interface PageContext {
   urlOf: (path: VirtualPath, isFolder: boolean) => string;
   /** The folder that is the root for the reader, and its name; undefined for the home folder. */
   linked: { root: VirtualPath; name: string } | undefined;
+  /** Whether the menu leads to the description of the API. */
+  showApiLink: boolean;
   /** The client, once it is authenticated. */
   account: PageAccount | undefined;
 }
@@ -74,8 +76,8 @@ const policy = [
   "style-src 'self'",
   "img-src 'self' data:",
   "media-src 'self'",
-  // The preview of a PDF: bytes that the script fetched, with the fixed type application/pdf.
-  'frame-src blob:',
+  // The preview of a PDF. No page lets itself be framed.
+  "frame-src 'self'",
   // A drawing is parsed by a request for a blob of the script's own.
   "connect-src 'self' blob:",
   "form-action 'self'",

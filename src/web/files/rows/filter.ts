@@ -76,7 +76,8 @@ function readNames(): void {
 /** The rows whose names contain the text; undefined without a text. */
 function rowsLeft(): Row[] | undefined {
   const wanted = normalised(field.value.trim());
-  if (wanted === '') return undefined;
+  // Another scope than this folder is searched on Enter alone.
+  if (wanted === '' || field.form?.querySelector('select')?.value) return undefined;
   stopReading();
   const rows = allRows();
   for (let index = names.length; index < rows.length; index++) names.push(comparableName(rows[index] as Row));
@@ -112,6 +113,7 @@ export function startFilter(): void {
   search?.querySelector('input')?.replaceWith(field);
   search?.after(result);
   field.value = '';
+  search?.querySelector('select')?.addEventListener('change', apply);
   byId('list').after(nothing);
   whenRowsChange((wanted) => {
     if (wanted !== undefined && !normalised(wanted).includes(normalised(field.value.trim()))) field.value = '';

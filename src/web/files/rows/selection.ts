@@ -119,7 +119,10 @@ export function updateSelection(): void {
   if (isNew) counter.textContent = '';
   saying = window.setTimeout(
     () => {
-      counter.textContent = count === 0 ? '' : text('selected', { count });
+      counter.replaceChildren();
+      // Narrow screens show the number alone.
+      if (count > 0)
+        counter.append(make('span.short', { ariaHidden: 'true' }, String(count)), make('span.wide', text('selected', { count })));
     },
     isNew ? knownAfterMs : 0,
   );
@@ -182,7 +185,7 @@ export function clearSelection(): void {
 /** Offers an action: with a button for the selected members, and in the menu of each row. */
 export function addAction(action: MemberAction): void {
   actions.push(action);
-  const button = makeButton(action.label, action.icon, () => action.run(selectedRows()), 'compact');
+  const button = makeButton(action.label, action.icon, () => action.run(selectedRows()), `compact to-${action.icon}`);
   if (action.isForOne) forOne.push(button);
   byId('actions').insertBefore(button, byId('actions').querySelector('.danger, .trigger, .quiet'));
   updateSelection();
@@ -200,6 +203,7 @@ export function startSelection(): void {
     byId('members').focus();
   });
   clear.title = text('clearSelection');
+  clear.classList.add('clear');
   byId('actions').append(clear);
   document.querySelector('#list th.check')?.replaceChildren(all);
   byId('list').addEventListener('click', (event) => {

@@ -1,15 +1,17 @@
 import { escapeInvisible } from '../../../lib/display-name.ts';
 import { fileIconClasses } from '../../../lib/media-types.ts';
-import { icon, make } from '../../shared/dom.ts';
+import { icon, make, makeButton } from '../../shared/dom.ts';
 import { readLines } from '../../shared/lines.ts';
-import { partTexts, sizeText } from '../../shared/locale.ts';
+import { formatTag, partTexts, sizeText } from '../../shared/locale.ts';
 import de from '../../texts/found/de.json' with { type: 'json' };
 import en from '../../texts/found/en.json' with { type: 'json' };
 import es from '../../texts/found/es.json' with { type: 'json' };
 import fr from '../../texts/found/fr.json' with { type: 'json' };
+import { openMenu } from '../actions/row-menu.ts';
 import { showDate } from '../dates.ts';
 import { text } from '../language.ts';
 import { shownPage } from '../navigation/folder.ts';
+import { showFolder } from '../navigation/folder-change.ts';
 import { leadToPreview } from '../navigation/links.ts';
 import { type ListedMember, replyReason, send } from '../server.ts';
 
@@ -18,15 +20,34 @@ type FoundLine = (ListedMember & { path: string; truncated?: never }) | { trunca
 
 const foundText = partTexts({ en, de, es, fr });
 
+/** A result as the table shows it. */
+interface Found extends ListedMember {
+  path: string;
+  element: HTMLTableRowElement;
+}
+
+/** As the rows of folders are ordered. */
+const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
+
+const comparisons: Readonly<Record<string, (a: Found, b: Found) => number>> = {
+  name: (a, b) => naturally(a.name, b.name),
+  inFolder: (a, b) => naturally(parentOf(a), parentOf(b)),
+  size: (a, b) => b.size - a.size,
+  modified: (a, b) => b.modified - a.modified,
+};
+
 /** Runs the search of the URL, and shows each result as soon as it is found. @param signal ends it */
-export async function showFound(list: HTMLElement, signal: AbortSignal): Promise<void> {
-  let count = 0;
+export async function showFound(table: HTMLTableElement, signal: AbortSignal): Promise<void> {
+  const results: Found[] = [];
   let isTruncated = false;
   let problem: string | undefined;
+  const body = table.tBodies[0] ?? table.createTBody();
+  const wanted = table.dataset.text ?? '';
+  startSorting(table, body, results);
   // Announced at the end, once all is known.
   const end = make('div', { id: 'count', role: 'status' });
-  list.after(end);
-  list.ariaBusy = 'true';
+  table.after(end);
+  table.ariaBusy = 'true';
   try {
     const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal });
     if (!reply.ok) problem = await replyReason(reply);
@@ -35,8 +56,9 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
         const found = JSON.parse(line) as FoundLine;
         if (found.truncated) isTruncated = true;
         else {
-          count++;
-          list.append(item(found));
+          const result = { ...found, element: row(found, wanted) };
+          results.push(result);
+          body.append(result.element);
         }
       }
     }
@@ -44,27 +66,71 @@ export async function showFound(list: HTMLElement, signal: AbortSignal): Promise
     if (signal.aborted) return;
     problem = text('noConnection');
   }
-  list.ariaBusy = null;
+  table.ariaBusy = null;
   if (problem !== undefined) end.append(make('p.notice.error', text('error', { reason: problem })));
-  else if (count > 0) end.append(make('p.count', foundText('found', { count })));
+  else if (results.length > 0) end.append(make('p.count', foundText('found', { count: results.length })));
   else {
+    table.hidden = true;
     const lead = make('p.lead', foundText('nothingFound'));
     end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', foundText('nothingFoundHint'))));
   }
   if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
 
-function item({ path, name, is_directory: isFolder, size, modified }: ListedMember & { path: string }): HTMLElement {
-  const parent = path.slice(0, path.length - name.length);
+/** A press of the head of a column sorts by it, another one the other way round. */
+function startSorting(table: HTMLTableElement, body: HTMLTableSectionElement, results: readonly Found[]): void {
+  const heads = [...table.querySelectorAll<HTMLElement>('th[data-sort]')];
+  for (const head of heads) {
+    const sort = () => {
+      const isAscending = head.ariaSort !== 'ascending';
+      for (const other of heads) other.ariaSort = null;
+      head.ariaSort = isAscending ? 'ascending' : 'descending';
+      const compare = comparisons[head.dataset.sort ?? ''] ?? (() => 0);
+      const sorted = [...results].sort((a, b) => (isAscending ? compare(a, b) : compare(b, a)));
+      body.append(...sorted.map(({ element }) => element));
+    };
+    head.replaceChildren(makeButton(head.textContent ?? '', undefined, sort, 'quiet'));
+  }
+  table.tHead?.rows[0]?.append(make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions'))));
+}
+
+function parentOf({ path, name }: Pick<Found, 'path' | 'name'>): string {
+  return path.slice(0, path.length - name.length);
+}
+
+function row(found: ListedMember & { path: string }, wanted: string): HTMLTableRowElement {
+  const { path, name, is_directory: isFolder, size, modified } = found;
+  const parent = parentOf(found);
   const className = `i ${isFolder ? 'folder' : fileIconClasses(name)}`;
-  const link = make('a', { className, href: homeUrl(isFolder ? `${path}/` : path) }, make('bdi', escapeInvisible(name)));
+  const href = homeUrl(isFolder ? `${path}/` : path);
+  const link = make('a', { className, href, title: name.length > 60 ? name : '' }, marked(escapeInvisible(name), wanted));
   leadToPreview(link);
-  const place = make('bdi', parent === '/' ? text('files') : escapeInvisible(parent.slice(0, -1)));
-  const time = make('span', { attributes: { 'data-time': String(Math.floor(modified)) } });
+  const place = make('a', { href: homeUrl(parent) }, make('bdi', parent === '/' ? text('files') : escapeInvisible(parent.slice(0, -1))));
+  const time = make('td', { attributes: { 'data-time': String(Math.floor(modified)) } });
   showDate(time);
-  const about = isFolder ? foundText('folder') : sizeText(size);
-  const hint = make('span.hint', make('a', { href: homeUrl(parent) }, place), ` \u00b7 ${about} \u00b7 `, time);
-  return make('li', link, ' ', hint);
+  const more = makeButton('⋯', undefined, () => openMenu(more, itemsOf(link, href, parent, name, isFolder)), 'quiet');
+  more.ariaLabel = text('actionsFor', { name });
+  more.ariaHasPopup = 'menu';
+  const about = isFolder ? make('span.hidden', foundText('folder')) : sizeText(size);
+  const cells = [make('td', link), make('td', place), make('td', about), time, make('td.more', more)];
+  for (const cell of cells) cell.role = 'cell';
+  return make('tr', { role: 'row' }, ...cells);
+}
+
+function itemsOf(link: HTMLAnchorElement, href: string, parent: string, name: string, isFolder: boolean) {
+  return [
+    { label: text('keyOpen'), icon: 'files', run: () => link.click() } as const,
+    { label: foundText('showInFolder'), icon: 'up', run: () => void showFolder(new URL(homeUrl(parent), location.href)) } as const,
+    ...(isFolder ? [] : [{ label: text('download'), icon: 'download', run: () => make('a', { href, download: name }).click() } as const]),
+  ];
+}
+
+/** A name with what was searched for marked, where that stands in it as it was typed but for its case. */
+function marked(name: string, wanted: string): HTMLElement {
+  const at = name.toLowerCase().indexOf(wanted.toLowerCase());
+  if (wanted === '' || at < 0 || name.toLowerCase().length !== name.length) return make('bdi', name);
+  const end = at + wanted.length;
+  return make('bdi', name.slice(0, at), make('mark', name.slice(at, end)), name.slice(end));
 }
 
 /** URL path of a path below the account's own. */

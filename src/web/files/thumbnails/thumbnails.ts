@@ -1,5 +1,4 @@
-import { byId } from '../../shared/dom.ts';
-import { allRows, isWritten, previewKind, type Row, rowLink, whenRowIsWritten } from '../rows/rows.ts';
+import { previewKind, type Row, rowLink, whenRowIsWritten } from '../rows/rows.ts';
 
 /** Pictures and films that are fetched at the same time. */
 const atOnce = 6;
@@ -45,18 +44,12 @@ async function show(row: Row): Promise<void> {
   }
 }
 
-/** Puts thumbnails into the rows of pictures and films that come into sight, while the listing is shown as a grid. */
+/** Puts thumbnails into the rows of pictures and films that come into sight. */
 export function startThumbnails(): void {
   observer.disconnect();
   waiting.clear();
-  const list = byId('list');
   const watch = (row: Row) => {
-    const isShown = list.classList.contains('grid') && ['image', 'video'].includes(previewKind(row) ?? '');
-    if (isShown && !known.has(row)) observer.observe(row);
+    if (['image', 'video'].includes(previewKind(row) ?? '') && !known.has(row)) observer.observe(row);
   };
   whenRowIsWritten(watch);
-  list.addEventListener('viewchange', () => {
-    observer.disconnect();
-    allRows().filter(isWritten).forEach(watch);
-  });
 }

@@ -9,7 +9,7 @@ import { previewText } from '../previews/preview-text.ts';
 import previewStyle from '../previews/previews.css';
 import { openFile, Refusal, type RemoteFile } from '../previews/remote-file.ts';
 import { canPreview, focusRow, previewKind, type Row, rowLink, rowName, shownRows } from '../rows/rows.ts';
-import { obstacle, replyReason, send } from '../server.ts';
+import { obstacle } from '../server.ts';
 import { watchSwipes } from './gestures.ts';
 import { showPicture } from './picture.ts';
 import { fetchAhead, forgetPictures } from './picture-file.ts';
@@ -41,9 +41,6 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
   }
 }
 
-/** Largest PDF that is shown: it is held in memory. */
-const pdfLimit = 200_000_000;
-
 async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   // The browser asks for the film by itself: its own password box would lock the page, and it does not tell what is gone from what is damaged.
   const problem = await obstacle(src);
@@ -59,17 +56,10 @@ async function film(src: string, label: string, stage: HTMLElement, go: (by: num
   return { nodes: [element], clean };
 }
 
-// The browser's PDF viewer refuses sandboxed replies. The type is fixed here, so the bytes can never become a page.
-async function pdf(row: Row, src: string, label: string): Promise<Shown> {
-  if (Number(row.dataset.size) > pdfLimit) return alert(previewText('tooLargeToPreview'));
-  try {
-    const reply = await send('GET', src);
-    if (!reply.ok) return alert(reply.status === 404 ? text('gone') : await replyReason(reply));
-    const url = URL.createObjectURL(new Blob([await reply.arrayBuffer()], { type: 'application/pdf' }));
-    return { nodes: [make('iframe', { src: url, title: label })], clean: () => URL.revokeObjectURL(url) };
-  } catch {
-    return alert(text('noConnection'));
-  }
+// By its own URL, so that the browser's PDF viewer knows its name, and asks for parts of it.
+async function pdf(src: string, label: string): Promise<Shown> {
+  const problem = await obstacle(src);
+  return problem === undefined ? { nodes: [make('iframe', { src, title: label })] } : alert(problem);
 }
 
 addStyle(style);
@@ -103,6 +93,7 @@ export function showFile(first: Row): void {
     place.textContent = total > 1 ? text('running', { done: rows.indexOf(row) + 1, total }) : '';
     download.href = rowLink(row).href;
     for (const button of steps) button.hidden = total < 2;
+    if (menu.matches(':popover-open')) menu.hidePopover();
     tools.replaceChildren();
     stage.ariaLabel = previewText('previewOf', { name: nameInText(name) });
     stage.ariaBusy = 'true';
@@ -129,7 +120,7 @@ export function showFile(first: Row): void {
       case 'video':
         return film(src, label, stage, go);
       default:
-        return pdf(wanted, src, label);
+        return pdf(src, label);
     }
   };
 
@@ -160,7 +151,7 @@ export function showFile(first: Row): void {
     if (shown.onKey?.(event.key) === true) event.preventDefault();
     else if (event.key === 'ArrowLeft') go(-1);
     else if (event.key === 'ArrowRight') go(1);
-    else if (event.key === 'Delete' && !remove.hidden) void removeShown();
+    else if (event.key === 'Delete' && !more.hidden) void removeShown();
   };
 
   const end = () => {
@@ -183,10 +174,14 @@ export function showFile(first: Row): void {
   ];
   const label = make('span.wide', text('download'));
   const download = make('a.button', { download: '', title: text('download') }, icon('download'), label);
-  const remove = makeButton(text('delete'), 'trash', () => void removeShown(), 'danger compact');
-  remove.hidden = !may('delete');
+  const remove = makeButton(text('delete'), 'trash', () => void removeShown(), 'quiet danger');
+  const menu = make('div.viewer-menu', { popover: 'auto' }, remove);
+  remove.addEventListener('click', () => menu.hidePopover(), { capture: true });
+  const more = makeButton('⋯', undefined, () => menu.togglePopover(), 'more');
+  more.ariaLabel = more.title = text('moreActions');
+  more.hidden = !may('delete');
   const close = makeButton(text('close'), 'close', () => layer.leave(), 'compact');
-  const header = make('header', { role: 'group' }, title, place, tools, ...steps, download, remove, close);
+  const header = make('header', { role: 'group' }, title, place, tools, ...steps, download, more, close, menu);
   const stage = make('div.stage', { tabIndex: 0, role: 'group' });
   const dialog = make('dialog.viewer', { attributes: { 'aria-labelledby': title.id } }, header, stage);
   dialog.classList.toggle('seen', isSeen(row));

@@ -73,7 +73,7 @@ function pageBody(context: PageContext, model: ListingModel, isShort: boolean, r
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
   return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}"${model.share !== undefined && html` data-links="${model.share}"`}>
 ${folderHead(context, model)}
-${tools(context, model, html`${!context.linked && searchForm(context, '')}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
+${tools(context, model, html`${!context.linked && searchForm(context, model.path)}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
 <table id="list" role="table"${looks !== '' && html` class="${looks}"`} aria-label="${language.text('files')}">
 ${listingHead(context, model.order)}
@@ -93,7 +93,10 @@ ${about}
 }
 
 /** The rights that the script offers actions for; the service checks every request. */
-function rightNames({ account }: PageContext, model: ListingModel): string {
+export function rightNames(
+  { account }: PageContext,
+  model: FolderModel & Partial<Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'>>,
+): string {
   const rights = {
     look: model.mayLook,
     read: model.mayRead,

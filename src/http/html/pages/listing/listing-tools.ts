@@ -1,3 +1,4 @@
+import type { VirtualPath } from '../../../../lib/virtual-path.ts';
 import { type Html, html, icon } from '../html.ts';
 import type { Language } from '../locales/language.ts';
 import type { PageContext } from '../page.ts';
@@ -84,11 +85,17 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
   return lines.length > 0 && html`<p class="hint">${lines.join(' ')}</p>`;
 }
 
-/** The field to search a folder and all below it. @param text of the last search */
-export function searchForm({ language }: PageContext, text: string): Html {
+/** The field to search a folder and all below it, or everywhere. @param asked the last search */
+export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }): Html {
   const hint = language.text('searchHint');
+  const option = (value: string, label: string, isChosen: boolean) =>
+    html`<option value="${value}"${isChosen && html` selected`}>${label}</option>`;
+  const scope = html`<select name="scope" aria-label="${language.text('scope')}">
+${option('', language.text('scopeHere'), !asked.isEverywhere)}${option('everywhere', language.text('scopeEverywhere'), asked.isEverywhere)}
+</select>`;
   return html`<form class="search" role="search" method="get">
-<input type="search" class="filter" name="search" value="${text}" placeholder="${hint}" aria-label="${hint}" required maxlength="255" autocomplete="off">
+<input type="search" class="filter" name="search" value="${asked.text}" placeholder="${hint}" aria-label="${hint}" required maxlength="255" autocomplete="off">
+${path !== '/' && scope}
 <button class="quiet" title="${hint}">${icon('search')}<span class="hidden">${hint}</span></button>
 </form>`;
 }

@@ -1,4 +1,5 @@
 import { make, makeButton } from '../../../shared/dom.ts';
+import { sharedText, sizeText } from '../../../shared/locale.ts';
 import { growingList } from '../growing-list.ts';
 import { pause } from '../pause.ts';
 import { previewText } from '../preview-text.ts';
@@ -84,34 +85,55 @@ function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-const maxRows = 1000;
+/** Rows that each step shows, of wide tables fewer. */
+const stepRows = 1000;
 const maxColumns = 100;
 const maxCells = 10_000;
+
+/** Bytes of a table or a text that are read in steps at most. */
+const maxGrownBytes = 16 * 1024 * 1024;
 
 /** Characters of a value that are shown. */
 const maxCharacters = 500;
 
-/** Shows the first rows and columns of separated values; undefined when there are none. */
-async function showTable(source: string, isWhole: boolean, signal: AbortSignal): Promise<Node | undefined> {
-  const { records, isCut } = readSeparatedValues(source, maxRows + 1, isWhole);
-  const [names, ...rows] = records;
+/** Shows separated values in steps, with the names of their columns always in sight; undefined when there are none. */
+async function showTable(content: TextContent, source: string, readBytes: number, signal: AbortSignal): Promise<Node | undefined> {
+  const { sizeBytes } = content;
+  let loaded = readBytes;
+  let [names, ...rows] = readSeparatedValues(source, Number.POSITIVE_INFINITY, loaded >= sizeBytes).records;
   if (names === undefined) return undefined;
-  const width = Math.max(...records.map((record) => record.length));
+  const width = rows.reduce((most, record) => Math.max(most, record.length), names.length);
   const columns = Math.min(width, maxColumns);
-  const most = Math.min(maxRows, Math.floor(maxCells / columns));
+  const step = Math.min(stepRows, Math.floor(maxCells / columns));
   const body = make('tbody');
-  for (const row of rows.slice(0, most)) {
-    body.append(cells(row, columns, 'td'));
-    await pause(signal);
-  }
-  const hints = [
-    (isCut || rows.length > most) &&
-      (rows.length === 0 ? previewText('previewCut') : previewText('firstRows', { count: Math.min(rows.length, most) })),
-    width > columns && previewText('firstColumns', { count: columns }),
-  ];
-  const shown = hints.filter((hint) => hint !== false).join(' ');
+  const counter = make('p.hint', { role: 'status' });
+  const button = makeButton('', 'down', () => void grow());
+  const mayRead = () => loaded < Math.min(sizeBytes, maxGrownBytes);
+  const grow = async () => {
+    button.disabled = true;
+    const from = body.rows.length;
+    if (from + step > rows.length && mayRead()) {
+      loaded = Math.min(sizeBytes, maxGrownBytes, 2 * loaded);
+      const text = decodeText(await content.start(loaded)) ?? '';
+      [names = [], ...rows] = readSeparatedValues(text, Number.POSITIVE_INFINITY, loaded >= sizeBytes).records;
+    }
+    for (const row of rows.slice(from, from + step)) {
+      body.append(cells(row, columns, 'td'));
+      await pause(signal);
+    }
+    const shown = body.rows.length;
+    const isAll = loaded >= sizeBytes;
+    counter.textContent = isAll ? sharedText('running', { done: shown, total: rows.length }) : previewText('firstRows', { count: shown });
+    counter.hidden = isAll && shown === rows.length;
+    button.hidden = shown >= rows.length && !mayRead();
+    button.lastChild?.replaceWith(previewText('showMoreRows', { count: isAll ? Math.min(step, rows.length - shown) : step }));
+    button.disabled = false;
+  };
+  button.append(previewText('showMore'));
+  await grow();
+  const hint = width > columns && make('p.hint', previewText('firstColumns', { count: columns }));
   const table = make('table', make('thead', cells(names, columns, 'th')), body);
-  return make('div.values', shown !== '' && make('p.hint', shown), scrollable(table, previewText('table')));
+  return make('div.values', hint, scrollable(table, previewText('table')), make('div.row', counter, button));
 }
 
 function cells(record: readonly string[], columns: number, name: 'td' | 'th'): HTMLElement {
@@ -197,17 +219,16 @@ export async function showText(content: TextContent, signal: AbortSignal): Promi
   const source = decodeText(bytes);
   if (source === undefined) return make('p.trouble', previewText('noText'));
   const isWhole = bytes.length >= content.sizeBytes;
-  const showSource = () => program(source, content.name, signal);
+  const showSource = () => (isWhole ? program(source, content.name, signal) : growingText(content, source, bytes.length, signal));
   const showProgram = (part: string, language: string) => program(part, `.${language}`, signal);
   let formatted: Node | undefined;
   if (form === 'markdown') formatted = await showMarkdown(source, { place: content.place, signal, showProgram });
-  else if (form === 'table') formatted = await showTable(source, isWhole, signal);
+  else if (form === 'table') formatted = await showTable(content, source, bytes.length, signal);
   else if (form === 'json') {
     const value = await readJson(source, signal);
     formatted = value && showJson(value);
   }
-  const hint = !isWhole && form !== 'table' && make('p.hint', previewText('previewCut'));
-  return make('div.text-preview', hint, ...(formatted ? either(formatted, showSource) : [showSource()]));
+  return make('div.text-preview', ...(formatted ? either(formatted, showSource) : [showSource()]));
 }
 
 type Form = 'markdown' | 'table' | 'json';
@@ -225,6 +246,36 @@ function program(source: string, name: string, signal: AbortSignal): HTMLElement
   // It ends when another file is shown.
   fillCode(element, source, findLanguage(name), signal).catch(() => {});
   return element;
+}
+
+/** Shows the beginning of a long text, and more of it on demand. */
+function growingText(content: TextContent, first: string, readBytes: number, signal: AbortSignal): HTMLElement {
+  const { name, sizeBytes } = content;
+  const element = make('pre');
+  const counter = make('p.hint', { role: 'status' });
+  const button = makeButton(previewText('showMore'), 'down', () => void grow());
+  let loaded = readBytes;
+  let source = first;
+  let shownCharacters = 0;
+  const draw = async () => {
+    // A line that is cut comes whole with the next part.
+    const end = loaded < sizeBytes ? source.lastIndexOf('\n') + 1 || source.length : source.length;
+    const part = source.slice(shownCharacters, end);
+    shownCharacters = end;
+    counter.textContent = sharedText('running', { done: sizeText(loaded), total: sizeText(sizeBytes) });
+    button.hidden = loaded >= Math.min(sizeBytes, maxGrownBytes);
+    await fillCode(element, part, findLanguage(name), signal);
+  };
+  const grow = async () => {
+    button.disabled = true;
+    loaded = Math.min(sizeBytes, maxGrownBytes, 2 * loaded);
+    source = decodeText(await content.start(loaded)) ?? source;
+    button.disabled = false;
+    await draw();
+  };
+  // It ends when another file is shown.
+  draw().catch(() => {});
+  return make('div.values', element, make('div.row', counter, button));
 }
 
 /** The formatted text with a button that shows the source instead. */
