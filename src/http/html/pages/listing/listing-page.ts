@@ -4,7 +4,7 @@ import { layout } from '../layout.ts';
 import type { PageContext } from '../page.ts';
 import { viewSwitch } from '../page.ts';
 import type { FolderModel, ListingModel } from './listing-model.ts';
-import { firstRows, type ListingOrder, longFolder, orderQuery, rangeOfPage, rowsOfPage } from './listing-model.ts';
+import { firstRows, type ListingOrder, longFolder, orderQuery, rangeOfPage, rowsOfPage, sortColumns } from './listing-model.ts';
 import { listingRows } from './listing-rows.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
 
@@ -16,16 +16,32 @@ function listingHead(context: PageContext, order: ListingOrder) {
 ${column(order, 'name', language.text('name'))}
 ${column(order, 'size', language.text('size'))}
 ${column(order, 'modified', language.text('modifiedUtc'), language.text('modified'))}
+${sortMenu(context, order)}
 </tr></thead>`;
+}
+
+/** The same order as a menu, for the grid, which has no columns. */
+function sortMenu({ language }: PageContext, order: ListingOrder) {
+  const links = sortColumns.map((name) => {
+    const isSorted = order.column === name;
+    const label = html`${language.text(name)}${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}`;
+    return html`<li><a href="${columnQuery(order, name)}"${isSorted && html` aria-current="true"`}>${label}</a></li>`;
+  });
+  return html`<th role="columnheader" class="sort"><details><summary>${language.text('sortBy', { name: language.text(order.column) })}${icon('down')}</summary>
+<ul>${links}</ul></details></th>`;
+}
+
+/** The query that sorts by a column, or reverses its order. Most readers want sizes and times in descending order. */
+function columnQuery(order: ListingOrder, column: ListingOrder['column']): string {
+  const first = column === 'name' ? 'asc' : 'desc';
+  const direction = order.column === column ? (order.direction === 'asc' ? 'desc' : 'asc') : first;
+  return orderQuery({ ...order, column, direction });
 }
 
 function column(order: ListingOrder, name: ListingOrder['column'], label: string, localLabel?: string) {
   const isSorted = order.column === name;
-  // Most readers want sizes and times in descending order.
-  const first = name === 'name' ? 'asc' : 'desc';
-  const direction = isSorted ? (order.direction === 'asc' ? 'desc' : 'asc') : first;
   const sort = isSorted && html` aria-sort="${order.direction === 'asc' ? 'ascending' : 'descending'}"`;
-  return html`<th role="columnheader" class="${name}"${sort}><a href="${orderQuery({ ...order, column: name, direction })}">
+  return html`<th role="columnheader" class="${name}"${sort}><a href="${columnQuery(order, name)}">
 <span${localLabel !== undefined && html` data-local="${localLabel}"`}>${label}</span>${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}</a></th>`;
 }
 
