@@ -13,7 +13,7 @@ import { text } from './language.ts';
 import { may } from './navigation/folder.ts';
 import { startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
-import { leadToPreview, startLinks } from './navigation/links.ts';
+import { startLinks } from './navigation/links.ts';
 import { startFilter } from './rows/filter.ts';
 import { startLongNames } from './rows/long-names.ts';
 import {
@@ -105,11 +105,11 @@ function startSearchPage(): void {
   underWay?.abort();
   const list = document.querySelector<HTMLTableElement>('.found');
   if (!list) return;
-  for (const link of list.querySelectorAll<HTMLAnchorElement>('a.i')) leadToPreview(link);
-  if (list.dataset.pending === undefined) return;
+  const load = loadPart(() => import('./search/found.ts'));
+  if (list.dataset.pending === undefined) return void load.then((part) => part?.adoptFound(list));
   const controller = new AbortController();
   underWay = controller;
-  void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal));
+  void load.then((part) => part?.showFound(list, controller.signal));
 }
 
 /** Offers to show what is typed on the page that changes the password. */
@@ -177,7 +177,7 @@ function startFolder(): void {
   startRows();
   // A folder that the account may not list has none.
   if (document.getElementById('list')) startListing();
-  for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time], .found [data-time]')) showDate(place);
+  for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDate(place);
   startSearchPage();
   offerPasswords();
   offerUploads();

@@ -77,6 +77,28 @@ export async function showFound(table: HTMLTableElement, signal: AbortSignal): P
   if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
 
+/** Takes over results that came with the page: they get the order, the menu and the times of those that the script shows. */
+export function adoptFound(table: HTMLTableElement): void {
+  const body = table.tBodies[0] ?? table.createTBody();
+  const results = [...body.rows].flatMap((shown) => {
+    const link = shown.querySelector('a');
+    if (!link) return [];
+    const path = decodeURIComponent(link.pathname.slice('/home'.length).replace(/\/$/, ''));
+    const [, , sizeCell, timeCell] = shown.cells;
+    const found = {
+      path,
+      name: path.slice(path.lastIndexOf('/') + 1),
+      is_directory: link.classList.contains('folder'),
+      size: Number(sizeCell?.dataset.size),
+      modified: Number(timeCell?.dataset.time),
+    };
+    const element = row(found, table.dataset.text ?? '');
+    shown.replaceWith(element);
+    return [{ ...found, element }];
+  });
+  startSorting(table, body, results);
+}
+
 /** A press of the head of a column sorts by it, another one the other way round. */
 function startSorting(table: HTMLTableElement, body: HTMLTableSectionElement, results: readonly Found[]): void {
   const heads = [...table.querySelectorAll<HTMLElement>('th[data-sort]')];
