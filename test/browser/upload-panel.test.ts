@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { browserTest, openFolder } from '../support/browser.ts';
+import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
 import { assertPanelApart } from '../support/window-sizes.ts';
 
@@ -37,7 +38,9 @@ browserTest('without a connection an upload waits for it, and nobody is asked to
   const server = await startServer(t);
   const page = await openFolder(t, server, { expectedErrors: /ERR_/ });
   // The part that sends files comes ahead.
-  await page.waitForResponse('**/sending.js');
+  const isHere =
+    "performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('/sending.js') && responseEnd > 0)";
+  await until('the part is here', () => page.evaluate<boolean>(isHere));
   await page.context().setOffline(true);
   await page.locator('#tools input[type=file]').first().setInputFiles(file('a.txt'));
   await page.locator('.queue li.running').getByText('waiting for the connection').waitFor();

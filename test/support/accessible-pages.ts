@@ -53,7 +53,8 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await look('preview');
   await page.keyboard.press('Escape');
   await openMenu(page);
-  await look('menu');
+  // A part of what stands behind an open menu is always covered.
+  await assertAccessible(page, 'menu', `'#menu'`);
   await page.getByRole('button', { name: 'Keyboard' }).click();
   await look('help');
   await page.keyboard.press('Escape');

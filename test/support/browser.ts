@@ -131,12 +131,12 @@ interface AxeViolation {
   nodes: { html: string; failureSummary: string }[];
 }
 
-/** Has axe-core look at the page by the rules of WCAG 2.2 AA and its best practices. It must find nothing. */
-export async function assertAccessible(page: Page, what: string): Promise<void> {
+/** Has axe-core look at the page by the rules of WCAG 2.2 AA and its best practices. It must find nothing. @param within expression of a part */
+export async function assertAccessible(page: Page, what: string, within = 'document'): Promise<void> {
   // The pages' policy refuses foreign scripts; the debugger's evaluation is no part of the page.
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axeSource);
   // What passes is about every element of the page: it is neither described nor sent.
-  const violations = await page.evaluate<AxeViolation[]>(`axe.run(document, {
+  const violations = await page.evaluate<AxeViolation[]>(`axe.run(${within}, {
     runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
     resultTypes: ['violations'],
   }).then(({ violations }) => violations.map(({ id, nodes }) => ({ id, nodes })))`);
