@@ -201,7 +201,9 @@ async function relocateAcross(move: Move): Promise<Put> {
       throw error;
     }
     aside?.putBack();
-    if (await removeAll(roots, hiddenPath).catch(() => false)) temporaries.delete(hiddenPath);
+    // The target's folder may have been moved, and the copy with it.
+    const isGone = await removeAll(roots, `${target.folder.currentPath()}/${hidden}`).catch(() => false);
+    if (isGone) temporaries.delete(hiddenPath);
     throw asServiceError(error);
   }
   await durability.syncFolder(target.folder.fd);
