@@ -4,24 +4,22 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
+import { accountOperations } from '../support/account-operations.ts';
 import { calloutEndpoint } from '../support/callout-endpoint.ts';
 import type { TestReply, TestRequest } from '../support/client.ts';
-import { expectationOperations } from '../support/expectation-operations.ts';
 import { heldOperations } from '../support/held-operations.ts';
-import { linkOperations } from '../support/links.ts';
 import { Contract } from '../support/openapi-contract.ts';
 import { testPassword, testUser } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { fillDisk, smallDisk, unremovable } from '../support/small-disk.ts';
 import { tokenOperations } from '../support/token-operations.ts';
-import { trashKeeper, trashOperations } from '../support/trash.ts';
+import { trashKeeper } from '../support/trash.ts';
 
 const json = { accept: 'application/json' };
 const html = { accept: 'text/html' };
 const asJson = { 'content-type': 'application/json', ...json };
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
 const foreign = { origin: 'https://evil.example' };
-
 /** Tests of their own below: they need a disk of their own. */
 const producedBelow = ['delete /home/{folder}/ 422', 'delete /home/{file} 507', 'delete /home/{folder}/ 507', 'put /home/{folder}/ 507'];
 
@@ -145,9 +143,7 @@ async function sessionOperations(main: TestServer, send: Exercise, asBanned: Exe
   await send('GET', recent, recent, 401, { user: null, headers: json });
   await asDenied('GET', recent, recent, 403, { headers: html });
   await asBanned('GET', recent, recent, 429, { headers: json });
-  await expectationOperations(send, asDenied, asBanned);
-  await trashOperations(main, send, asBanned);
-  await linkOperations(send, asDenied, asBanned);
+  await accountOperations(main, send, asDenied, asBanned);
   await send('POST', update, update, 400, { headers: { ...inSession, ...asJson }, body: '{' });
   await send('POST', update, update, 401, { headers: asJson, body: change(testPassword, 'another one') });
   await asDenied('POST', update, update, 403, {
