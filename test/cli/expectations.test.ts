@@ -81,7 +81,8 @@ test('svc expectations: check before they are in force, list, history, excuse at
 
 test('svc validate: expectations that nothing can meet', async (t) => {
   const cwd = temporaryFolder(t);
-  const base = { accounts: { acme: { password: 'x'.repeat(20) } }, services: { web: { type: 'http', port: 0 } } };
+  const dropper = { password: 'x'.repeat(20), permissions: [['allow-read'], ['/in/*', 'allow-create-file']] };
+  const base = { accounts: { acme: { password: 'x'.repeat(20) }, dropper }, services: { web: { type: 'http', port: 0 } } };
   writeFileSync(join(cwd, 'bad-days.txt'), '25.12.2026\n');
   const findings = async (expectation: object) => {
     writeFileSync(join(cwd, 'svc.config.yaml'), JSON.stringify({ ...base, expectations: { orders: { path: '/in/*', ...expectation } } }));
@@ -91,6 +92,9 @@ test('svc validate: expectations that nothing can meet', async (t) => {
   };
   assert.deepEqual(await findings({ schedule: '0 6 * * *', time_zone: 'Europe/Berlin' }), []);
   assert.deepEqual(await findings({ schedule: '0 0 30 2 *' }), ['expectation-never expectations.orders.schedule']);
+  for (const account of ['acme', 'dropper']) assert.deepEqual(await findings({ every: '1d', account }), []);
+  const elsewhere = { every: '1d', path: '/out/orders-{yyyy}{MM}{dd}.csv', account: 'dropper' };
+  assert.deepEqual(await findings(elsewhere), ['expectation-never expectations.orders.path']);
   assert.deepEqual(await findings({ every: '1h', grace: '2h' }), ['expectation-overlap expectations.orders.grace']);
   assert.deepEqual(await findings({ every: '1h', group: 'NONE' }), ['unknown-reference expectations.orders.group']);
   assert.deepEqual(await findings({ every: '1h', holidays: 'bad-days.txt' }), ['file-unreadable expectations.orders.holidays']);

@@ -1,5 +1,10 @@
+import { defaultPermissions, Permissions } from '../../accounts/permissions.ts';
 import { Expectation } from '../../expectations/expectation.ts';
+import type { ExpectationOptions } from '../../expectations/options.ts';
+import { pathOfDay } from '../../expectations/schedule.ts';
+import { neededRights } from '../../files/needed-rights.ts';
 import { didYouMean } from '../../lib/nearest-name.ts';
+import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
@@ -15,6 +20,7 @@ export function lintExpectations(config: Config, report: Report, nowMs: number):
     const isAnyMethod = Object.values(config.authentications).some(({ type, enabled }) => enabled && type !== 'application');
     if (account !== undefined && !isAnyMethod && !config.accounts[account] && !hasAccountsFile(config))
       report.warning('expectation-never', at('account'), `there is no account "${account}"; the files can never come`);
+    lintWritable(config, options, nowMs, (message) => report.warning('expectation-never', at('path'), message));
     let expectation: Expectation;
     try {
       expectation = new Expectation(uuid, options, nowMs);
@@ -28,6 +34,21 @@ export function lintExpectations(config: Config, report: Report, nowMs: number):
     else if (second !== undefined && first + options.grace * 1000 > second)
       report.warning('expectation-overlap', at('grace'), 'it ends after the next due time: a late file may count for either');
   }
+}
+
+/** Tells of a path at which the expected account of the configuration may make no file. */
+function lintWritable(config: Config, options: ExpectationOptions, nowMs: number, tell: (message: string) => void): void {
+  const { account = '' } = options;
+  const configuration = Object.hasOwn(config.accounts, account) ? config.accounts[account] : undefined;
+  if (!configuration) return;
+  const group = Object.hasOwn(config.groups, configuration.group) ? config.groups[configuration.group] : undefined;
+  const permissions = new Permissions(configuration.permissions ?? group?.permissions ?? defaultPermissions, account);
+  const dated = pathOfDay(options.path, new Date(nowMs));
+  // Any path may fit an expression; a glob is asked about as the name that it has without wildcards.
+  if (!dated.startsWith('/') || /[[\]|]/.test(dated)) return;
+  const path = dated.replaceAll(/[*?]/g, 'a') as VirtualPath;
+  if (!permissions.allowsAny(path, neededRights.createFile))
+    tell(`the account "${account}" may not write ${options.path}; the files can never come`);
 }
 
 function hasAccountsFile({ authentications }: Config): boolean {
