@@ -165,7 +165,8 @@ export const findingCodes = {
   'inspection-disabled': 'A group or account names an inspection that is disabled.',
   'inspection-larger': 'An inspection with `maximum_size` does not say what becomes of larger files (`on_larger`).',
   'inspection-path': 'An inspection gives the path of a file to another machine.',
-  'inspection-open': 'A group writes without inspections to a folder where files of another group are inspected.',
+  'inspection-open':
+    'A group writes without inspections to a folder where files of another group are inspected, or an account without those of its group.',
   'backend-type': 'The event handler that uploads wait for forwards files.',
   'backend-disabled': 'The event handler that uploads wait for is disabled.',
   'backend-never': `The event handler that uploads wait for excludes their event ${eventIds.fileUploaded}.`,

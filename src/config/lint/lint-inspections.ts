@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { defaultGroupUuid } from '../../accounts/account.ts';
 import type { InspectionOptions } from '../../accounts/inspection-rules.ts';
 import { didYouMean } from '../../lib/nearest-name.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
@@ -29,6 +30,7 @@ export function lintInspections(config: Config, report: Report): void {
       );
   }
   findOpenDoors(config, report);
+  findOpenAccounts(config, report);
 }
 
 function checkReferences({ inspections }: Config, { general, rules }: InspectionOptions, path: PropertyKey[], report: Report): void {
@@ -64,6 +66,17 @@ function findOpenDoors({ groups }: Config, report: Report): void {
         ['groups', open.uuid],
         `its accounts write to ${open.path} without the inspections that group "${same.uuid}" has there`,
       );
+  }
+}
+
+/** Accounts whose own value leaves out all inspections of their group, and that may write. */
+function findOpenAccounts({ groups, accounts }: Config, report: Report): void {
+  for (const [name, { group, inspections, permissions }] of Object.entries(accounts)) {
+    const uuid = group ?? defaultGroupUuid;
+    const of = groups[uuid];
+    if (!of || inspections === undefined || isInspected(inspections) || !isInspected(of.inspections)) continue;
+    if (mayWrite(permissions ?? of.permissions))
+      report.warning('inspection-open', ['accounts', name, 'inspections'], `it writes without the inspections of its group "${uuid}"`);
   }
 }
 
