@@ -7,8 +7,8 @@ import { pageScripts } from './page-scripts.mjs';
 const purposes = {
   'page.js': 'the script of every page, with English texts',
   language: 'the texts of German, French or Spanish',
-  'sending.js': 'uploads',
-  'space.js': 'how full a quota is',
+  'sending.js': 'the queue that sends files',
+  'space.js': 'how full a quota is, in the menu and on the page',
   'transfer.js': 'the choice of a folder to move or copy to',
   'thumbnail-of.js': 'thumbnails',
   'viewer.js': 'the viewer, with pictures, films and PDF',
@@ -17,8 +17,6 @@ const purposes = {
   shared: 'what other parts share',
   'player.js': 'the player of sounds',
   'found.js': 'what a search finds',
-  'sending.js': 'the queue that sends files',
-  'space.js': 'how full the storage is, in the menu',
   'share.js': 'the dialog that makes a link',
 };
 
