@@ -118,6 +118,8 @@ function groupOf(account: DraftAccount, draft: Draft, groups: Map<string, GroupK
     ...(!isOpen && { permissions }),
     ...(quotaBytes > 0 && { quota_size: quotaBytes }),
     ...(largestFileBytes > 0 && { file_write_size: largestFileBytes }),
+    // Full control would let them share files with people without an account, once a service of HTTP is added.
+    ...(permissions.flat().includes(fullControl) && { tokens: { enabled: false }, links: { enabled: false } }),
   };
   const key = JSON.stringify([group, options]);
   const present = groups.get(key);

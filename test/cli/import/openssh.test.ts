@@ -74,6 +74,8 @@ Match User bob
       `${wanted}: ${told.join('\n')}`,
     );
   const { accounts } = await assertImported(t, draft, 'openssh');
+  const { groups } = await assertImported(t, imported(t, sftp), 'openssh', { isTested: false });
+  for (const group of Object.values(groups)) assert.deepEqual([group.tokens, group.links], [{ enabled: false }, { enabled: false }]);
   assert.equal(accounts.bob?.password, undefined, 'a password that sshd refuses is not taken over');
 });
 
