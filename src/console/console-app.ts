@@ -10,6 +10,7 @@ import { listEventKinds } from './api/event-kinds.ts';
 import { countEvents, followEvents, listEvents, showEvent } from './api/events.ts';
 import { excuseOccurrence, listExpectations, listOccurrences } from './api/expectations.ts';
 import { explainDecision } from './api/explain.ts';
+import { listGrants, revokeGrants } from './api/grants.ts';
 import { actOnHeld, sendHeldContent } from './api/held.ts';
 import { controlHandler, liftSuspension, listHandlers, showLive, showOverview, showSamples, testHandler } from './api/overview.ts';
 import type { ConsoleContext, ConsoleEnvironment } from './environment.ts';
@@ -77,6 +78,10 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.get('/api/held', listItems('held'));
   app.get('/api/held/:id/content', sendHeldContent);
   for (const action of heldActions) app.post(`/api/held/${action}`, actOnHeld(action));
+  for (const kind of ['token', 'link'] as const) {
+    app.get(`/api/${kind}s`, listGrants(kind));
+    app.post(`/api/${kind}s/revoke`, revokeGrants(kind));
+  }
   app.get('/api/expectations', listExpectations);
   app.get('/api/expectations/:uuid/occurrences', listOccurrences);
   app.post('/api/expectations/:uuid/excuse', excuseOccurrence);

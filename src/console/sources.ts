@@ -1,3 +1,4 @@
+import type { ShownGrant } from '../auth/grants/shown-grant.ts';
 import type { Checked } from '../config/check.ts';
 import type { LoadedConfig } from '../config/reading/load.ts';
 import type { Collections } from '../control/collection.ts';
@@ -24,6 +25,12 @@ export interface ConsoleSources {
   readonly collections: Collections;
   /** Files that are due. */
   expectations(): Pick<ExpectationWatch, 'list' | 'occurrences' | 'excuse' | 'requireKnown'>;
+  /** Tokens and links in force, newest first, and their end. */
+  readonly grants: {
+    list(kind: 'token' | 'link', account: string | undefined): Promise<ShownGrant[]>;
+    /** @returns IDs of those that ended */
+    revoke(kind: 'token' | 'link', ids: readonly string[], by: string): Promise<string[]>;
+  };
   readonly configuration: ConfigurationSource;
 }
 

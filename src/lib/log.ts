@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts';
+import { maskSecrets } from './secrets.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -68,7 +69,7 @@ export function createLog(options: LogOptions): Log {
   }
   function at(level: LogLevel) {
     if (logLevels.indexOf(level) < threshold) return () => {};
-    return (message: string, fields: LogFields = {}) => options.write(line(level, message, fields));
+    return (message: string, fields: LogFields = {}) => options.write(maskSecrets(line(level, message, fields)));
   }
   return { isDebug: threshold === 0, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

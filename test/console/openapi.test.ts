@@ -161,6 +161,10 @@ async function reviews(server: TestServer, send: Exercise) {
     ids.push(String(results[0]?.held));
   }
   await send('GET', '/api/held', '/api/held', 200, asReviewer);
+  for (const name of ['/api/tokens', '/api/links']) {
+    await send('GET', name, `${name}?account=alice`, 200);
+    await send('POST', `${name}/revoke`, `${name}/revoke`, 200, withBody({ ids: ['unknown'] }));
+  }
   await send('GET', '/api/held/{id}/content', `/api/held/${ids[0]}/content`, 200, asReviewer);
   for (const [index, action] of ['release', 'inspect-again', 'discard'].entries())
     await send('POST', `/api/held/${action}`, `/api/held/${action}`, 200, withBody({ ids: [ids[index], 'other'] }, asReviewer));

@@ -8,6 +8,7 @@ import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
 import { collectionNames, highestLimit, usualLimit } from './collections.ts';
 import { excusedOccurrence, excuseRequest, expectationList, occurrenceList, occurrenceQuery } from './expectations.ts';
 import { explainRequest } from './explain.ts';
+import { grantOrder } from './grants.ts';
 import { discardOrder, heldOrder, heldResults } from './held.ts';
 import { changes, reloadOfAll, runningConfiguration } from './schemas/configuration.ts';
 import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery, testedHandler } from './schemas/deliveries.ts';
@@ -21,6 +22,7 @@ import {
   histogramQuery,
   openedEvent,
 } from './schemas/events.ts';
+import { grantList, grantQuery, revokedGrants } from './schemas/grants.ts';
 import { handlerList, handlerView, nodeView, overview, sample, sampleList, transferView } from './schemas/overview.ts';
 import { eventFilter, replayList, replayRequest, replayView } from './schemas/replays.ts';
 
@@ -249,6 +251,8 @@ export const operations: Record<string, Operation> = {
   ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
   ...itemOperations('locks', 'WebDAV locks, as `svc locks list`.', 'Break locks.'),
   ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
+  ...grantOperations('token', 'Access tokens'),
+  ...grantOperations('link', 'Links'),
   ...itemOperations('held', 'Uploads that inspections hold, as `svc held list`.'),
   'POST /api/held/release': heldAction('releaseHeld', 'Give held uploads their names, after all checks but the inspections.', heldOrder),
   'POST /api/held/discard': heldAction('discardHeld', 'End held uploads without a file.', discardOrder),
@@ -336,6 +340,26 @@ function heldAction(id: string, summary: string, body: z.ZodType): Operation {
 }
 
 /** @param removed undefined for items that are not removed by DELETE */
+function grantOperations(kind: 'token' | 'link', name: string): Record<string, Operation> {
+  const ofGrants = (verb: string) => `${verb}${kind === 'token' ? 'Tokens' : 'Links'}`;
+  return {
+    [`GET /api/${kind}s`]: {
+      id: ofGrants('list'),
+      summary: `${name} in force, newest first, as \`svc ${kind}s list\`.`,
+      query: grantQuery,
+      reply: ['The items, and how many there are in all.', grantList],
+      refusals: [400],
+    },
+    [`POST /api/${kind}s/revoke`]: {
+      id: ofGrants('revoke'),
+      summary: `Revoke ${name.toLowerCase()}; what they opened ends within a second.`,
+      body: grantOrder,
+      reply: ['Those that ended.', revokedGrants],
+      refusals: [400],
+    },
+  };
+}
+
 function itemOperations(name: keyof typeof shownItems, listed: string, removed?: string): Record<string, Operation> {
   const items = z.object({ items: z.array(shownItems[name]), total: count });
   const ofItems = (verb: string) => `${verb}${itemName(name)}s`;

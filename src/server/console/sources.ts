@@ -1,3 +1,4 @@
+import { shownGrant } from '../../auth/grants/shown-grant.ts';
 import type { NodeReload } from '../../console/api/schemas/configuration.ts';
 import type { NodeView, Overview } from '../../console/api/schemas/overview.ts';
 import type { ConfigurationSource, ConsoleSources, DeliverySources } from '../../console/sources.ts';
@@ -8,6 +9,7 @@ import { maxShown as maxTransfers } from '../../files/transfers.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { freeBytes } from '../../lib/disk/durable-files.ts';
 import type { Log } from '../../lib/log.ts';
+import { OperatorGrants } from '../grant-orders.ts';
 import { nothingEnded } from '../listeners.ts';
 import type { ServerView } from '../monitor-sources.ts';
 import { ErrorKinds, newestErrors, type RecentError } from '../monitoring.ts';
@@ -101,6 +103,10 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     const own: Told = { node: others.ownName, uuid: installation.own.uuid, report };
     return { others, told: [own, ...others.nodes.filter(({ isGone }) => !isGone)] as [Told, ...Told[]] };
   };
+  const operatorGrants = () => {
+    const { grants, server, files } = core();
+    return new OperatorGrants({ grants, server, files, parts: () => view().parts });
+  };
   /** Counts what waits for a person. */
   const troubles = async () => {
     const held = (await core().files.held.list()).filter((record) => record.held.state === 'held');
@@ -113,6 +119,10 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
     deliveries,
     collections,
     configuration: configurationSource(configuration, installation),
+    grants: {
+      list: async (kind, account) => (await operatorGrants().list(kind, account)).map(shownGrant),
+      revoke: async (kind, ids, by) => (await operatorGrants().end(kind, ids, by)).map(({ id }) => id),
+    },
     expectations: () => core().expectations,
     journal: () => core().journal,
     async overview() {

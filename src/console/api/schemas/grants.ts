@@ -1,0 +1,38 @@
+import * as z from 'zod';
+import { highestLimit, usualLimit } from '../collections.ts';
+
+const list = z.array(z.string()).optional();
+
+/** A token or a link as operators list it; times in ISO 8601. */
+export const shownGrants = z.object({
+  id: z.string().describe('Public; the secret is not kept.'),
+  kind: z.enum(['token', 'link']),
+  name: z.string().describe('The name of a token, the note of a link.'),
+  account: z.string().describe('Name of the account.'),
+  by: z.string().describe('The account or operator that made it.'),
+  parent: z.string().optional().describe('ID of the token that made it.'),
+  path: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe('Paths that it reaches; absent: all.'),
+  permissions: list.describe('Permission keywords; absent: those of the account.'),
+  services: list.describe('UUIDs of the services where it holds; absent: all.'),
+  addresses: list.describe('Addresses and CIDR ranges of its clients; absent: all.'),
+  created: z.string(),
+  not_before: z.string().optional(),
+  expires: z.string(),
+  last_used: z.string().optional().describe('To the minute.'),
+  last_address: z.string().optional(),
+  link: z.enum(['download', 'drop']).optional(),
+  has_password: z.boolean().optional(),
+  maximum_downloads: z.number().optional(),
+  downloads: z.number().optional(),
+  opened: z.number().optional(),
+});
+
+export const grantList = z.object({ items: z.array(shownGrants), total: z.number() });
+export const grantQuery = z.object({
+  account: z.string().optional().describe('Name of an account.'),
+  limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
+});
+export const revokedGrants = z.object({ revoked: z.array(z.string()).describe('IDs of those that ended, with what they made.') });
