@@ -48,7 +48,7 @@ async function obtained(
 }
 
 for (const challenge of ['http-01', 'tls-alpn-01']) {
-  test(`a certificate is obtained by ${challenge}, served, and kept over a restart`, async (t) => {
+  test(`a certificate is obtained by ${challenge}, served, and kept in the data folder`, async (t) => {
     const pebble = await startPebble(t, { needsExternalAccount: challenge === 'http-01' });
     if (!pebble) return;
     const { server, served, root } = await obtained(t, pebble, { challenge, external_account: externalAccount });
