@@ -130,7 +130,7 @@ browserTest('previews run nothing: image, SVG, text, PDF, HTML', async (t) => {
   await page.keyboard.press('Escape');
   await page.locator('a:focus', { hasText: 'e.svg' }).waitFor();
   await page.getByRole('link', { name: 'b.txt' }).click();
-  for (const content of ['pre:has-text("owned")', 'iframe[src$="/home/c.pdf?inline"]', 'pre:has-text("<script>1</script>")']) {
+  for (const content of ['pre:has-text("owned")', 'iframe[src$="/home/c.pdf?inline=frame"]', 'pre:has-text("<script>1</script>")']) {
     await dialog.locator(content).waitFor();
     // A PDF in its frame may have the keyboard.
     await dialog.getByRole('button', { name: 'Next' }).click();

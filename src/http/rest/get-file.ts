@@ -28,7 +28,7 @@ interface PreparedBody {
 /** An uploaded file must never run as a page of this origin, by any type or guess of the browser. */
 const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-/** Browsers show no PDF in a sandbox. Its type is fixed, and nothing else that it might be has a right here. */
+/** For `?inline=frame`: browsers show no PDF in a sandbox. Its type is fixed, and nothing else that it might be has a right here. */
 const pdfPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; form-action 'none'; base-uri 'none'";
 
 /** Headers that describe a file. */
@@ -36,11 +36,12 @@ function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   const { etag, lastModifiedMs } = entryValidators(entry);
   const mediaType = mediaTypeByName(entry.name);
   const { query } = exchange.target;
-  const isInline = query !== '' && new URLSearchParams(query).has('inline') && inlineKind(mediaType) !== undefined;
+  const wanted = query === '' ? null : new URLSearchParams(query).get('inline');
+  const isInline = wanted !== null && inlineKind(mediaType) !== undefined;
   return {
     'content-type': isInline && inlineKind(mediaType) === 'text' ? 'text/plain; charset=utf-8' : mediaType,
     'content-disposition': contentDisposition(isInline ? 'inline' : 'attachment', entry.name),
-    'content-security-policy': isInline && mediaType === 'application/pdf' ? pdfPolicy : filePolicy,
+    'content-security-policy': wanted === 'frame' && mediaType === 'application/pdf' ? pdfPolicy : filePolicy,
     'x-content-type-options': 'nosniff',
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-cache',

@@ -120,7 +120,7 @@ export function showFile(first: Row): void {
       case 'video':
         return film(src, label, stage, go);
       default:
-        return pdf(src, label);
+        return pdf(`${src}=frame`, label);
     }
   };
 
