@@ -7,7 +7,6 @@ import { journalEvents } from '../events/journal/event-search.ts';
 import { eventTimeMs } from '../events/journal/search/event-selection.ts';
 import type { FilesEnvironment } from '../files/files-environment.ts';
 import { ForwardedFiles, OpenedForwardedFile } from '../files/forwarded-files.ts';
-import { connectSftp } from '../ssh/client/sftp-client.ts';
 import type { ForwardMeans } from '../webhooks/forward/means.ts';
 
 interface Dependencies {
@@ -23,7 +22,7 @@ export function forwardMeans({ journal, events, files, findAccount }: Dependenci
   const forwarded = () => new ForwardedFiles({ environment: files(), findAccount });
   return {
     open: (event, movedTo) => forwarded().open(event, movedTo),
-    connectSftp,
+    connectSftp: async (...options) => (await import('../ssh/client/sftp-client.ts')).connectSftp(...options),
     records: {
       async forwarded(event, { component, url, sizeBytes, digest, status }) {
         const about = { event_id: event.id, event_uuid: event.uuid, uuid: component.uuid, name: component.name };

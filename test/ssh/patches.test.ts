@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temp.ts';
 const root = process.env.SVC_ROOT ?? process.cwd();
 
 /** The other packages that have patches. */
-const others = "require('cosmiconfig'); require('@redis/client'); require('prom-client');";
+const others = "require('cosmiconfig'); require('@redis/client'); require('prom-client'); import('unixcrypt');";
 
 /** Bundles a copy of ssh2 with the patches. @param change what is done to the copy first */
 async function bundleCopy(folder: string, change: (library: string) => void) {
@@ -16,7 +16,7 @@ async function bundleCopy(folder: string, change: (library: string) => void) {
   rmSync(library, { recursive: true, force: true });
   mkdirSync(library, { recursive: true });
   for (const part of ['lib', 'package.json']) cpSync(join(root, 'node_modules/ssh2', part), join(library, part), { recursive: true });
-  writeFileSync(join(folder, 'main.js'), `${others} require('ssh2/lib/server.js');`);
+  writeFileSync(join(folder, 'main.js'), `${others} require('ssh2/lib/server.js'); require('ssh2/lib/client.js');`);
   change(library);
   const code = `
     import { build } from '${root}/node_modules/esbuild/lib/main.js';

@@ -29,6 +29,14 @@ const names = [
   ['{a: b}', '"\\"a"'],
 ];
 
+/** Options of tokens and links, with one more that is right, and one that is wrong. */
+function grants(right: string, wrong: string): [string[], string[]] {
+  return [
+    ['{}', '{enabled: no}', '{maximum: 5, maximum_days: "30"}', `{${right}}`],
+    ['5', 'yes', '{maximum: 0}', '{maximum_days: 5000}', `{${wrong}}`, '{other: 1}'],
+  ];
+}
+
 /** Every option: its holder, values that it takes in both spellings, and values that it refuses. */
 export const options: [string, string, string[], string[]][] = [
   ['server', 'uuid', ['abc', 'cc5c804d-0a3c'], ['a/b', '"a|b"', '5', '""']],
@@ -74,6 +82,8 @@ export const options: [string, string, string[], string[]][] = [
   ['callout', 'test_at_start', ...yesNo],
   ['callout', 'ca_certificates_path', ['./ca.pem'], ['[]']],
   ['callout', 'cache_seconds', ['0', '"60"'], ['-1']],
+  ['callout', 'tokens', ...yesNo],
+  ['application', 'replace_password_hashes', ...yesNo],
   ['application', 'accounts_file_path', ['./accounts.yaml'], ['[]']],
   ['anonymous', 'group', ['DEFAULT_GROUP'], ['5', '""', 'a/b']],
   ['group', 'enabled', ...yesNo],
@@ -93,6 +103,10 @@ export const options: [string, string, string[], string[]][] = [
   ['group', 'retain', ['{days: 30}', '{days: 0}'], ['30', '{}', '{days: -1}', '{days: 40000}', '{hours: 1}']],
   ['group', 'allow_own_password_change', ...yesNo],
   ['group', 'show_recent', ...yesNo],
+  ['group', 'tokens', ...grants('services: [web]', 'services: {a: b}')],
+  ['account', 'tokens', ...grants('services: "web, sftp"', 'services: {b: c}')],
+  ['group', 'links', ...grants('require_password: yes', 'require_password: 2')],
+  ['account', 'links', ...grants('default_days: 1.5', 'default_days: 0')],
   ['group', 'show_expectations', ...yesNo],
   ['account', 'show_expectations', ...yesNo],
   ['group', 'file_write_size', ['0', '"1000"'], ['-1', '1.5']],
@@ -132,6 +146,13 @@ export const options: [string, string, string[], string[]][] = [
     ['https://a.example', '[https://a.example, "http://b:8080"]'],
     ['a.example', 'https://a.example/', 'https://a.example/x'],
   ],
+  [
+    'http',
+    'public_url',
+    ['https://files.example.com', '"http://files.example.com:8080/"', '""'],
+    ['files.example.com', 'https://a.example/x', 'https://a:b@a.example', '5'],
+  ],
+  ['http', 'show_api_link', ...yesNo],
   ['http', 'cors_origins', ['https://a.example', '[https://a.example, "http://b:8080"]'], ['a.example', 'https://a.example/']],
   ['http', 'client_forwarded_header', ['X-Forwarded-For', '""', 'null'], ['"X Y"']],
   ['http', 'trusted_proxies', ['10.0.0.5', '"10.0.0.0/8, ::1"', '[10.0.0.0/8]', '""', 'null'], ['10.0.0.0/33', 'proxy.example', '{}']],

@@ -109,11 +109,12 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
   };
   /** Counts what waits for a person. */
   const troubles = async () => {
-    const held = (await core().files.held.list()).filter((record) => record.held.state === 'held');
+    const records = await core().files.held.list().catch(unknown);
+    const held = records?.filter((record) => record.held.state === 'held').length ?? null;
     const missing = core()
       .expectations.figures()
       .filter(({ state, overdueS }) => overdueS > 0 || state === 'malformed');
-    return { held_uploads: held.length, missing_files: missing.length };
+    return { held_uploads: held, missing_files: missing.length };
   };
   return {
     deliveries,

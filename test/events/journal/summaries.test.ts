@@ -25,7 +25,7 @@ import { until } from '../../support/receiver.ts';
 import { temporaryFolder } from '../../support/temp.ts';
 import { firstMs, groupAt, searchAll, summariseAll, writeJournal } from './searched-journal.ts';
 
-const count = 3000;
+const count = 6000;
 
 /** Selections of few events, and which they are. */
 const rare: [Partial<EventSelection>, (index: number) => boolean][] = [

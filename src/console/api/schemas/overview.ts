@@ -66,7 +66,7 @@ export const overview = z.object({
   errors: z
     .array(failure.extend({ node: text }))
     .describe('The last 20 kinds of failures: errors that differ in names and numbers alone are one.'),
-  held_uploads: count.describe('Uploads that wait for a person.'),
+  held_uploads: count.nullable().describe('Uploads that wait for a person; null while Redis, which knows them, is away.'),
   missing_files: count.describe('Expectations whose files are overdue or not as expected.'),
   journal: z.object({ bytes: ofDisk, free_bytes: ofDisk }),
   nodes: z.array(nodeView),

@@ -11,7 +11,7 @@ export function problemLinks({ handlers, methods, nodes, held_uploads, missing_f
     problemFailing: [handlers.filter(({ state, is_failing }) => state === 'running' && is_failing).length, hashFor('handlers')],
     problemMethods: [down.length, hashFor('overview', '', { show: 'methods' })],
     problemNodes: [nodes.filter(({ phase }) => phase === 'gone').length, hashFor('overview', '', { show: 'nodes' })],
-    problemHeld: [held_uploads, hashFor('held')],
+    problemHeld: [held_uploads ?? 0, hashFor('held')],
     problemMissing: [missing_files, hashFor('events', '', { group: 'expectation' })],
   } as const;
   return Object.entries(counts).flatMap(([name, [count, href]]) =>
