@@ -10,6 +10,7 @@ import { isObject } from '../lib/json.ts';
 import type { Log } from '../lib/log.ts';
 import { readPlainYaml } from '../lib/yaml-document.ts';
 import { type LocalAccount, type LocalAccountOptions, toLocalAccount } from './account.ts';
+import { parseForeignHash } from './foreign-hashes.ts';
 import { accountOptions } from './options.ts';
 
 /** How often the file is checked for changes by other processes. */
@@ -93,6 +94,14 @@ export class AccountsFile {
   find(name: string): LocalAccount | undefined {
     this.#refresh();
     return this.#content.accounts.get(name);
+  }
+
+  /** The accounts whose hash is of another system and fast to guess, each with the reason. */
+  weakHashes(): { name: string; format: string; weakness: string }[] {
+    return [...this.#content.accounts].flatMap(([name, { passwordHash }]) => {
+      const { format = '', weakness } = (passwordHash ? parseForeignHash(passwordHash) : undefined) ?? {};
+      return weakness === undefined ? [] : [{ name, format, weakness }];
+    });
   }
 
   /** Checks the file from now on, where a listener wants changes. */

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { didYouMean } from '../lib/nearest-name.ts';
 import { byPosition, ConfigError, pathText, type Report } from './findings.ts';
-import { lintAccounts, lintAdding, lintPermissions } from './lint/lint-accounts.ts';
+import { lintAccounts, lintAccountsFiles, lintAdding, lintPermissions } from './lint/lint-accounts.ts';
 import { lintExpectations } from './lint/lint-expectations.ts';
 import { lintHandlers } from './lint/lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint/lint-homes.ts';
@@ -29,6 +29,8 @@ interface LintOptions {
   isRunning?: boolean;
   /** Whether the nodes share a data folder, as those of `--workers` do, or may share one. */
   isFolderShared?: boolean;
+  /** Whether accounts files are read, too: those of 100,000 accounts take a second, and a start reads them anyway. */
+  readsAccounts?: boolean;
 }
 
 /**
@@ -37,7 +39,7 @@ interface LintOptions {
  */
 export function lintConfig(
   loaded: LoadedConfig,
-  { removed = [], nowMs = systemClock.nowMs(), isRunning = false, isFolderShared = false }: LintOptions = {},
+  { removed = [], nowMs = systemClock.nowMs(), isRunning = false, isFolderShared = false, readsAccounts = false }: LintOptions = {},
 ): Finding[] {
   const findings: Finding[] = [];
   const followsFromRemoved = createGapFilter(removed);
@@ -68,6 +70,7 @@ export function lintConfig(
   lintHandlers(config, report);
   lintExpectations(config, report, nowMs);
   lintAccounts(config, report);
+  if (readsAccounts) lintAccountsFiles(config, report);
   lintHomes(config, report);
   lintPermissions(config, report);
   lintAdding(config, report);

@@ -75,3 +75,8 @@ export function isJson(text: string): boolean {
     return false;
   }
 }
+
+/** A member that an object has itself: a name from outside may be that of a member of every object, such as `constructor`. */
+export function ownMember<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}

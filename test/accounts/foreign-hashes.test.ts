@@ -126,7 +126,8 @@ test('whatever stands there as a hash is read or refused in a sentence', () => {
         const parsed = parsePasswordHash(hash);
         return 'format' in parsed || parsed.ln > 0;
       } catch (error) {
-        return isServiceError(error, 'bad-request') && !error.message.includes(hash.slice(1) || '\u0001');
+        // A short text may stand in any sentence.
+        return isServiceError(error, 'bad-request') && (hash.length < 12 || !error.message.includes(hash.slice(1)));
       }
     }),
   );

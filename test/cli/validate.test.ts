@@ -45,6 +45,29 @@ test('- is stdin; without stdin one clear line', async (t) => {
   assert.deepEqual([empty.code, /no service is enabled/.test(empty.stderr)], [1, true]);
 });
 
+test('an accounts file is read, too: weak hashes in it are one warning, and one that cannot be used is an error', async (t) => {
+  const cwd = temporaryFolder(t);
+  const method = 'authentications: {local: {type: application, accounts_file_path: ./accounts.yaml}}';
+  writeFileSync(join(cwd, 'c.yaml'), `services: {web: {type: http, authentications: [local]}}\n${method}\n`);
+  const validate = async (accounts: string) => {
+    writeFileSync(join(cwd, 'accounts.yaml'), accounts, { mode: 0o600 });
+    const { code, stderr } = await run(t, ['validate', 'c.yaml'], { cwd });
+    return [code, stderr.replace(/\n[\s\S]*/, '').replace(/^.*?c\.yaml:/, '')];
+  };
+  assert.deepEqual(await validate('accounts: {}'), [0, '']);
+  const [code, weak = ''] = await validate(
+    'alice: {password: "{SHA}vG30WcLVbDuw9jl4R/m/6MtKD+E="}\nbob: {password: "$1$abcdefgh$irWbblnpmw.5z7wgBnprh0"}',
+  );
+  assert.equal(code, 0);
+  assert.match(
+    String(weak),
+    /^2:66: warning\[weak-password-hash\]: .*accounts_file_path: has 2 hashes .* such as that of "alice" \(SHA-1: .*the first login/,
+  );
+  const [failed, unusable] = await validate('alice: {password: secret}');
+  assert.equal(failed, 1);
+  assert.match(String(unusable), /^2:66: error\[file-unreadable\]: .*accounts file .*alice\.password/);
+});
+
 /** Files that are no configurations: what is written, exit code, and the one line that says so. */
 const bad: [string, string | Buffer | undefined, number, RegExp][] = [
   ['a missing file', undefined, 2, /^svc: Cannot read the configuration \S+: the file does not exist\.\n$/],

@@ -22,7 +22,7 @@ export interface ValidateOptions {
 export async function validate(named: string | undefined, options: ValidateOptions): Promise<number> {
   if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif exclude each other.');
   const where = await requireConfigFile({ file: named ?? options.config, cwd: process.cwd(), env: process.env });
-  const checked = checkConfigFile(where, process.env, { isFolderShared: (options.workers ?? 1) > 1 });
+  const checked = checkConfigFile(where, process.env, { isFolderShared: (options.workers ?? 1) > 1, readsAccounts: true });
   const findings = [...checked.findings];
   if (checked.loaded && options.workers !== undefined) findings.push(...workersFindings(checked.loaded, options.workers));
   if (checked.loaded && options.online) {

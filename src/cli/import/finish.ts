@@ -63,14 +63,14 @@ export function finish(draft: Draft, from: string, configName: string): Finished
 }
 
 function isAcceptable(account: DraftAccount, notes: Note[]): boolean {
-  const { name, file, line, home, virtualFolders, email } = account;
+  const { name, file, line, home, virtualFolders, permissions, email } = account;
   const refuse = (what: string, instead: string) => {
     notes.push({ file, line, account: name, what, instead });
     return false;
   };
   if (!isUserName(name) || name.includes('\ufffd') || name === '__proto__' || /^\.+$/.test(userForPath(name)))
     return refuse('the name cannot be one of an account', 'Choose another name and add the account by hand.');
-  const texts = [name, email, home.replaceAll(userVariable, ''), ...virtualFolders.flat()];
+  const texts = [name, email, ...[home, ...permissions.flat()].map((text) => text.replaceAll(userVariable, '')), ...virtualFolders.flat()];
   if (texts.some((text) => text.includes('${') || text.includes('\ufffd') || text.includes('\0')))
     return refuse('a value has "${" or is no UTF-8, which a configuration cannot hold', 'Add the account by hand.');
   if (home === '') return refuse('the account has no home folder', 'Name one with --home.');

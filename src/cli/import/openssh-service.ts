@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ownMember } from '../../lib/json.ts';
 import { algorithmFaults } from '../../ssh/algorithms.ts';
 import type { Draft } from './draft.ts';
 import { type Block, type Directive, matchesPattern } from './sshd-config.ts';
@@ -44,7 +45,7 @@ export function importSshService(draft: Draft, blocks: readonly Block[], root: s
       const isRepeated = seen.has(keyword) && !/^(?:port|listenaddress|hostkey|subsystem|acceptenv|setenv|allow\w+|deny\w+)$/.test(keyword);
       if (ofAccounts.test(keyword) || withoutCounterpart.test(keyword)) continue;
       if (index > 0 && criteria.length > 0) {
-        tell(directive, `${name} under Match is not taken over`, remedies[keyword] ?? 'svc has it for the whole service.');
+        tell(directive, `${name} under Match is not taken over`, ownMember(remedies, keyword) ?? 'svc has it for the whole service.');
         continue;
       }
       if (isRepeated) continue;
@@ -58,7 +59,7 @@ export function importSshService(draft: Draft, blocks: readonly Block[], root: s
       else if (keyword === 'banner' && value !== 'none') setBanner(service, directive, root, tell);
       else if (/^(?:ciphers|kexalgorithms|macs)$/.test(keyword)) lists.push(directive);
       else if (keyword !== 'banner')
-        tell(directive, `${name} is not taken over`, remedies[keyword] ?? 'Look what it does before the switch.');
+        tell(directive, `${name} is not taken over`, ownMember(remedies, keyword) ?? 'Look what it does before the switch.');
     }
   }
   setAlgorithms(service, lists, tell);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { compileExpression } from '../../lib/expression.ts';
+import { ownMember } from '../../lib/json.ts';
 import { readStrings } from '../../ssh/public-keys.ts';
 import {
   addAccount,
@@ -71,7 +72,7 @@ export function importProftpd({ files, root, port, nowMs }: ImportInput): Draft 
         file,
         line,
         what: `${name} is not taken over`,
-        instead: remedies[lower] ?? 'Look what it does before the switch.',
+        instead: ownMember(remedies, lower) ?? 'Look what it does before the switch.',
       });
   }
   if (!/^on$/i.test(value('sftpengine')?.[0] ?? ''))

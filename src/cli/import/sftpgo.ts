@@ -1,5 +1,5 @@
 import { ServiceError } from '../../lib/errors.ts';
-import { isObject } from '../../lib/json.ts';
+import { isObject, ownMember } from '../../lib/json.ts';
 import {
   addAccount,
   belowFolder,
@@ -37,7 +37,7 @@ const rights: Readonly<Record<string, readonly string[]>> = {
 function permissionsOf(given: readonly string[]): string[] {
   const has = (name: string) => given.includes(name);
   if (has('*')) return [fullControl];
-  const granted = given.flatMap((name) => rights[name] ?? []);
+  const granted = given.flatMap((name) => ownMember(rights, name) ?? []);
   if (has('upload')) granted.push(has('overwrite') ? 'allow-write' : 'allow-create-file');
   // One right of svc stands for two there: it needs both.
   if (has('chmod') && has('chtimes')) granted.push('allow-set-attributes');

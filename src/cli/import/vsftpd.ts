@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ownMember } from '../../lib/json.ts';
 import { addAccount, type Draft, type DraftAccount, disable, draftAccount, emptyDraft, type ImportInput, type InputFile } from './draft.ts';
 import { accountOf, allRights, commandRights, permissionSet } from './ftp-rights.ts';
 import { readUnixAccounts, unixFileKind } from './unix-accounts.ts';
@@ -48,7 +49,7 @@ export function importVsftpd({ files, root, home, port, nowMs }: ImportInput): D
         file,
         line,
         what: `${name} is not taken over`,
-        instead: remedies[name] ?? 'Look what it does before the switch.',
+        instead: ownMember(remedies, name) ?? 'Look what it does before the switch.',
       });
   }
   draft.server.umask ??= '077';

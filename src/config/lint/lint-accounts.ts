@@ -1,9 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { defaultGroupUuid, type GroupConfiguration, noHomeFolder } from '../../accounts/account.ts';
+import { AccountsFile } from '../../accounts/accounts-file.ts';
 import { parseForeignHash } from '../../accounts/foreign-hashes.ts';
 import { defaultPermissions, type PermissionOptions, permissionsOfEmptyList } from '../../accounts/permissions.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { isServiceError } from '../../lib/errors.ts';
 import { compileExpression } from '../../lib/expression.ts';
+import { silentLog } from '../../lib/log.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 import { keyLineFault } from '../../ssh/public-keys.ts';
 import type { Report } from '../findings.ts';
@@ -197,7 +201,7 @@ export function lintAccounts(config: Config, report: Report): void {
   const methods = Object.values(config.authentications);
   const hasApplication = methods.length === 0 || methods.some((method) => method.enabled && method.type === 'application');
   const isReplaced = methods.every((method) => method.type !== 'application' || method.replace_password_hashes);
-  const remedy = isReplaced ? 'the first login puts a hash of svc in its place' : 'svc hash-password makes one of svc';
+  const remedy = replacementOf(isReplaced);
   const names = Object.keys(config.accounts);
   if (names.length > 0 && !hasApplication)
     report.warning('accounts-unused', ['accounts'], 'no enabled authentication method of type application asks for these accounts');
@@ -223,6 +227,28 @@ export function lintAccounts(config: Config, report: Report): void {
     if (group !== null && homeOptionsInForce(config, account, account.group).home_folder_path === '')
       unusable(`${noHomeFolder(account.group)}; the login fails`);
   }
+}
+
+/** Finds accounts files that cannot be used, and weak hashes in them; these are one finding a file. */
+export function lintAccountsFiles({ authentications }: Config, report: Report): void {
+  for (const [uuid, method] of Object.entries(authentications)) {
+    if (method.type !== 'application' || !method.enabled || method.accounts_file_path === '') continue;
+    const path = ['authentications', uuid, 'accounts_file_path'];
+    try {
+      const weak = new AccountsFile(method.accounts_file_path, {}, systemClock, silentLog).weakHashes();
+      const [first] = weak;
+      if (!first) continue;
+      const message = `has ${weak.length === 1 ? 'a hash' : `${weak.length} hashes`} of other systems that are fast to guess, such as that of "${first.name}" (${first.format}: ${first.weakness})`;
+      report.warning('weak-password-hash', path, message, replacementOf(method.replace_password_hashes));
+    } catch (error) {
+      if (!isServiceError(error, 'unavailable')) throw error;
+      report.error('file-unreadable', path, error.message);
+    }
+  }
+}
+
+function replacementOf(isReplaced: boolean): string {
+  return isReplaced ? 'the first login puts a hash of svc in its place' : 'svc hash-password makes one of svc';
 }
 
 /** @returns undefined for the default group that is not configured, null for a group that does not exist */

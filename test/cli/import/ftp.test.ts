@@ -184,6 +184,6 @@ test('vsftpd and proftpd: whatever stands in the files, an import ends with a va
       ] as const)
         await assertImported(t, reader(input({ files: [file('x.conf', config), file('passwd', passwd)] })), from, { isTested: false });
     }),
-    { numRuns: 60 },
+    { numRuns: 60, examples: [['PathDenyFilter local_root=${env:X}']] },
   );
 });

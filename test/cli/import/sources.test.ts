@@ -213,7 +213,7 @@ test('sftpgo: what is no dump is refused, and hostile values end in a valid draf
         isTested: false,
       });
     }),
-    { numRuns: 60 },
+    { numRuns: 60, examples: [[[{ username: 'a', permissions: { '/': ['__proto__', 'constructor'] } }]]] },
   );
 });
 
