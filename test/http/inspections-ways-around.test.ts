@@ -112,6 +112,7 @@ test('held uploads are listed, shown, discarded and inspected again by commands'
   server.inspector.decide = () => ({ status: 204 });
   assert.equal((await held('inspect-again', item.id)).code, 0);
   await until('the file', () => visible(join(server.home, 'd')).length === 1);
+  await until('the end of the held upload', async () => (await heldOf(server)).length === 0);
   server.inspector.decide = undefined;
   await server.put('/home/d/name', 'odd');
   const [next] = await heldOf(server);

@@ -10,7 +10,7 @@ const longestReplyCharacters = 4096;
  * A clamd that has enough replies and closes at once; a write that meets the closed end loses the reply, which is rare. So what broke while it
  * was sent is sent again.
  */
-const maxAttempts = 3;
+const maxAttempts = 8;
 
 /** The connection ended while content was sent. */
 class BrokenError extends Error {}
