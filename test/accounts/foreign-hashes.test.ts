@@ -16,6 +16,7 @@ const made: Record<string, string> = {
   'SHA-crypt 256 by htpasswd': '$5$K.ZletK2gFg.d3RY$Kujf3akdelDhV0nj0qCH.Z0GIJVREbaMZ5.gyY7cwn0',
   'SHA-crypt 512 by htpasswd': '$6$hKzN2bf.NXE6SoGD$TP3ysBYVi2BHNYhPAtSQ3oflliX1CYTaq3I5ZEYQwmAZuK0Mxdu8atOfRbP6LyhC2gl6IRj3sZm1hwmHDWoEJ/',
   'SHA by htpasswd': '{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=',
+  'SSHA by slappasswd': '{SSHA}v0uurPN4Fd7r81M7DWEhAq2WdNEF92BB',
   'argon2id by argon2': '$argon2id$v=19$m=16384,t=2,p=1$c2FsdHNhbHRzYWx0$lp3hg62ibBi8BBOLXAHKgAP6P0k+4L6n6Obc+f4bbG4',
   'argon2i by argon2': '$argon2i$v=19$m=8192,t=3,p=2$c2FsdHNhbHRzYWx0$ZJ3M013fytRCTlEYjTZnzu2lo3anjw6sIIYY3RtPBPk',
 };
