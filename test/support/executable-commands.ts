@@ -31,7 +31,7 @@ const runs: [command: string, more: string, code: number, printed: RegExp][] = [
   ['bans', 'list --json', 0, /^$/],
   ['tokens', 'list --json', 0, /^$/],
   ['links', 'list --json', 0, /^$/],
-  ['receipt', 'nothing', 3, /^$/],
+  ['receipt', 'nothing', 3, /^missing: nothing/],
   ['health', '', 0, /^ready/],
   ['completion', 'bash', 0, /_svc_complete/],
   ['man', '', 0, /^\.TH/],
