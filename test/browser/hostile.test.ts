@@ -154,7 +154,7 @@ browserTest('uploaded names: 255 bytes, text that turns round, quotes; the page 
   await page.locator('#tools input[type=file]').first().setInputFiles(files);
   await page.getByText(`${uploaded.length} files were uploaded.`).waitFor({ state: 'attached' });
   assert.deepEqual(readdirSync(server.home).sort(), [...uploaded].sort());
-  await page.getByText('[U+202E]').first().waitFor();
+  await page.getByText(`${uploaded.length} items`, { exact: true }).waitFor();
   const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
   assert.equal(wide, 0, 'a long name does not stretch the page');
   await page.locator('.queue').getByText('a[U+202E]fdp.exe').waitFor();
