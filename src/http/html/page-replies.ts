@@ -141,7 +141,7 @@ ${until === undefined && wayOn(exchange, context, refreshTo, dropped)}
   return pageReply(context, status, { title, body, refreshTo }, headers);
 }
 
-/** The button of such a page. Whoever has a link that does not hold has nowhere to go. */
+/** The button of such a page. A visitor whose link is over has nowhere to go. */
 function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | undefined, dropped: Message['dropped'] = []) {
   const { language, linked, url } = context;
   const isForm = exchange.method === 'POST' && (linked !== undefined || exchange.target.kind === 'member');

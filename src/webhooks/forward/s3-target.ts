@@ -247,7 +247,7 @@ function partsOf(sizeBytes: number): Part[] {
   });
 }
 
-/** Whether a stored part has these bytes: by its checksum, or else by its ETag, which is mostly MD5. */
+/** Whether a stored part has these bytes: by its checksum, or else by its ETag, usually MD5. */
 function isSamePart({ etag, sizeBytes, checksum }: StoredPart, { begin, end }: Part, digest: Buffer, md5: string | undefined): boolean {
   if (sizeBytes !== end - begin) return false;
   return checksum === '' ? etag.replaceAll('"', '').toLowerCase() === md5 : checksum === digest.toString('base64');
