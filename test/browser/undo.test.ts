@@ -16,7 +16,7 @@ browserTest('a move and a renaming are undone by their message and by Ctrl+Z; wh
   const move = async (...names: string[]) => {
     for (const name of names) await page.getByLabel(`Select ${name}`, { exact: true }).check();
     await page.getByRole('button', { name: 'Move' }).click();
-    await dialog.getByRole('button', { name: 'Target' }).click();
+    await dialog.getByRole('list', { name: 'Folders' }).getByRole('button', { name: 'Target' }).click();
     await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
     await dialog.getByRole('button', { name: 'Move here' }).click();
     await undo.waitFor();

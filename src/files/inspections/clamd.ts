@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { type ClamdInspectionOptions, clamdAddress } from './options.ts';
 import type { Answer, InspectedContent, Inspector } from './verdict.ts';
@@ -7,10 +8,16 @@ import type { Answer, InspectedContent, Inspector } from './verdict.ts';
 const longestReplyCharacters = 4096;
 
 /**
- * A clamd that has enough replies and closes at once; a write that meets the closed end loses the reply, which is rare. So what broke while it
- * was sent is sent again.
+ * A clamd that has enough replies and closes at once, and a write that meets the closed end loses the reply. So what broke while it was sent is
+ * sent again, with pauses near the place where it broke.
  */
-const maxAttempts = 8;
+const maxAttempts = 6;
+
+/** What the system's buffers of a connection hold: clamd closed at most this much before the break was seen. */
+const maxBufferedBytes = 8 * 1024 ** 2;
+
+/** Pause before each chunk of a second attempt; each further attempt adds as much. */
+const pauseMilliseconds = 5;
 
 /** The connection ended while content was sent. */
 class BrokenError extends Error {}
@@ -26,13 +33,22 @@ export class ClamdInspector implements Inspector {
   }
 
   async inspect(content: InspectedContent, signal: AbortSignal): Promise<Answer> {
+    let slowFrom = Number.POSITIVE_INFINITY;
     for (let attempt = 1; ; attempt++) {
+      let sentBytes = 0;
+      const afterChunk = async (bytes: number) => {
+        sentBytes += bytes;
+        // A reply that has come is read before the next write.
+        if (sentBytes < slowFrom) await setImmediate();
+        else await setTimeout((attempt - 1) * pauseMilliseconds);
+      };
       try {
-        const { reply, isEarly } = await this.#ask('INSTREAM', signal, (socket) => sendContent(socket, content));
+        const { reply, isEarly } = await this.#ask('INSTREAM', signal, (socket) => sendContent(socket, content, afterChunk));
         return answerOf(reply, isEarly);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof BrokenError) || attempt === maxAttempts) return { verdict: 'failure', message: (error as Error).message };
+        slowFrom = sentBytes - maxBufferedBytes;
       }
     }
   }
@@ -97,7 +113,7 @@ export class ClamdInspector implements Inspector {
 }
 
 /** Sends content in chunks, each after its length; the empty one ends it. */
-async function sendContent(socket: Socket, content: InspectedContent): Promise<void> {
+async function sendContent(socket: Socket, content: InspectedContent, afterChunk: (bytes: number) => Promise<void>): Promise<void> {
   const over = new Promise<false>((resolve) => socket.once('close', () => resolve(false)));
   for await (const chunk of content.chunks()) {
     // The callback comes once the chunk may be overwritten.
@@ -108,8 +124,7 @@ async function sendContent(socket: Socket, content: InspectedContent): Promise<v
       socket.uncork();
     });
     if (!(await Promise.race([written, over]))) return;
-    // A reply that has come is read before the next write.
-    await new Promise(setImmediate);
+    await afterChunk(chunk.length);
   }
   await Promise.race([new Promise<void>((resolve) => socket.write(lengthOf(0), () => resolve())), over]);
 }
