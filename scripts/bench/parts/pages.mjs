@@ -1,10 +1,12 @@
 // The page of a folder of 10,000 in Chromium with the CPU slowed four times, by its tracing: when it can be used, and the longest time
-// that it holds still while it is scrolled, filtered, selected and sorted. Needs Chromium (Debian: `chromium`).
+// that it holds still while it is scrolled, filtered, selected and sorted; and the console while it follows events. Needs Chromium (Debian:
+// `chromium`).
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { freePort } from '../support/machine.mjs';
 import { traced } from '../support/page-trace.mjs';
-import { password, svc, userName } from '../support/peers.mjs';
+import { hashOf, password, svc, userName } from '../support/peers.mjs';
 
 const slowedTimes = 4;
 /** Between two keys of one who types fast, in milliseconds. */
@@ -22,6 +24,98 @@ const figures = {
   select: 'longest task, selecting all',
   sort: 'longest task, sorting by size',
 };
+
+/** Of the console, in its page of events. */
+const consoleFigures = {
+  form: ['console: its form is seen', 'ms'],
+  row: ['console: the first event is seen', 'ms'],
+  kilobytes: ['console: first load, compressed', 'kB'],
+  missed: ['console: frames later than 50 ms, of 10 s of a live tail', ''],
+  longest: ['console: longest task of them', 'ms'],
+};
+const tailedPerSecond = 100;
+const tailMs = 10_000;
+
+/** svc with a console beside its files. */
+async function withConsole(build) {
+  const peer = svc(build);
+  const consolePort = await freePort();
+  const files = peer.files;
+  peer.files = (place) => {
+    const config = JSON.parse(files(place)['svc.config.json']);
+    const administrators = { [userName]: { password: hashOf(), role: 'viewer' } };
+    config.services.console = { type: 'console', port: consolePort, administrators };
+    return { 'svc.config.json': JSON.stringify(config) };
+  };
+  return Object.assign(peer, { consolePort });
+}
+
+/** Asks for a small file again and again: each request is an event. @returns ends it */
+function askAgain(server) {
+  const timer = setInterval(() => {
+    void fetch(`http://127.0.0.1:${server.port}/home/small`, { headers: server.headers }).then(
+      (reply) => reply.arrayBuffer(),
+      () => {},
+    );
+  }, 1000 / tailedPerSecond);
+  return () => clearInterval(timer);
+}
+
+/** Signs in to the console of a server in a new browser context, and follows its events. */
+async function follow(browser, server) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
+  try {
+    const page = await context.newPage();
+    const devTools = await context.newCDPSession(page);
+    await devTools.send('Emulation.setCPUThrottlingRate', { rate: slowedTimes });
+    await devTools.send('Network.enable');
+    let bytes = 0;
+    devTools.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength;
+    });
+    const url = `http://127.0.0.1:${server.peer.consolePort}/#events`;
+    const startMs = performance.now();
+    await page.goto(url);
+    await page.locator('#username').waitFor();
+    const found = { form: performance.now() - startMs, kilobytes: bytes / 1000 };
+    await page.locator('#username').fill(userName);
+    await page.locator('#password').fill(password);
+    await page.locator('main form button').click();
+    await page.locator('#sections a').first().waitFor();
+    const againMs = performance.now();
+    await page.reload();
+    await page.locator('main tbody tr').first().waitFor();
+    found.row = performance.now() - againMs;
+    const stop = askAgain(server);
+    try {
+      await page.waitForTimeout(1000);
+      const tail = await traced(page, async () => {
+        found.missed = await page.evaluate(
+          (ms) =>
+            new Promise((resolve) => {
+              const endMs = performance.now() + ms;
+              let lastMs = performance.now();
+              let late = 0;
+              const frame = (nowMs) => {
+                if (nowMs - lastMs > 50) late++;
+                lastMs = nowMs;
+                if (nowMs < endMs) requestAnimationFrame(frame);
+                else resolve(late);
+              };
+              requestAnimationFrame(frame);
+            }),
+          tailMs,
+        );
+      });
+      found.longest = tail.longestMs();
+    } finally {
+      stop();
+    }
+    return found;
+  } finally {
+    await context.close();
+  }
+}
 
 /** Opens a page with the processor slowed. @returns when it was there, and when it could be used */
 async function open(page, devTools, url) {
@@ -117,6 +211,14 @@ export default async function pages({ isSmoke, home, group, builds }) {
         async action(server) {
           const found = await visit(browser, server);
           return Object.fromEntries(Object.entries(figures).map(([member, title]) => [title, { value: found[member] }]));
+        },
+      },
+      {
+        figures: Object.fromEntries(Object.values(consoleFigures)),
+        on: async () => group.all(await Promise.all(builds.map(withConsole))),
+        async action(server) {
+          const found = await follow(browser, server);
+          return Object.fromEntries(Object.entries(consoleFigures).map(([member, [title]]) => [title, { value: found[member] }]));
         },
       },
     ],
