@@ -4,6 +4,7 @@ import type { RouterRoute } from 'hono/types';
 import { isServiceError, ServiceError } from '../lib/errors.ts';
 import { respondToFault } from './fault-reply.ts';
 import { sendAppearanceStyle, sendLogo } from './html/appearance.ts';
+import { postHeldForm } from './html/held-page.ts';
 import { sendAsset, showLogin, showOpenapiPage } from './html/own-pages.ts';
 import { postLanguage, postTheme } from './html/page-cookies.ts';
 import { assets } from './html/pages/assets.ts';
@@ -19,7 +20,7 @@ import type { Exchange, HttpEnvironment, HttpHandler } from './request/exchange.
 import { canonicalPath } from './request/request-target.ts';
 import { showExpectations } from './rest/expectations.ts';
 import { getFile } from './rest/get-file.ts';
-import { listHeld, showHeld, withdrawHeld } from './rest/held.ts';
+import { listHeld, showHeld, withdrawHeld } from './rest/held-uploads.ts';
 import { listLinks, postLinks, revokeLink } from './rest/links.ts';
 import { logout, postLogin } from './rest/login.ts';
 import { getFolder, postFolder, redirectPostOfFolder } from './rest/members.ts';
@@ -191,6 +192,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   for (const pattern of [links, link]) app.all(pattern, (c, next) => (c.env.method === 'OPTIONS' ? describePlain(c, next) : refuse(c.env)));
   const [held, heldUpload] = ['/account-service/held', '/account-service/held/:id'] as const;
   on('GET', held, listHeld);
+  on('POST', held, postHeldForm);
   on('ALL', held, refuse);
   on('GET', heldUpload, showHeld);
   on('DELETE', heldUpload, withdrawHeld);

@@ -43,8 +43,20 @@ export async function heldOperations(t: TestContext, exerciseOf: (server: TestSe
   const id = listed.json<{ held: { id: string }[] }>().held[0]?.id;
   await send('GET', one, `${collection}${id}`, 200, { headers: json });
   await send('DELETE', one, `${collection}${id}`, 204, { headers: json });
+  const urlencoded = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' };
+  const other = listed.json<{ held: { id: string }[] }>().held[1]?.id;
+  for (const [status, body] of [
+    [400, 'action=withdraw'],
+    [404, 'action=withdraw&selected=a'],
+    [422, 'action=withdraw&selected=a&selected=b'],
+    [200, `action=confirm-withdraw&selected=${other}`],
+    [303, `action=withdraw&selected=${other}`],
+  ] as const)
+    await send('POST', collection, collection, status, { headers: urlencoded, body });
+  await send('POST', collection, collection, 415, { headers: { ...json, ...asJson }, body: '{}' });
   for (const [method, path, target] of [
     ['GET', collection, collection],
+    ['POST', collection, collection],
     ['GET', one, `${collection}a`],
     ['DELETE', one, `${collection}a`],
   ] as const) {

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { type ClamdInspectionOptions, clamdAddress } from './options.ts';
 import type { Answer, InspectedContent, Inspector } from './verdict.ts';
@@ -13,7 +13,7 @@ const longestReplyCharacters = 4096;
  */
 const maxAttempts = 6;
 
-/** What the system's buffers of a connection hold: clamd closed at most this much before the break was seen. */
+/** Size of the system's buffers of a connection: clamd closed at most this much before the break was seen. */
 const maxBufferedBytes = 8 * 1024 ** 2;
 
 /** Pause before each chunk of a second attempt; each further attempt adds as much. */
@@ -40,7 +40,7 @@ export class ClamdInspector implements Inspector {
         sentBytes += bytes;
         // A reply that has come is read before the next write.
         if (sentBytes < slowFrom) await setImmediate();
-        else await setTimeout((attempt - 1) * pauseMilliseconds);
+        else await this.#clock.sleep((attempt - 1) * pauseMilliseconds);
       };
       try {
         const { reply, isEarly } = await this.#ask('INSTREAM', signal, (socket) => sendContent(socket, content, afterChunk));

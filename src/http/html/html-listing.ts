@@ -74,7 +74,7 @@ export function folderModel({ path, files, service }: Exchange, flash: FolderMod
 /** The page of a folder that the account can write to but not list. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
-  const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}" data-taken="${model.onNameTaken}">
+  const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}${context.account?.isInspected && ' inspected'}" data-taken="${model.onNameTaken}">
 ${folderHead(context, model)}
 <div id="members" tabindex="-1">
 ${tools(context, model)}

@@ -71,6 +71,7 @@ const flashCodes = [
   'restored',
   'ended',
   'heldForReview',
+  'withdrawn',
   'revoked',
 ] as const;
 export type FlashCode = (typeof flashCodes)[number];

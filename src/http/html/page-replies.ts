@@ -35,7 +35,7 @@ function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
 }
 
 /** Pages below `/home/__svc__/`. */
-const accountPages = ['links', 'password-update', 'recent', 'trash'];
+const accountPages = ['held/', 'links', 'password-update', 'recent', 'trash'];
 
 /** URL of a page for GET, for forms that lead back to it. */
 function pageUrl({ target }: Exchange): string {
@@ -53,6 +53,7 @@ function pageAccount({ account, session }: Client, { passwords }: HttpService): 
     isAnonymous,
     hasSession: session !== undefined,
     hasTrash: account.trashDays > 0,
+    isInspected: !account.inspections.isEmpty,
     hasQuota: account.quotaSizeBytes > 0,
     mayShare: !isAnonymous && account.links.enabled && account.permissions.mayGive('allow-share'),
     maySeeRecent: account.showRecent && !isAnonymous,

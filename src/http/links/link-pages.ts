@@ -5,7 +5,7 @@ import { bdi, type Html, html, icon } from '../html/pages/html.ts';
 import { tools } from '../html/pages/listing/listing-tools.ts';
 import type { PageContext } from '../html/pages/page.ts';
 import type { Reply } from '../reply/reply.ts';
-import type { Exchange, Visit } from '../request/exchange.ts';
+import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
 /** The facts of a link for its visitor: from whom, for how long, and the note. */
 export function aboutLink({ language }: PageContext, { link }: Visit, more: Html | false = false): Html {
@@ -58,7 +58,7 @@ export function dropPage(exchange: Exchange, visit: Visit): Reply {
     metadata: exchange.service.options.metadata_fields,
     flash: undefined,
   } as const;
-  const body = html`<main id="main" data-may="write" data-taken="number">
+  const body = html`<main id="main" data-may="write${!signedIn(exchange).account.inspections.isEmpty && ' inspected'}" data-taken="number">
 <h1>${language.text('sendTo', { name })}</h1>
 ${aboutLink(context, visit)}
 <div id="notices" aria-live="polite"></div>

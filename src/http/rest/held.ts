@@ -1,18 +1,17 @@
 import { isHeld } from '../../files/inspections/gate.ts';
 import type { HeldUpload } from '../../files/inspections/holding.ts';
-import { ServiceError } from '../../lib/errors.ts';
+import type { ServiceError } from '../../lib/errors.ts';
 import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { jsonReply, type Reply } from '../reply/reply.ts';
-import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { reservedName } from '../request/request-target.ts';
 
 /** Name of the collection of held uploads below `/home/__svc__/`. */
-const collection = 'held';
+export const heldCollection = 'held';
 
 /** The path of a held upload's URL. */
 export function heldUrl(id: string): string {
-  return `/home/${reservedName}/${collection}/${id}`;
+  return `/home/${reservedName}/${heldCollection}/${id}`;
 }
 
 /** A held upload that a client is told of as a success. */
@@ -36,45 +35,16 @@ export function heldReply({ visit }: Exchange, { id, path }: HeldResult, headers
   return jsonReply(202, { results: [{ target: path, held: id }] }, { ...headers, location: heldUrl(id), 'cache-control': 'no-store' });
 }
 
-/** GET of the collection: the account's own held uploads. */
-export async function listHeld(exchange: Exchange): Promise<Response> {
+/** The account's own held uploads; for the holder of a token those that it reaches. */
+export async function ownHeld(exchange: Exchange): Promise<HeldUpload[]> {
   const { account, files } = signedIn(exchange);
-  const records = (await files.environment.held.list(account.uuid)).filter(({ path }) => isReached(exchange, path));
-  return respond(exchange, jsonReply(200, { held: records.map(shownHeld) }, uncached));
-}
-
-/** GET of a held upload. */
-export async function showHeld(exchange: Exchange): Promise<Response> {
-  const { account, files } = signedIn(exchange);
-  const record = await files.environment.held.find(requestedId(exchange), account.uuid);
-  if (!isReached(exchange, record.path)) throw new ServiceError('not-found', 'Path not found.');
-  return respond(exchange, jsonReply(200, shownHeld(record), uncached));
-}
-
-/** DELETE of a held upload: its account withdraws it. */
-export async function withdrawHeld(exchange: Exchange): Promise<Response> {
-  const { account, files } = signedIn(exchange);
-  const id = requestedId(exchange);
-  const record = await files.environment.held.find(id, account.uuid);
-  if (!isReached(exchange, record.path)) throw new ServiceError('not-found', 'Path not found.');
-  await files.environment.held.withdraw(id, account);
-  return respond(exchange, { status: 204 });
+  return (await files.environment.held.list(account.uuid)).filter(({ path }) => isReached(exchange, path));
 }
 
 /** Whether the holder of a token or link reaches what the account has at a path; the account itself does. */
-function isReached(exchange: Exchange, path: VirtualPath): boolean {
+export function isReached(exchange: Exchange, path: VirtualPath): boolean {
   const { account, files } = signedIn(exchange);
   return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');
-}
-
-const uncached = { 'cache-control': 'no-store' };
-
-function requestedId({ target }: Exchange): string {
-  return target.kind === 'account-service' ? target.name.slice(collection.length + 1) : '';
-}
-
-function shownHeld({ id, path, offsetBytes, held }: HeldUpload) {
-  return { id, path, size: offsetBytes, time: Math.round(held.sinceMs) / 1000, reason: held.reason, state: held.state };
 }
 
 /** Facts of a refusal that a client hears beside its neutral message. */

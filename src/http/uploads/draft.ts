@@ -128,10 +128,14 @@ export async function showUpload(exchange: Exchange): Promise<Response> {
     ...stateHeaders(exchange, record, outcome !== undefined),
     'upload-length': lengthBytes,
     'cache-control': 'no-store',
-    // A visitor whose reply was lost finds the receipt here.
-    ...(exchange.visit && outcome && headersOfLines(outcome.headers)),
+    ...(outcome && toldAgain(exchange, headersOfLines(outcome.headers))),
   };
   return respond(exchange, { status: 204, headers });
+}
+
+/** Headers for a client whose reply was lost: whether the upload is held, and for a visitor the receipt. */
+function toldAgain({ visit }: Exchange, headers: ReplyHeaders): ReplyHeaders {
+  return visit ? headers : { held: headers.held };
 }
 
 /** DELETE of an upload: cancels it, or removes the record of one that is over. */

@@ -41,6 +41,8 @@ export interface PageAccount {
   mayChangePassword: boolean;
   /** Whether what it deletes goes to a trash. */
   hasTrash: boolean;
+  /** Whether inspections judge some of what it uploads. */
+  isInspected: boolean;
   /** Whether there is a limit for the size of its files together. */
   hasQuota: boolean;
   /** Whether it may make links to some of its files. */

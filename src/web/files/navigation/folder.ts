@@ -29,7 +29,7 @@ export function folderUrl(): string {
 
 /** Whether the account has a right in the folder; the service checks every request all the same. */
 export function may(
-  right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename' | 'share' | 'trash' | 'quota',
+  right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename' | 'share' | 'trash' | 'quota' | 'inspected',
 ): boolean {
   return (byId('main').dataset.may ?? '').split(' ').includes(right);
 }

@@ -2,6 +2,7 @@ import { displayName } from '../../../lib/display-name.ts';
 import { icon, iconButton, make, makeButton } from '../../shared/dom.ts';
 import { durationText, sizeText } from '../../shared/locale.ts';
 import { text } from '../language.ts';
+import { may } from '../navigation/folder.ts';
 import type { UploadQueue } from './queue.ts';
 import type { Upload } from './upload.ts';
 import { isOver, isResumable, Speed, uploadPath } from './upload-state.ts';
@@ -18,7 +19,8 @@ const rank: Readonly<Record<Upload['state'], number>> = {
   waiting: 3,
   cancelled: 4,
   skipped: 5,
-  done: 6,
+  held: 6,
+  done: 7,
 };
 
 interface Line {
@@ -31,6 +33,10 @@ interface Line {
   end: HTMLButtonElement;
   shownState: Upload['state'] | undefined;
 }
+
+/** The page of the account's uploads that wait for review; visitors of links have none. */
+const heldPage = '/home/__svc__/held/';
+const hasAccount = () => location.pathname.startsWith('/home/');
 
 /** Where the panel begins as one line. */
 const smallScreen = matchMedia('(max-width: 40rem)');
@@ -111,8 +117,9 @@ export function uploadPanel(queue: () => UploadQueue) {
     const wanted = [...queue().batch].filter((upload) => upload.state !== 'cancelled' && upload.state !== 'skipped');
     const sum = (bytesOf: (upload: Upload) => number) => wanted.reduce((all, upload) => all + bytesOf(upload), 0);
     const size = sum(({ file }) => file.size);
-    const sent = sum(({ state, file, sentBytes }) => (state === 'done' ? file.size : sentBytes));
-    const done = wanted.filter(({ state }) => state === 'done').length;
+    const hasCome = ({ state }: Upload) => state === 'done' || state === 'held';
+    const sent = sum((upload) => (hasCome(upload) ? upload.file.size : upload.sentBytes));
+    const done = wanted.filter(hasCome).length;
     total.value = size === 0 ? Number(!isBusy) : sent / size;
     speed.note(sent - sum(({ foundBytes }) => foundBytes), performance.now());
     const { bytesPerSecond } = speed;
@@ -137,7 +144,8 @@ export function uploadPanel(queue: () => UploadQueue) {
     const line = lines.get(upload) ?? addLine(upload);
     line.progress.hidden = upload.state !== 'running' && upload.state !== 'paused';
     line.progress.value = upload.file.size === 0 ? 0 : upload.sentBytes / upload.file.size;
-    line.state.textContent = [stateText(upload), upload.remark].filter((part) => part !== '').join(' · ');
+    line.state.replaceChildren([stateText(upload), upload.remark].filter((part) => part !== '').join(' · '));
+    if (upload.state === 'held' && hasAccount()) line.state.replaceChildren(make('a', { href: heldPage }, uploadText('held')));
     if (line.shownState === upload.state) return line.element;
     line.shownState = upload.state;
     line.element.className = upload.state;
@@ -189,6 +197,7 @@ function label(button: HTMLButtonElement, name: string, { name: fileName }: Uplo
 function stateText(upload: Upload): string {
   const { state, sentBytes, file, reason, isReconnecting } = upload;
   const soFar = text('running', { done: sizeText(sentBytes), total: sizeText(file.size) });
+  if (state === 'running' && !isReconnecting && sentBytes === file.size && may('inspected')) return `${soFar} · ${uploadText('checking')}`;
   if (state === 'running') return isReconnecting ? `${soFar} · ${uploadText('reconnecting')}` : soFar;
   if (state === 'paused') return sentBytes > 0 ? `${soFar} · ${uploadText('paused')}` : uploadText('paused');
   return state === 'failed' ? uploadText('failed', { reason }) : uploadText(state);

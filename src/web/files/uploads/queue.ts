@@ -75,7 +75,8 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
       if (sent === 'done') {
         upload.state = 'done';
         onDone(upload);
-      } else if (sent === 'stopped') upload.state = 'cancelled';
+      } else if (sent === 'held') upload.state = 'held';
+      else if (sent === 'stopped') upload.state = 'cancelled';
       else if (sent === 'conflict') await resolveConflict(upload);
       else if (sent === 'signed-out') await signIn(upload);
       else fail(upload, sent);

@@ -32,7 +32,8 @@ export interface Refused {
   isFinal?: boolean;
 }
 
-export type Sent = 'done' | 'conflict' | 'signed-out' | 'stopped' | Refused;
+/** `held`: it came, and an inspection holds it for review (docs/spec/inspections.md#what-clients-hear). */
+export type Sent = 'done' | 'held' | 'conflict' | 'signed-out' | 'stopped' | Refused;
 
 /** Statuses of a busy service or a proxy without one: retrying may help. */
 export const passing: readonly number[] = [408, 502, 503, 504];

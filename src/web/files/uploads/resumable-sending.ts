@@ -33,6 +33,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
     if (request && !passing.includes(request.status)) {
       const { status } = request;
       upload.eventId = eventIdOf(request);
+      if (status === 202) return 'held';
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
@@ -121,7 +122,8 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     }
     noteLimit(reply);
     upload.eventId = reply.headers.get('event-id') ?? undefined;
-    return reply.headers.get('upload-complete') === '?1' ? 'done' : Number(reply.headers.get('upload-offset'));
+    if (reply.headers.get('upload-complete') !== '?1') return Number(reply.headers.get('upload-offset'));
+    return reply.headers.has('held') ? 'held' : 'done';
   };
 
   const append = async (location: string, from: number): Promise<Step> => {
@@ -149,6 +151,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     const told = request.getResponseHeader('upload-offset');
     upload.eventId = eventIdOf(request);
     if (isOver && status === 201) return 'done';
+    if (isOver && status === 202) return 'held';
     if (!isOver && told !== null && (status === 204 || status === 409)) return Number(told);
     if (passing.includes(status)) return 'lost';
     if (status === 404) return 'gone';
@@ -191,7 +194,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
       farthest = Math.max(step, farthest);
       goTo(step);
     } else {
-      if (step === 'done' || step === 'conflict') letGo(upload);
+      if (step === 'done' || step === 'held' || step === 'conflict') letGo(upload);
       return step;
     }
   }

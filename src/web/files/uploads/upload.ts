@@ -28,7 +28,7 @@ export interface Upload {
   readonly folder: string;
   /** Name under which it is stored; changes when both files are kept. */
   name: string;
-  state: 'waiting' | 'running' | 'paused' | 'done' | 'failed' | 'skipped' | 'cancelled';
+  state: 'waiting' | 'running' | 'paused' | 'done' | 'held' | 'failed' | 'skipped' | 'cancelled';
   sentBytes: number;
   /** Bytes of `sentBytes` that the service had already: they say nothing about the speed. */
   foundBytes: number;

@@ -123,6 +123,7 @@ export function rightNames(
     rename: model.mayRename,
     share: model.share !== undefined,
     trash: account?.hasTrash,
+    inspected: account?.isInspected,
     quota: account?.hasQuota,
   };
   return Object.entries(rights)
