@@ -12,12 +12,15 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 export const requireBanner =
   "import { createRequire as svcCreateRequire } from 'node:module';\nconst require = svcCreateRequire(import.meta.url);";
 
-/** Bytes as gzip in base64; the same bytes give the same text. */
+/** Gzips bytes and encodes them in base64; equal input gives equal output. */
 function packed(bytes) {
   return Buffer.from(gzipSync(bytes, { level: 9, mtime: 1 })).toString('base64');
 }
 
-/** A file as an expression: its SHA-256, and a function that gives it packed, as a text inside a function costs a start nothing. */
+/**
+ * An expression for a packed file: its SHA-256 and a function that returns its content. A string inside a function costs nothing at
+ * startup.
+ */
 function packedFile(bytes) {
   return `{ digest: '${createHash('sha256').update(bytes).digest('hex')}', packed() { return '${packed(bytes)}'; } }`;
 }
@@ -37,7 +40,7 @@ const swaggerUi = {
   },
 };
 
-/** A style sheet as text, without comments and spaces. */
+/** A style sheet as text, without comments and white space. */
 async function minifiedStyle(path) {
   const { code } = await transform(readFileSync(path, 'utf8'), { loader: 'css', minifyWhitespace: true });
   return code.trim();
@@ -53,7 +56,10 @@ export const style = {
 
 const webFolder = new URL('../src/web/', import.meta.url).pathname;
 
-/** `svc:web-files`: the style sheets and other files of src/web that pages refer to, as texts by their paths there (`shared/page.css`). */
+/**
+ * `svc:web-files`: the style sheets and other files of src/web that pages refer to, as texts keyed by their path in src/web
+ * (`shared/page.css`).
+ */
 const webFiles = {
   name: 'web-files',
   setup(build) {
@@ -69,13 +75,16 @@ const webFiles = {
   },
 };
 
-/** The first modules of the scripts of pages, by the name under which the sources import what is made of them. */
+/** Entry modules of the browser scripts, keyed by the specifier under which the sources import the built scripts. */
 export const scriptStarts = {
   'svc:page-scripts': new URL('../src/web/files/main.ts', import.meta.url),
   'svc:console-scripts': new URL('../src/web/console/main.ts', import.meta.url),
 };
 
-/** `svc:password-worker`: the program of the thread that verifies hashes of other systems, packed. What is in it counts as what is in the bundle. */
+/**
+ * `svc:password-worker`: the packed program of the thread that verifies hashes of other systems. Its inputs are listed as inputs of the
+ * bundle.
+ */
 const passwordWorker = {
   name: 'password-worker',
   setup(build) {
@@ -105,7 +114,7 @@ const passwordWorker = {
   },
 };
 
-/** The scripts of pages by their file names. What is in them counts as what is in the bundle. */
+/** The browser scripts, keyed by file name. Their inputs are listed as inputs of the bundle. */
 const scripts = {
   name: 'page-scripts',
   setup(build) {
@@ -125,8 +134,8 @@ const scripts = {
 };
 
 /**
- * Modules of Node.js, each loaded by the first module that runs and imports it: an `import` statement would load all of them at each
- * start, and make what they only have when asked (the root certificates of `node:tls`).
+ * Loads each module of Node.js when the first module that imports it runs. An `import` statement would load all of them at every start, and
+ * would compute values that are otherwise computed on demand, such as the root certificates of `node:tls`.
  */
 const builtinModules = {
   name: 'builtin-modules',
@@ -147,8 +156,8 @@ export const bundleOptions = {
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
-  // cosmiconfig asks for its loaders when a file needs them: svc parses all files itself and lets it load none. The Redis client has
-  // a native hash for client-side caching and figures for OpenTelemetry, unused here; ssh2 does without its native parts.
+  // svc parses all configuration files itself, so cosmiconfig never loads its own parsers. The Redis client can use a native hash for
+  // client-side caching and OpenTelemetry metrics; svc uses neither. ssh2 works without its native modules.
   external: ['typescript', 'import-fresh', 'js-yaml', 'parse-json', '@node-rs/xxhash', '@opentelemetry/api', 'cpu-features', '*.node'],
   // ofetch's build for Node.js carries a polyfill of fetch that Node.js 20 does not need.
   alias: { ofetch: './node_modules/ofetch/dist/index.mjs' },
@@ -160,14 +169,14 @@ export const bundleOptions = {
 };
 
 /**
- * Options of the executable: esbuild's output runs unchanged. Names stay as in the sources, for readers and stack traces; the licences of all
- * packages are written at its end.
+ * Options of the executable: esbuild's output runs unchanged. Names are kept for readers and stack traces; the licences of all packages are
+ * appended.
  *
  * @type {import('esbuild').BuildOptions}
  */
 export const executableOptions = {
   ...bundleOptions,
-  // esbuild keeps the folder in which it was loaded.
+  // esbuild would otherwise use the working directory from the time when it was loaded.
   absWorkingDir: new URL('..', import.meta.url).pathname.replace(/\/$/, ''),
   entryPoints: ['bin/svc.ts'],
   plugins: [builtinModules, ...bundleOptions.plugins.slice(0, -1), patchedPackages(true)],

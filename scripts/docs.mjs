@@ -1,7 +1,5 @@
-// Writes what is generated: in docs/reference option tables from the schema, commands from --help, events from the catalogue and
-// codes of findings; what the pages weigh, in docs/use; the JSON Schema beside the examples; and all texts for people in .cache/messages.md.
-//   node scripts/docs.mjs          writes them
-//   node scripts/docs.mjs --check  fails when they are stale
+// Writes all generated documentation: option tables, commands, events and finding codes in docs/reference, page weights in docs/use, the
+// JSON Schema in examples/, and all texts for people in .cache/messages.md.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
@@ -30,7 +28,7 @@ function cell(text) {
   return String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 }
 
-/** Defaults that are nothing, as JSON. */
+/** Defaults, as JSON, that are shown as an empty cell. */
 const emptyDefaults = [undefined, 'null', '""', '[]', '{}', '{"include":[],"exclude":[]}'];
 
 function defaultText(node) {
@@ -102,7 +100,7 @@ function help(...args) {
   return stdout.trimEnd();
 }
 
-/** The commands of the help of a command, with theirs behind them: `['mock', 'auth']`. */
+/** All subcommands of a command, found in its --help, each with its parents: `['mock', 'auth']`. */
 function commandsOf(words) {
   const list = /\nCommands:\n((?: .*\n)+)/.exec(`${help(...words)}\n`)?.[1] ?? '';
   const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map((match) => match[1]).filter((name) => name !== 'help');
@@ -128,7 +126,7 @@ function findings() {
   return `| code | meaning |\n|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** A page of the documentation with the part between its marks made anew. */
+/** Generates again the part of a documentation page between its marks. */
 function pageWith(file, name, make) {
   const pattern = new RegExp(`(<!-- ${name}:start[^>]*-->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
   const text = readFileSync(file, 'utf8');

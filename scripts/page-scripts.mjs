@@ -1,6 +1,6 @@
-// Makes the scripts of pages (src/web/files/, src/web/console/) for browsers: `page.js`, the first one, and its parts. A part is what the first script
-// asks for by `import()`: a file of its own, fetched when it is needed. What a part shares with the first script it imports from there, so
-// that there is one of each; what parts alone share becomes a file, too.
+// Builds the browser scripts (of src/web/files/ and src/web/console/): `page.js`, which loads first, and its parts. A part is a module that
+// `page.js` loads on demand by `import()`. A part imports shared modules from `page.js`, so that each exists once; modules that only parts
+// share become a file, too.
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -18,9 +18,9 @@ const commonOptions = {
 
 /**
  * @param {string} main path of the module with which the first script begins
- * @param {import('esbuild').Plugin[]} plugins for what is no program
- * @returns the scripts by their file names, which refer to each other relative to where they stand; and what is in them, as esbuild tells it, in all
- *   and in each
+ * @param {import('esbuild').Plugin[]} plugins for imports that are not JavaScript
+ * @returns the scripts keyed by file name, which import each other by relative path; and esbuild's list of inputs, of all scripts together
+ *   and of each
  */
 export async function pageScripts(main, plugins) {
   const folder = resolve(main, '..');
@@ -44,7 +44,7 @@ export async function pageScripts(main, plugins) {
   });
   const later = await build({
     ...options,
-    // The order in which the imports were found is another one each time.
+    // The imports are found in a different order each time.
     entryPoints: [...parts].sort(),
     entryNames: '[name]',
     splitting: true,
@@ -75,7 +75,7 @@ function onImport(name, choose) {
   };
 }
 
-/** Of two exports of one name the first script would give neither, and the part that wants one would not start. */
+/** If two modules export the same name, `page.js` exports neither, and the part that imports the name would not start. */
 function assertExported(files, exports) {
   for (const [file, text] of Object.entries(files)) {
     for (const [, names] of text.matchAll(/import\{([^}]*)\}from"\.\/page\.js"/g)) {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { collect, durationSeconds, type Register } from './arguments.ts';
 
-const help = `A token comes in at a service as a bearer's (Authorization: Bearer), or as the password over Basic, WebDAV, the login form and SFTP. It narrows the rights of its account and ends with it. Only its hash is kept: it is printed once.
+const help = `A client presents a token as a bearer token (Authorization: Bearer), or as the password over Basic, WebDAV, the login form and SFTP. It narrows the rights of its account and ends with it. Only its hash is kept: it is printed once.
 
 The command asks the service through the socket control.sock in its data folder. Only the account of the service and root may open it. With server.state redis any node answers for all.
 
@@ -31,7 +31,7 @@ export const registerTokens: Register = (program, run) => {
         durationSeconds,
       )
       .option('--address <address>', 'address or CIDR range of its clients; may be repeated (default: all)', collect, [])
-      .option('--service <uuid>', 'service where it holds; may be repeated (default: all)', collect, [])
+      .option('--service <uuid>', 'service that accepts it; may be repeated (default: all)', collect, [])
       .option('--json', 'print one JSON object');
   withMembers(group.command('create').description('make a token of an account and print it'))
     .requiredOption('--account <name>', 'account that it belongs to')
@@ -53,7 +53,9 @@ export const registerTokens: Register = (program, run) => {
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', `\n${help}\n\nExamples:\n  svc tokens list --account ci --json`)
     .action((options) => run(async () => (await import('./control/tokens.ts')).listGrants('token', options)));
-  withService(group.command('revoke').description('end tokens, and all that they made').argument('[id...]', 'IDs, as listed'))
+  withService(
+    group.command('revoke').description('end tokens, and the tokens and links made with them').argument('[id...]', 'IDs, as listed'),
+  )
     .option('--account <name>', 'those of this account')
     .option('--all', 'all tokens')
     .option('--json', 'print one JSON object for each that ended')
@@ -63,7 +65,7 @@ export const registerTokens: Register = (program, run) => {
     )
     .action((ids, options) => run(async () => (await import('./control/tokens.ts')).revokeGrants('token', ids, options)));
   withService(group.command('rotate').description('make a new token in place of one and print it').argument('<id>', 'ID, as listed'))
-    .option('--overlap <time>', 'for this long the former one stays in force: seconds, or such as 1h', durationSeconds, 0)
+    .option('--overlap <time>', 'time for which the old token stays valid: seconds, or such as 1h', durationSeconds, 0)
     .option('--json', 'print one JSON object')
     .addHelpText('after', `\n${help}\n\nExamples:\n  svc tokens rotate 4Fq2mZx1aB9c --overlap 1h`)
     .action((id, options) => run(async () => (await import('./control/tokens.ts')).rotateToken(id, options)));

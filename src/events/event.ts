@@ -60,7 +60,7 @@ export interface ServiceEvent {
 
 /** Identifies a request across logs, events, replies and other servers. */
 export interface RequestTrace {
-  /** The `X-Request-Id` of the client or its proxy when it is well-formed, else one made here. */
+  /** The `X-Request-Id` of the client or its proxy when it is well-formed, else one generated here. */
   readonly id: string;
   /** The client's `traceparent` (W3C Trace Context), when it sent a valid one. */
   readonly traceparent?: string;
@@ -72,7 +72,7 @@ export interface EventContext {
   component: EventComponent;
   /** The group of the account, for `user_groups` filters of handlers; not part of the event object (docs/spec/events.md#event-object). */
   group?: string;
-  /** ID of the token or link by which the client came; becomes `data.token` or `data.link`. */
+  /** ID of the token or link that the client used; becomes `data.token` or `data.link`. */
   token?: string | undefined;
   link?: string | undefined;
   /** The request that led to the event; becomes `data.request_id` and `data.traceparent`. */

@@ -49,7 +49,7 @@ export function isKnownVariable(name: string): boolean {
   return root === 'data' && dataNames.has(first);
 }
 
-// Local time stays that of the server that wrote the event.
+// Local time is that of the server that wrote the event, which is recorded in the event.
 function formatTimestamp(event: ServiceEvent, name: string): string | undefined {
   if (!timestampNames.has(name)) return undefined;
   if (name === 'timestamp' || name === 'cwa_14051') return event.timestamp[name];

@@ -14,7 +14,7 @@ function zoneFormat(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** The time that a clock of the zone shows, as if it were UTC, in milliseconds. */
+/** The wall-clock time of a zone as if it were UTC, in milliseconds. */
 export function clockOf(timeMs: number, timeZone: string): number {
   const parts = Object.fromEntries(
     zoneFormat(timeZone)
@@ -26,8 +26,8 @@ export function clockOf(timeMs: number, timeZone: string): number {
 }
 
 /**
- * When a clock of the zone shows a time. One that is shown twice is the first of both; one that is never shown is the first moment after
- * the gap.
+ * When a wall clock of the zone shows a time. A time that it shows twice means the first occurrence; one that it skips means the end of the
+ * gap.
  *
  * @param wall the shown time as if it were UTC, in milliseconds
  */

@@ -77,7 +77,7 @@ export class WebhookHandler {
   /**
    * Sends events in one request.
    *
-   * @param rendered the request to send instead of that of today's options
+   * @param rendered a request to send instead of one rendered with the current options
    * @throws DeliveryInterrupted when a signal ends it before the outcome is certain
    */
   async deliver(events: readonly SentEvent[], signals: DeliverySignals = {}, rendered = this.render(events)): Promise<Delivered> {
@@ -130,7 +130,7 @@ function sharedTrace(events: readonly SentEvent[]): string | undefined {
   return isShared ? parseTraceparent(first) : undefined;
 }
 
-/** Longest body that is kept with the record, in characters; a longer one can only be rendered again. */
+/** Maximum size of a recorded body in characters; a longer one is not recorded and can only be rendered again. */
 const keptBodyCharacters = 1024 * 1024;
 
 function isKept(body: RecordedBody): boolean {

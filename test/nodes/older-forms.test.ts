@@ -136,7 +136,7 @@ test('a data folder that a newer svc wrote is refused, with the reason and nothi
   writeFileSync(join(folder, 'svc.config.json'), JSON.stringify({ ...config, groups: { DEFAULT_GROUP: { home_folder_path: './home' } } }));
   const { code, stderr } = await run(t, ['serve'], { cwd: folder });
   assert.equal(code, 3);
-  assert.match(stderr, /written by a newer svc \(form 99; this one knows up to \d+\); run that one, or restore a backup/);
+  assert.match(stderr, /written by a newer svc \(format 99; this one knows up to \d+\); run that one, or restore a backup/);
   assert.equal(readFileSync(join(folder, 'svc-data', 'form'), 'utf8'), '99\n');
 });
 
@@ -147,7 +147,7 @@ test('a Redis that newer nodes use: an older one stops using it at once, and say
   assert.equal(link.check(), true);
   await redis.command('SET {svc}:form 99');
   await until('it is noticed', () => !link.isReady);
-  assert.match(String(link.check()), /a newer svc uses it \(form 99; this one knows up to \d+\)/);
+  assert.match(String(link.check()), /a newer svc uses it \(format 99; this one knows up to \d+\)/);
   const late = await linkTo(t, redis.url);
   assert.match(String(late.check()), /a newer svc uses it/);
   assert.match(await redis.command('GET {svc}:form'), /99/, 'it is not lowered');

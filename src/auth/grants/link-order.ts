@@ -12,22 +12,22 @@ const maxNoteCharacters = 500;
 
 const members = new Set(['path', 'kind', 'expires', 'password', 'maximum_downloads', 'note']);
 
-/** The permissions of a link's visitors, of those that its maker has. */
+/** A link's visitors get these permissions, as far as its creator has them. */
 const permissionsOf: Readonly<Record<LinkDetails['kind'], readonly string[]>> = {
   download: ['allow-read', 'allow-list', 'allow-traverse'],
   drop: ['allow-create-file'],
 };
 
-/** An order for a link, with its path. */
+/** A request for a link, with its path. */
 export type LinkOrder = GrantOrder & { readonly paths: readonly [VirtualPath]; readonly link: LinkDetails };
 
 /**
- * Reads the order for a link, as requests and commands send it (docs/spec/links.md#making-links).
+ * Reads the request for a link, as HTTP bodies and commands send it (docs/spec/links.md#making-links).
  *
  * @param limits those of the account
  * @param nowMs Unix time in milliseconds
- * @throws ServiceError `bad-request` for a member that is not known or of another type; `unprocessable` for a value that cannot be, or that the
- *   limits forbid
+ * @throws ServiceError `bad-request` for an unknown member or one of the wrong type; `unprocessable` for a value that is invalid or exceeds
+ *   the limits
  */
 export async function readLinkOrder(body: Readonly<Record<string, unknown>>, limits: LinkOptions, nowMs: number): Promise<LinkOrder> {
   const unknown = Object.keys(body).find((name) => !members.has(name));
@@ -52,7 +52,7 @@ function readMaximum(value: unknown, kind: LinkDetails['kind']): number | undefi
   if (typeof value !== 'number' || !Number.isSafeInteger(value))
     throw new ServiceError('bad-request', '"maximum_downloads" must be a whole number.');
   if (value < 1) throw new ServiceError('unprocessable', '"maximum_downloads" must be at least 1.');
-  if (kind === 'drop') throw new ServiceError('unprocessable', '"maximum_downloads" is for links to download.');
+  if (kind === 'drop') throw new ServiceError('unprocessable', '"maximum_downloads" is only for links of kind "download".');
   return value;
 }
 
@@ -66,13 +66,13 @@ function readNote(value: unknown = ''): string {
 function readLife(value: unknown, { default_days: usual, maximum_days: max }: LinkOptions): number {
   if (value === undefined) return Math.min(usual, max) * dayS;
   const seconds = readSeconds(value, 'expires');
-  if (seconds > max * dayS) throw new ServiceError('unprocessable', `A link of the account lives ${max} days at most.`);
+  if (seconds > max * dayS) throw new ServiceError('unprocessable', `A link of this account may be valid for at most ${max} days.`);
   return seconds;
 }
 
 async function readPassword(value: unknown, { require_password: isNeeded }: LinkOptions): Promise<string | undefined> {
   if (value === undefined) {
-    if (isNeeded) throw new ServiceError('unprocessable', 'A link of the account needs a "password".');
+    if (isNeeded) throw new ServiceError('unprocessable', 'A link of this account needs a "password".');
     return undefined;
   }
   if (typeof value !== 'string') throw new ServiceError('bad-request', '"password" must be a string.');

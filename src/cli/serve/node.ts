@@ -13,7 +13,7 @@ import { exitCode } from '../exit-codes.ts';
 import { endByFault } from './end-by-fault.ts';
 import { dropPrivileges } from './privileges.ts';
 
-/** Time that a node without its supervisor has to cut its transfers. */
+/** Time in which a node that lost its supervisor cuts its transfers. */
 const endWithinMs = 3000;
 
 /** Runs a node of `svc serve --workers`: an ordinary server that trusts the process that started it, and ends with it. */
@@ -21,9 +21,9 @@ export async function node(): Promise<number> {
   if (!process.send) throw new ServiceError('bad-request', '__node is started by "svc serve --workers", not by people.');
   // Ctrl-C reaches the whole group; only the supervisor decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
-  // A module of Node.js that is imported by name is loaded by every command.
+  // Imported on demand: a static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');
-  // Else Node.js would end this process before it has ended its work.
+  // Otherwise Node.js ends this process before its work is done.
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
   const gone = once(process, 'disconnect');
   const makeLog = (options: NodeSetup['log'], fields = {}) =>
@@ -40,8 +40,8 @@ export async function node(): Promise<number> {
     log = makeLog(setup.log, { node });
     endByFault(log, () => server?.flushNow());
     for (const [path, bytes] of setup.files) readAsRoot.set(path, bytes);
-    onOldFile((path) => log.warn('a file that only root may read is taken as it was at the start', { path }));
-    // The supervisor reads it for all nodes, and logs its faults.
+    onOldFile((path) => log.warn('a file that only root may read cannot be read again; its content from the start is used', { path }));
+    // The supervisor reads it for all nodes, and logs its errors.
     const file = path === undefined ? {} : { file: { path, env: process.env, textOf: () => '' } };
     const figures = () => supervisor.ask<MetricFigures[]>('figures');
     const reload = () => supervisor.ask<ReloadReport>('reload');
@@ -60,7 +60,7 @@ export async function node(): Promise<number> {
   const supervisor = new Peer(process, answers, () => log.warn('a malformed or unexpected message of the supervisor is ignored'));
   supervisor.ask('hello').catch(() => {});
   await gone;
-  // Without a supervisor transfers are cut.
+  // Without a supervisor, the node cuts its transfers after this time.
   systemClock.after(endWithinMs, () => process.exit(exitCode.cannotRun));
   server?.hurry();
   await server?.stop();

@@ -49,7 +49,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   prepareProcess(loaded, process.env, log);
   const configFile = { path: file, env: process.env, textOf: (finding: Finding) => findingText(finding, [], process.stderr) };
   const dataFolderPath = loaded.config.server.data_folder_path;
-  onOldFile((path) => log.warn('a file that only root may read is taken as it was at the start', { path }));
+  onOldFile((path) => log.warn('a file that only root may read cannot be read again; its content from the start is used', { path }));
   const service =
     workers > 1
       ? await makeSupervisor(workers, options, { loaded, file: configFile, clock: systemClock, log })

@@ -1,7 +1,7 @@
 import { type Account, AccountError, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 
-/** The effect of a method's answer; names are those of `--json`. */
+/** The result of a method's answer; the names are those of `--json`. */
 export interface AuthAnswer {
   outcome: AuthResult['outcome'];
   reason: string;
@@ -16,7 +16,7 @@ export interface AuthAnswer {
 /**
  * Describes a method's answer: the outcome and the effective account.
  *
- * @param groups all groups by UUID; undefined without a configuration, which shows the account as it was answered
+ * @param groups all groups by UUID; without a configuration undefined, and the account is shown as the method returned it
  */
 export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,

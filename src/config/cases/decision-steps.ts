@@ -23,7 +23,7 @@ export class Refused extends Error {
   }
 }
 
-/** Adds a step that holds. */
+/** Records a step that was passed. */
 export type AddStep = (step: StepName, text: string) => void;
 
 /**
@@ -40,7 +40,7 @@ export function accountInForce(config: Config, question: { user: string; group?:
   if (known) addStep('account', `account "${question.user}" of ${known.where}`);
   else if (question.user === 'anonymous' && anonymous) addStep('account', 'requests without credentials');
   else if (Object.values(config.authentications).some((method) => method.type === 'http' && method.enabled))
-    addStep('account', `"${question.user}" is no local account; taken as accepted by the authentication endpoint with 204`);
+    addStep('account', `"${question.user}" is not a local account; assumed: the authentication endpoint accepts it with 204`);
   else throw new Refused('account', 'unauthorized', `no authentication method knows the account "${question.user}"`);
   const ofMethod = anonymous?.type === 'anonymous' && question.user === 'anonymous' && !known ? { group: anonymous.group } : {};
   const configuration = {

@@ -119,7 +119,7 @@ export function checkQuestion(asked: AskedQuestion): Question {
 
 /** A question; only a login has `service` and `credentials`. */
 export interface Question extends LoginQuestion {
-  /** A method of HTTP, a request of SFTP, or `LOGIN`. */
+  /** An HTTP method, an SFTP request, or `LOGIN`. */
   method: string;
   /** Path of the URL (`/home/…`), or the path of SFTP; empty for a login. */
   path: string;

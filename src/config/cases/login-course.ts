@@ -38,7 +38,10 @@ function decideOutcome(
 ): Pick<LoginReport['credentials'][number], 'outcome' | 'reason'> {
   const name = names[type];
   if (!isOffered(required, type, first))
-    return { outcome: 'refused', reason: first ? `after a ${name} the other kind is asked for` : `no group takes a ${name}` };
+    return {
+      outcome: 'refused',
+      reason: first ? `after a ${name} only the other kind of credential is accepted` : `no group takes a ${name}`,
+    };
   if ('refusal' in answer) return { outcome: 'refused', reason: answer.refusal };
   const requirement = `the group "${answer.group}" requires ${answer.required}`;
   switch (sufficiency(answer.required, type, first)) {

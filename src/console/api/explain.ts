@@ -11,7 +11,7 @@ const text = z.string().max(10_000);
 export const explainRequest = z.strictObject({
   user: text.describe('Name of the account.'),
   group: text.optional().describe('Group of the account, if only the authentication endpoint knows it.'),
-  method: text.describe('A method of HTTP, a request of SFTP, or `LOGIN`.'),
+  method: text.describe('An HTTP method, an SFTP request, or `LOGIN`.'),
   path: text.optional().describe('Path of the URL, `/home/…`; for SFTP the path that the client sends; none for `LOGIN`.'),
   destination: text.optional().describe('Destination of a copy, move or rename.'),
   service: text.optional().describe('For `LOGIN`: UUID of the SSH service; default: the first one.'),
@@ -23,7 +23,7 @@ export const explainRequest = z.strictObject({
     .describe('For `LOGIN`: credentials in the order in which the client presents them.'),
 });
 
-/** `POST /api/explain`: how the configuration in force decides about a request, without changing or asking anything else. */
+/** `POST /api/explain`: explains how the running configuration decides about a request. It changes nothing and contacts no other server. */
 export async function explainDecision(c: ConsoleContext): Promise<Response> {
   const question = checkQuestion(await readRequest(c, explainRequest));
   const { config } = c.env.service.sources.configuration.running();

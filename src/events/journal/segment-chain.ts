@@ -7,7 +7,7 @@ import { summaryPath } from './search/summary.ts';
 import { SegmentWriter, type SegmentWriterOptions } from './segment-writer.ts';
 import { listSegments, repairSegment, type Segment, type SegmentKind, segmentPath } from './segments.ts';
 
-/** How often a file that could not be begun is tried again. */
+/** Pause before another attempt to create a file that could not be created. */
 const retryEveryMs = 1000;
 
 /** How often files past their retention are removed. */
@@ -31,7 +31,7 @@ export interface SegmentChainOptions extends SegmentWriterOptions {
   neededFrom?: () => LogPosition | undefined;
   /** Largest size of what `neededFrom` spares; 10 GiB when left out. */
   neededLimitBytes?: number;
-  /** Waited for before retention removes files; gets the highest number among them. */
+  /** Runs before retention removes files; gets the highest segment number among them. */
   beforeRemoval?: (upTo: number) => Promise<void>;
 }
 
@@ -74,14 +74,14 @@ export class SegmentChain {
     return { segment: this.#writer.segment.number, offset: this.#writer.sizeBytes };
   }
 
-  /** Begins a new file where the present one failed. @throws the failure, or the reason that no file can be begun */
+  /** Starts a new file if the current one failed. @throws the failure, or the reason that no file can be created */
   assertWritable(): void {
     if (this.#writer.failure !== undefined) this.#replaceFailed();
   }
 
   /**
-   * Begins a new file where the present one failed, or would grow too large. A full one without a successor is written on:
-   * too large a file is better than a lost line.
+   * Starts a new file if the current one failed or would grow too large. If none can be created, the full file is used further: an
+   * oversized file is better than a lost line.
    *
    * @param lineBytes size of the next write
    * @throws as `assertWritable`
@@ -95,7 +95,7 @@ export class SegmentChain {
         this.#beginNext();
       } catch (error) {
         this.#triedAtMs = this.#options.clock.monotonicMs();
-        this.#options.log.warn('a new journal file could not be begun; the present one is written on', { reason: error });
+        this.#options.log.warn('a new journal file could not be created; the current one is used further', { reason: error });
       }
     }
   }
@@ -135,7 +135,7 @@ export class SegmentChain {
     this.#removeOld();
   }
 
-  // Its last lines are synced and their waiters answered while the next segment is already written.
+  // The next segment is already in use while the last lines of this one are synced and their callers answered.
   #end(writer: SegmentWriter): void {
     const ending = writer
       .close()

@@ -81,10 +81,10 @@ export class OpenedFolder {
   }
 
   /**
-   * Runs synchronous work with this folder as the working directory: access to a member by its bare name costs less than half of
-   * `member`. Nothing else in the service uses relative paths.
+   * Runs synchronous work with this folder as the working directory: access to a member by its bare name costs less than half of `member`.
+   * Nothing else in the service uses relative paths.
    *
-   * @param action gets a function that makes a path of a member's name
+   * @param action gets a function that turns a member's name into a path
    */
   inside<T>(action: (pathOf: (name: string) => string) => T): T {
     if (!enter(this.fd)) return action((name) => this.member(name));
@@ -99,8 +99,8 @@ export class OpenedFolder {
    * Reads small files of this folder synchronously. Only if `descriptorsNameFiles`: otherwise members are not bound to this folder, and
    * each file would have to be verified.
    *
-   * @param action gets a function that reads the beginning of member `name`, which must not be a link, into a buffer, and returns the
-   *   bytes read: fewer than the buffer has if the file ends before. It throws ServiceError `not-found` or `forbidden`
+   * @param action gets a function that reads the start of member `name`, which must not be a link, into a buffer. It returns the number of
+   *   bytes read, which is lower than the buffer's length if the file is shorter, and throws ServiceError `not-found` or `forbidden`
    */
   readMembers<T>(action: (readInto: (name: string, target: Buffer) => number) => T): T {
     if (!descriptorsNameFiles) throw new Error('Members are not bound to their folder here.');
@@ -112,7 +112,7 @@ export class OpenedFolder {
     if (descriptorsNameFiles) {
       const path = readlinkSync(descriptorPath(this.fd));
       if (path.includes(`/${trashName}/`)) return true;
-      // A folder may have a name that ends so.
+      // A folder's own name may end in " (deleted)".
       if (!path.endsWith(' (deleted)')) return false;
     }
     return fstatSync(this.fd).nlink === 0;
@@ -221,7 +221,7 @@ export function openParent(roots: RealRoots, path: string): OpenedFolder {
 }
 
 /**
- * Changes a name in its verified parent folder; the change is on disk when the promise resolves, unless `durability` has a fault then.
+ * Changes a name in its verified parent folder. The change is on disk when the promise resolves, unless `durability` reports a fault.
  *
  * @param action gets a path bound to the opened parent
  * @throws ServiceError `parent-missing`, and what `action` throws

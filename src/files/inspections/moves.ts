@@ -31,13 +31,13 @@ interface Move {
   intoTrash?: boolean | undefined;
 }
 
-/** Thrown where a move has to be made by a copy that inspections judge. */
+/** Thrown when a rename is not enough: inspections have to judge a copy first. */
 export const needsJudgement = new Error('Inspections have to judge what is moved.');
 
-/** A file of a move, by the path below it; empty for the moved file itself. */
+/** A file that is moved. Its path is relative to the moved folder, and empty when the file itself is moved. */
 type Member = { relativePath: string; isLink: boolean };
 
-/** Whether inspections may have to judge what is moved. With one list for all paths, nothing is inspected anew. */
+/** Whether inspections may have to judge what is moved. If all paths have the same inspections, nothing is inspected again. */
 export function mayNeedJudgement({ paths, intoTrash }: Pick<Move, 'paths' | 'intoTrash'>): boolean {
   return !intoTrash && paths.account.inspections.hasRules;
 }
@@ -47,7 +47,7 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
   return inspectionsOf(paths, `${path}${below}` as VirtualPath, `${realPath}${below}`);
 }
 
-/** The inspections that a file has to pass where it goes; none if it lay under all of them. */
+/** The inspections that a file must pass at its new path; empty if all of them applied at its old path already. */
 function newInspections({ paths, from, to, source, target, formerly }: Move, relative: string): ReadonlySet<string> {
   const former = formerly && ((relative === '' ? formerly : `${formerly}/${relative}`) as VirtualPath);
   const before = former ? new Set(paths.account.inspections.at(former)) : uuidsAt(paths, from, source.realPath, relative);
@@ -55,7 +55,7 @@ function newInspections({ paths, from, to, source, target, formerly }: Move, rel
   return [...after].every((uuid) => before.has(uuid)) ? new Set() : after;
 }
 
-/** Where a link leads cannot be judged, and a folder that it leads to would be seen below other paths. */
+/** A link is refused: its target cannot be judged, and a linked folder would become visible under other paths. */
 function refuseLink(): never {
   throw new ServiceError('unprocessable', 'A link cannot be moved where paths have inspections of their own.');
 }
@@ -66,9 +66,9 @@ function check(move: Move, { relativePath, isLink }: Member): void {
 }
 
 /**
- * Renames what needs no judgement. A folder gets a hidden name first, so that nothing comes to it while its members are looked through.
+ * Renames what needs no judgement. A folder first gets a hidden name, so that nothing is added to it while its members are checked.
  *
- * @param rename gives what is at a path its new name
+ * @param rename renames the given path to the new name
  * @throws `needsJudgement` when inspections have to judge a member; ServiceError `unprocessable` for a link
  */
 export async function renameJudged<T>(move: Move, rename: (member: string) => Promise<T>): Promise<T> {
@@ -96,17 +96,17 @@ export async function renameJudged<T>(move: Move, rename: (member: string) => Pr
   }
 }
 
-/** The ways on for a move that was judged. */
+/** The possible next steps of a judged move. */
 interface JudgedMove {
   given(): Promise<void>;
-  /** Puts a single file into the hold. @returns the error that tells the client */
+  /** Holds a single file for review. @returns the error for the client */
   hold?: () => Promise<ServiceError>;
-  /** Where it will be then. */
+  /** The path of the held file. */
   heldPath?: string;
 }
 
 /**
- * Has all files of a copied move judged: all are accepted, or nothing moves.
+ * Has inspections judge every file of a move that was made by a copy: either all are accepted, or nothing moves.
  *
  * @param hidden name of the copy beside the target
  * @throws ServiceError `unprocessable` for a refused file, and for a held one of a folder
@@ -175,7 +175,10 @@ function hiddenMember(paths: AccountPaths, path: VirtualPath, realPath: string, 
   };
 }
 
-/** A folder with held uploads cannot go to another file system, or be judged as a whole: they would be lost. @throws ServiceError `unprocessable` */
+/**
+ * A folder with held uploads cannot move to another file system or be judged as a whole, because the held uploads would be lost. @throws
+ * ServiceError `unprocessable`
+ */
 export async function refuseHeldMembers({ paths, entry, source }: Move): Promise<void> {
   if (!entry.isFolder || (await paths.environment.held.store.within(source.realPath)).length === 0) return;
   throw new ServiceError('unprocessable', 'The folder has uploads that are held for review.');

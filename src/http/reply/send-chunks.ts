@@ -6,7 +6,7 @@ import { BodyWriter } from './body-writer.ts';
 import type { ReplyHeaders } from './reply.ts';
 import { respond, stream } from './respond.ts';
 
-/** Fast rather than small: listings are repetitive and shrink to a tenth at any level. */
+/** Favours speed: listings are repetitive and shrink to a tenth at any level. */
 const level = 3;
 
 /** Whether a client accepts gzip. */
@@ -15,8 +15,8 @@ export function wantsGzip(exchange: Pick<Exchange, 'incoming'>): boolean {
 }
 
 /**
- * The same for a reply with names of an account. BREACH learns a secret from the compressed length of replies to guesses in the URL, so requests that a
- * page of another origin makes are not compressed.
+ * The same for a reply that contains an account's names. In a BREACH attack another site guesses in the URL and learns a secret from the
+ * compressed length of the reply, so replies to requests from other origins are not compressed.
  */
 function wantsPrivateGzip(exchange: Exchange): boolean {
   const site = header(exchange, 'sec-fetch-site');
@@ -31,12 +31,12 @@ export function codingHeaders(isCompressed: boolean, vary?: ReplyHeaders[string]
   };
 }
 
-/** Compresses chunks as they come, the first at once. A fault of the chunks is a fault of the result. */
+/** Compresses chunks as they come and sends the first at once. If `chunks` throws, so does this generator. */
 async function* gzipped(first: string, chunks: AsyncGenerator<string>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level });
   gzip.write(first);
   gzip.flush(constants.Z_SYNC_FLUSH);
-  // The fault reaches the reader through the iteration of `gzip`.
+  // The error reaches the reader through the iteration of `gzip`.
   yield* pipeline(Readable.from(chunks), gzip, () => {}) as AsyncIterable<Buffer>;
 }
 
@@ -45,13 +45,16 @@ export interface ChunkedReply {
   /** Default 200. */
   status?: number;
   /**
-   * Number of chunks before the status is sent: a fault until then has an error reply, a later one cuts the connection. Default 2, so that a body of
-   * one chunk has its length; 0 for a body with a late begin.
+   * Number of chunks to collect before the status is sent. An error before that becomes an error reply, a later one cuts the connection.
+   * Default 2, so that a body of one chunk gets a Content-Length; 0 for a body whose first chunk may take long.
    */
   startsAfter?: 0 | 1 | 2;
 }
 
-/** Sends a body of text chunks as they come, compressed if possible. An empty chunk sends nothing, but lets the client be checked. */
+/**
+ * Sends a body of text chunks as they come, compressed if possible. An empty chunk sends nothing, but checks whether the client is still
+ * connected.
+ */
 export async function sendChunks(
   exchange: Exchange,
   headers: ReplyHeaders,

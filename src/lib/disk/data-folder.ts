@@ -24,7 +24,7 @@ interface Owner {
 
 /** A lock file as it was read. */
 interface Lock {
-  /** Undefined when a power cut damaged the file; then its process is gone, too. */
+  /** Undefined when a power cut damaged the file; in that case its process is gone, too. */
   owner: Owner | undefined;
   /** Differs between this lock and a later one of the same name. */
   fingerprint: string;
@@ -72,7 +72,7 @@ function checkForm(path: string, folder: string): void {
   if (form === currentForm) return;
   if (form > currentForm) {
     unlinkSync(join(path, lockName));
-    const forms = `form ${form}; this one knows up to ${currentForm}`;
+    const forms = `format ${form}; this one knows up to ${currentForm}`;
     throw new ServiceError(
       'unavailable',
       `The data folder ${folder} was written by a newer svc (${forms}); run that one, or restore a backup.`,
@@ -81,7 +81,7 @@ function checkForm(path: string, folder: string): void {
   writeFileNow(formPath, `${currentForm}\n`, { mode: 0o600 });
 }
 
-/** Reads a data folder without taking it, for commands beside a running service. */
+/** Reads a data folder without taking it, for commands that run while the service does. */
 export function peekDataFolder(folder: string): { ownerPid: number | undefined; serverUuid: string | undefined } {
   const owner = readLock(join(folder, lockName))?.owner;
   const serverUuid = readTextIfThere(join(folder, 'server-uuid'))?.trim() || undefined;

@@ -1,6 +1,6 @@
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** A year of two digits that seems over 50 years ahead of it is in the past century (RFC 9110 §5.6.7). */
+/** A two-digit year that would be more than 50 years after this year belongs to the past century (RFC 9110 §5.6.7). */
 const nearYear = 2026;
 
 let lastSecond = Number.NaN;

@@ -241,7 +241,7 @@ export class RedisLink implements RedisCaller {
     this.#isBeating = true;
     try {
       const [marker, form] = (await this.#send(['MGET', this.key('marker'), this.key('form')])) as (string | null)[];
-      if (Number(form) > currentForm) return this.#lost(`a newer svc uses it (form ${form}; this one knows up to ${currentForm})`);
+      if (Number(form) > currentForm) return this.#lost(`a newer svc uses it (format ${form}; this one knows up to ${currentForm})`);
       // Without its marker the data is gone (FLUSHALL) although the connection lives.
       if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();

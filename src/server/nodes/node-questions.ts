@@ -13,23 +13,23 @@ import {
   readQuestion,
 } from './node-messages.ts';
 
-/** How often a node checks for questions, and one that asked for answers. */
+/** How often a node looks for questions, and a node that asked looks for answers. */
 const questionsEveryMs = 250;
 const answersEveryMs = 50;
 
-/** Questions that a node answers at once; more wait. */
+/** Questions that a node answers at the same time; further ones wait. */
 const maxAtOnce = 10;
 
-/** Messages that cannot be read and are skipped in one go. */
+/** Messages that are skipped in a row because they cannot be read. */
 const maxBad = 100;
 
-/** Time for which an answer waits to be fetched. */
+/** Time for which an answer waits until it is fetched. */
 const answerKeptMs = 30_000;
 
 /** A question without its ID. */
 export type Request<Kind extends Question['kind']> = { kind: Kind } & Omit<Extract<Question, { kind: Kind }>, 'id' | 'kind'>;
 
-/** Answers questions of other nodes. @throws ServiceError the answer to them */
+/** Answers questions of other nodes. @throws ServiceError which is sent back as the answer */
 export type Answerer = (question: Question) => Promise<Reply<Question['kind']>>;
 
 /** Questions between nodes: each is taken once, and answered if it is not too late. */
@@ -57,10 +57,10 @@ export class NodeQuestions {
   }
 
   /**
-   * Asks some nodes, and waits until all have answered or the time is over.
+   * Asks some nodes, and waits until all have answered or the timeout ends.
    *
    * @returns the answers, by node
-   * @throws ServiceError `unavailable` when they cannot be reached; some may have received the question all the same
+   * @throws ServiceError `unavailable` when they cannot be reached; some may have received the question anyway
    */
   async ask<Kind extends Question['kind']>(
     nodes: readonly string[],
@@ -100,7 +100,7 @@ export class NodeQuestions {
         else bad++;
       }
     } catch {
-      // The store is away, and says so itself.
+      // The store logs by itself that Redis cannot be reached.
     } finally {
       this.#isChecking = false;
     }

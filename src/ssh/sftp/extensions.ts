@@ -5,7 +5,7 @@ import { packetTypes } from './packets/packets.ts';
 import type { FieldReader } from './packets/read-request.ts';
 import { FieldWriter } from './packets/replies.ts';
 
-/** The announced extensions, by name and version; without hard links and users-groups. */
+/** The announced extensions, by name and version. Hard links and users-groups are not offered. */
 export const announcedExtensions = [
   ['posix-rename@openssh.com', '1'],
   ['statvfs@openssh.com', '2'],
@@ -32,12 +32,12 @@ export function isAboutPath(extension: string): boolean {
   return aboutPaths.has(extension);
 }
 
-/** Whether an extension is offered: a client may ask for any. */
+/** Whether an extension is offered. Clients may ask for others. */
 export function isKnown(extension: string): boolean {
   return known.has(extension);
 }
 
-/** Maximum of bytes of one READ and of one WRITE; the packet may have some more. */
+/** Maximum content of one READ or WRITE in bytes; the packet around it may be slightly larger. */
 export const maxTransferBytes = 255 * 1024;
 
 /** The reply to `limits@openssh.com` (OpenSSH PROTOCOL §4.8). */
@@ -54,7 +54,7 @@ export function limitsReply(id: number, maxHandles: number): Buffer {
 const blockBytes = 4096;
 const longestName = 255;
 
-/** The reply to `statvfs@openssh.com` (OpenSSH PROTOCOL §4.4), without numbers of files. */
+/** The reply to `statvfs@openssh.com` (OpenSSH PROTOCOL §4.4); inode counts are 0. */
 export function spaceReply(id: number, { availableBytes, usedBytes }: { availableBytes: number; usedBytes: number }): Buffer {
   const available = Math.floor(availableBytes / blockBytes);
   const values = [blockBytes, blockBytes, available + Math.ceil(usedBytes / blockBytes), available, available, 0, 0, 0, 0, 0, longestName];
@@ -80,10 +80,10 @@ export function readCopyRequest(fields: FieldReader): CopyRequest {
 }
 
 /**
- * Copies the present content of one open file to another: both may be one file, which grows by it.
+ * Copies the current content of one open file to another. Both handles may refer to the same file, which then grows.
  *
- * @returns whether the first had as much as was asked for
- * @throws ServiceError `destination-overlaps` for one handle twice, `is-folder`
+ * @returns whether the source had the requested length
+ * @throws ServiceError `destination-overlaps` if both handles are the same, `is-folder`
  */
 export async function copyData(
   source: OpenHandle,
@@ -92,7 +92,7 @@ export async function copyData(
   ended: AbortSignal,
 ): Promise<boolean> {
   if (source === target) throw new ServiceError('destination-overlaps', 'A file cannot be copied to itself.');
-  for (const { kind } of [source, target]) if (kind === 'folder') throw new ServiceError('is-folder', 'The handle is that of a folder.');
+  for (const { kind } of [source, target]) if (kind === 'folder') throw new ServiceError('is-folder', 'The handle refers to a folder.');
   const presentBytes = (await source.entry()).sizeBytes - offset;
   if (presentBytes <= 0) return lengthBytes === 0;
   let at = toOffset;
@@ -109,7 +109,7 @@ export interface CheckRequest {
   offset: number;
   /** 0 = up to the end. */
   lengthBytes: number;
-  /** Bytes that have a hash of their own; 0 = one hash of all. */
+  /** Bytes for each hash; 0 = one hash of all. */
   blockBytes: number;
 }
 
@@ -124,7 +124,8 @@ const maxHashBytes = 128 * 1024;
 /**
  * The reply to `check-file`: its name, as paramiko expects it, the algorithm, and the hashes.
  *
- * @throws ServiceError `bad-request` for algorithms that are not there, and blocks that are too small or too many
+ * @throws ServiceError `method-not-allowed` for unsupported algorithms, `precondition-failed` for blocks that are too small, `too-large`
+ *   for too many blocks
  */
 export async function checkFileReply(id: number, handle: OpenHandle, request: CheckRequest, ended: AbortSignal): Promise<Buffer> {
   const algorithm = request.algorithms.find((name) => hashes.includes(name));
@@ -163,7 +164,7 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
 }
 
 /**
- * The content of an open file in pieces, each in a buffer of its own.
+ * The content of an open file in pieces, each in its own buffer.
  *
  * @param lengthBytes 0 = up to the end
  * @throws ServiceError `client-gone` once `ended` is aborted

@@ -205,7 +205,7 @@ export class Listing extends ReadHandle implements OpenHandle {
   }
 
   protected refusal(): ServiceError {
-    return new ServiceError('is-folder', 'The handle is that of a folder.');
+    return new ServiceError('is-folder', 'The handle refers to a folder.');
   }
 
   async entry(): Promise<Entry> {

@@ -215,7 +215,7 @@ export class SftpRequests {
   }
 
   async #readdir(id: number, opened: OpenHandle): Promise<Buffer> {
-    if (!(opened instanceof Listing)) throw new ServiceError('exists', 'The handle is that of a file.');
+    if (!(opened instanceof Listing)) throw new ServiceError('exists', 'The handle refers to a file.');
     const names = await opened.names(this.#client.clock.nowMs());
     return names.length > 0 ? namesReply(id, names) : statusReply(id, statusCodes.eof, 'End of folder.');
   }

@@ -17,20 +17,20 @@ import {
   sequenceScript,
 } from './grant-scripts.ts';
 
-/** Changes of other nodes are known within this time, so that what ended is cut within a second. */
+/** A node learns of changes of other nodes within this time, so that transfers of an ended grant are cut within a second. */
 const followEveryMs = 300;
 
 const forgetEveryMs = 3_600_000;
 
-/** Grants compared at once with those of a Redis that is back. */
+/** Grants compared in one step with those in Redis after a reconnect. */
 const pageGrants = 500;
 
 /** Attempts to add a grant while other nodes add some, too. */
 const addAttempts = 50;
 
 /**
- * Grants of all nodes. Redis decides; each node keeps a copy of all in its data folder, which is the durable one: it writes what it knows to a
- * Redis that lost data before anybody comes in, so that nothing that ended is in force again. While Redis is away nobody comes in.
+ * Grants of all nodes. Redis decides, but the copy in each node's data folder is the durable one: a Redis that lost data gets the grants
+ * back from the nodes before it is used, so that no ended grant becomes valid again. While Redis is unreachable, no grant is accepted.
  */
 export class RedisGrants implements GrantStore {
   readonly #link: RedisLink;
@@ -39,7 +39,7 @@ export class RedisGrants implements GrantStore {
   readonly #log: Log;
   readonly #timers: Timer[];
   readonly #following = new SharedRuns(() => this.#followNow());
-  /** Number of the last change that the copy has. */
+  /** Number of the last change in the copy. */
   #sequence = '0';
 
   /** @param local the copy of this node, which is closed with the store */
@@ -59,13 +59,13 @@ export class RedisGrants implements GrantStore {
       const added = await this.#link.run(addScript, this.#keys(), [grant.id, JSON.stringify(grant), this.#sequence]);
       if (Number(added) === 0) continue;
       await this.#local.put([grant]).catch(async (error) => {
-        // Nobody was told its secret.
+        // Nobody has received its secret yet.
         await this.end([grant.id], 'revoked', grant.madeBy).catch(() => {});
         throw error;
       });
       return;
     }
-    throw new ServiceError('unavailable', 'Too many tokens and links are made at once, try again.');
+    throw new ServiceError('unavailable', 'Too many tokens and links are created at the same time. Try again.');
   }
 
   async find(hash: string): Promise<Grant | undefined> {
@@ -91,7 +91,7 @@ export class RedisGrants implements GrantStore {
   }
 
   async end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]> {
-    // A node without Redis ends what it knows, and tells Redis when that is back.
+    // A node without Redis ends the grants that it knows, and updates Redis after the reconnect.
     await this.#refresh().catch(() => {});
     await this.#local.end(ids, reason, by);
     const ended: Grant[] = [];
@@ -115,7 +115,7 @@ export class RedisGrants implements GrantStore {
     if (nowMs - before < useRecordedEveryMs) return;
     this.#link
       .call(['HSET', this.#link.key('grant-uses'), grant.id, `${nowMs} ${address}`])
-      .catch((reason) => this.#log.debug('the use of a token was not told to Redis', { reason }));
+      .catch((reason) => this.#log.debug('the use of a token could not be recorded in Redis', { reason }));
   }
 
   async count(id: string, counter: GrantCounter, maximum = Number.MAX_SAFE_INTEGER): Promise<boolean> {
@@ -140,7 +140,7 @@ export class RedisGrants implements GrantStore {
     return ['grants', 'grant-changes', 'grant-sequence'].map((name) => this.#link.key(name));
   }
 
-  /** Learns what other nodes changed until now. @throws ServiceError `unavailable` */
+  /** Reads the changes that other nodes made. @throws ServiceError `unavailable` */
   async #refresh(): Promise<void> {
     const last = String(await this.#link.run(sequenceScript, [this.#link.key('grant-sequence')], []));
     if (last !== this.#sequence) await this.#following.run();
@@ -185,7 +185,7 @@ export class RedisGrants implements GrantStore {
     });
   }
 
-  // Compares all, as a replica that took over may lack any of the last changes.
+  // Compares all grants: a replica that became primary may lack the last changes.
   async #recover(caller: RedisCaller): Promise<void> {
     const [grantsKey = ''] = this.#keys();
     const own = [...this.#local.index.all()];
@@ -206,7 +206,7 @@ export class RedisGrants implements GrantStore {
       const counters = [this.#link.key('grant-counts'), this.#link.key('grant-uses')];
       if (counts.length + uses.length > 0) await caller.run(restoreCountsScript, counters, [...counts, '', ...uses]);
     }
-    // Numbers of an emptied Redis begin anew.
+    // An emptied Redis counts from the start again.
     this.#sequence = '0';
   }
 

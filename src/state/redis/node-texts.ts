@@ -1,7 +1,7 @@
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
-/** Reports of nodes that left without saying so are kept for this time. */
+/** The report of a node that went away without a goodbye is kept for this time. */
 const reportsKeptMs = 600_000;
 
 const maxReports = 100;
@@ -9,7 +9,7 @@ const maxReports = 100;
 /** Messages that wait for one reader. */
 const maxWaiting = 100;
 
-/** KEYS reports, times; ARGV node, report, ms that reports are kept. A time in the future is from before the clock of Redis was set back. */
+/** KEYS reports, times; ARGV node, report, ms that reports are kept. A time lies in the future if the clock of Redis was set back since. */
 const tellScript = redisScript(`${redisNow}
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now, ARGV[1])
@@ -21,7 +21,10 @@ for _, range in ipairs({ { '-inf', now - ARGV[3] }, { now + 1, '+inf' } }) do
 end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end`);
 
-/** KEYS reports, times; ARGV maximum bytes, ms that reports are kept. Returns node, milliseconds since it told, and its report, one after the other, the latest first. */
+/**
+ * KEYS reports, times; ARGV maximum bytes, ms that reports are kept. Returns a flat list of node, age of its report in milliseconds, and
+ * report; the latest first.
+ */
 const readScript = redisScript(`${redisNow}
 local found = {}
 local times = redis.call('ZREVRANGEBYSCORE', KEYS[2], now, now - ARGV[2], 'WITHSCORES', 'LIMIT', 0, ${maxReports})
@@ -39,19 +42,22 @@ const leaveScript = redisScript(`
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])`);
 
-/** KEYS list; ARGV message, ms. Adds it where there is room. */
+/** KEYS list; ARGV message, ms. Adds the message if there is room. */
 const putScript = redisScript(`
 if redis.call('LLEN', KEYS[1]) >= ${maxWaiting} then return 0 end
 redis.call('RPUSH', KEYS[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1`);
 
-/** KEYS list; ARGV maximum bytes. Returns the first message, or nothing; one that is too long is empty. */
+/** KEYS list; ARGV maximum bytes. Returns the first message, if any; one that is too long is returned empty. */
 const takeScript = redisScript(`
 local message = redis.call('LPOP', KEYS[1])
 return message and #message > tonumber(ARGV[1]) and '' or message`);
 
-/** Texts that nodes leave for each other: a report of each, and messages in boxes. All but `silence` throws ServiceError `unavailable`. */
+/**
+ * Messages between nodes: one report for each node, and a queue for each reader. All methods except `silence` throw ServiceError
+ * `unavailable`.
+ */
 export class RedisNodeTexts {
   readonly #link: RedisLink;
   readonly #reports: string[];

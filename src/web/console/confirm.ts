@@ -3,13 +3,13 @@ import type { Child } from '../shared/dom.ts';
 import { errorText } from './request.ts';
 import { clear } from './shown.ts';
 
-// A question is about the view that it was asked in.
+// An open question belongs to one view, so changing the view closes it.
 document.addEventListener('viewchange', closeDialogs);
 
 /**
  * Asks a question, then acts; a failure is shown in the dialog, which stays open.
  * @param keep label of the button that changes nothing; `Cancel` otherwise
- * @param act may return the reason why it was not done
+ * @param act may return why it refused
  * @returns whether it was done
  */
 export async function confirm(

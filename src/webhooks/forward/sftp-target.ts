@@ -20,8 +20,8 @@ const blockBytes = 32 * 1024;
 const atOnce = 32;
 
 /**
- * Sends files over SFTP: under a hidden name of the event, from where an earlier attempt broke off; read back and compared, and only then
- * under the right name.
+ * Sends files over SFTP. A file is written under a hidden name made from the event, from where an earlier attempt stopped; it is read back
+ * and compared before it gets its final name.
  */
 export class SftpTarget implements Target {
   readonly #url: URL;
@@ -47,7 +47,7 @@ export class SftpTarget implements Target {
 
   close(): void {}
 
-  /** Works with a connection until the time is over. */
+  /** Runs `work` with a connection until the timeout. */
   async #connected<T>(signal: AbortSignal | undefined, work: (connection: SftpConnection, ended: AbortSignal) => Promise<T>): Promise<T> {
     const { timeout, password, key_path, known_hosts_path } = this.#options;
     const over = new AbortController();
@@ -86,7 +86,7 @@ async function sendFile(
   id: string,
   ended: AbortSignal,
 ): Promise<TargetReceipt> {
-  // `/~/` is the folder in which a login begins.
+  // `/~/` is the login's start folder.
   const isOfLogin = segments[0] === '~';
   const names = isOfLogin ? segments.slice(1) : segments;
   const folder = `${isOfLogin ? '.' : ''}${names
@@ -99,7 +99,7 @@ async function sendFile(
   const has = (await connection.sizeOf(temporary)) ?? 0;
   const from = has <= file.sizeBytes ? has : 0;
   let digests = await fill(connection, temporary, file, from, ended);
-  // The rest of an earlier attempt may have holes: its requests were under way together.
+  // What an earlier attempt left may have holes, because its writes ran in parallel.
   if (from > 0 && digests.there !== digests.own) digests = await fill(connection, temporary, file, 0, ended);
   if (!file.isUnchanged()) {
     await connection.remove(temporary);
@@ -107,7 +107,7 @@ async function sendFile(
   }
   if (digests.there !== digests.own) {
     await connection.remove(temporary);
-    throw new TargetRefusal('the file at the target has another digest than the one that was sent');
+    throw new TargetRefusal('the digest of the file at the target differs from that of the file sent');
   }
   await connection.replace(temporary, path);
   return { digest: digests.own };
@@ -120,7 +120,7 @@ async function makeFolders(connection: SftpConnection, root: string, names: read
   for (const folder of folders) if (!(await connection.isFolder(folder))) await connection.makeFolder(folder);
 }
 
-/** Writes a file from a position on, and reads all of it back. @returns the digests of what was sent, and of what is there */
+/** Writes a file from a position on, then reads all of it back. @returns the digest of what was sent, and of what the target has */
 async function fill(
   connection: SftpConnection,
   path: string,
@@ -138,7 +138,7 @@ async function fill(
       const written = connection
         .write(handle, at + begin, chunk.subarray(begin, begin + blockBytes))
         .then(() => void writing.delete(written));
-      // It is awaited with the others.
+      // The error is handled where all writes are awaited.
       written.catch(() => {});
       writing.add(written);
       if (writing.size >= atOnce) await Promise.race(writing);
@@ -169,7 +169,7 @@ async function digestThere(connection: SftpConnection, path: string, sizeBytes: 
       next += blockBytes;
     }
   }
-  // A longer one is not the same.
+  // The target's file must not be longer either.
   const beyond = await connection.read(handle, sizeBytes, 1);
   await connection.close(handle);
   return beyond === undefined ? hash.digest('hex') : 'longer';

@@ -49,7 +49,7 @@ export const secretMember = /password|secret|token|key|auth|credential|signature
 /** Replaces a secret. */
 export const mask = '***';
 
-/** `extra_data` as it is kept and shown, with the values of secret members masked. */
+/** `extra_data` as it is recorded and shown: values of secret members are masked. */
 export function withoutSecrets<T>(value: T, isSecret = false): T {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret)) as T;
   if (!isObject(value)) return isSecret && value !== '' ? (mask as T) : value;
@@ -59,10 +59,10 @@ export function withoutSecrets<T>(value: T, isSecret = false): T {
 
 type Render = (lookUp: (name: string) => string | undefined) => unknown;
 
-/** Names that the body has itself (docs/spec/delivery.md#extra-data). */
+/** Names that the body uses itself (docs/spec/delivery.md#extra-data). */
 const reservedNames = new Set(['events', 'server']);
 
-/** Compiles `extra_data`: variables stand in keys and string values, at any depth. */
+/** Compiles `extra_data`: variables may appear in keys and string values, at any depth. */
 function createExtraData(members: Readonly<Record<string, unknown>>, server: EventServer): ExtraData {
   const variables: string[] = [];
   const render = compile(members, variables);
@@ -98,7 +98,7 @@ function compile(value: unknown, variables: string[]): Render {
 /** A 403 of the authentication endpoint, with its body in `data.response`. */
 const forbiddenEvent = String(eventIds.authenticationForbidden);
 
-/** A refusal of an inspection, with its body in `data.response`, which stands in the journal alone. */
+/** An upload that an inspection refused, with the inspection's reply in `data.response`, which only the journal has. */
 const refusedEvent = String(eventIds.uploadRefused);
 
 /**
@@ -115,7 +115,7 @@ export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
 }
 
 function publicResponse(response: unknown): unknown {
-  // Malformed JSON may hold both.
+  // A body that is malformed JSON may contain `code` and `extra`, too.
   if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
   if (!isObject(response)) return undefined;
   const { code: _code, extra: _extra, ...members } = response;
@@ -155,7 +155,7 @@ function eventElement(event: ServiceEvent): XmlNode {
     uuid,
     message,
     created: timestamp.timestamp,
-    // Local time stays that of the server that wrote the event.
+    // Local time is that of the server that wrote the event.
     timestamp: { ...allTimestamps(timestamp.timestamp), cwa_14051: timestamp.cwa_14051 },
     data,
     account,
@@ -268,7 +268,7 @@ function chooseEncoder(contentType: string): Encode {
   return (value) => value;
 }
 
-// Inside quotes the text of a string; elsewhere a value: JSON (`{data_json}`, numbers) stays as it is.
+// Inside quotes, inserts the text of a string; elsewhere a JSON value: `{data_json}` and numbers stay as they are.
 function encodeJson(value: string, _name: string, before: string): string {
   const text = JSON.stringify(value);
   if (isInsideString(before)) return text.slice(1, -1);
@@ -285,7 +285,7 @@ export type PayloadOptions = Pick<
   'type' | 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers' | 'batch_size' | 'cloudevents_type_prefix'
 >;
 
-/** Makes the payload of a handler's options: with public events, and with a record without secrets of `extra_data`. */
+/** Creates the payload for a handler's options. Requests get public events only; records get no secrets of `extra_data`. */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
   const { isSingle, render } = choosePayload(options, server);
   const shown = withoutSecrets(options.extra_data);
@@ -302,7 +302,7 @@ export function createPayload(options: PayloadOptions, server: EventServer): Pay
 
 function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   const extraData = createExtraData(options.extra_data, server);
-  // A file has no body that records keep.
+  // A forwarded file is not kept in the record.
   if (options.request_method === 'get' || options.type === 'forward') return createQueryPayload(extraData);
   switch (options.http_content_type) {
     case 'json':

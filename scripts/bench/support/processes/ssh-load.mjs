@@ -1,5 +1,4 @@
-// Many connections to an SSH server, of ssh2 in a process of its own; prints `ready` when they stand, or have ended.
-//   node ssh-load.mjs '{"what":"idle","count":1000,"port":2222,"user":"bench","key":"id_bench"}'
+// Opens many connections to an SSH server with ssh2, in a separate process; prints `ready` when all are open, or have ended.
 import { readFileSync } from 'node:fs';
 import ssh2 from 'ssh2';
 
@@ -23,7 +22,7 @@ function connected() {
   });
 }
 
-/** An SFTP session of which nothing but the version was exchanged. */
+/** An SFTP session that has exchanged only the version. */
 async function session(client) {
   const channel = await new Promise((resolve, reject) =>
     client.subsys('sftp', (error, opened) => (error ? reject(error) : resolve(opened))),
