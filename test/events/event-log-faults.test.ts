@@ -40,7 +40,7 @@ test('a new file that cannot be created: the current one is used further, and a 
   mkdirSync(inTheWay);
   for (let index = 0; index < 5; index++) assert.ok(log.append(testEvent()), 'an event is lost');
   await log.appendDurable(testEvent());
-  assert.equal(lines.filter((line) => line.includes('could not be begun')).length, 1, 'tried once a second');
+  assert.equal(lines.filter((line) => line.includes('could not be created')).length, 1, 'tried once a second');
   rmdirSync(inTheWay);
   clock.advance(1000);
   await log.appendDurable(testEvent());

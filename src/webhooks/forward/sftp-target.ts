@@ -99,7 +99,7 @@ async function sendFile(
   const has = (await connection.sizeOf(temporary)) ?? 0;
   const from = has <= file.sizeBytes ? has : 0;
   let digests = await fill(connection, temporary, file, from, ended);
-  // What an earlier attempt left may have holes, because its writes ran in parallel.
+  // The content of an earlier attempt may have holes, because its writes ran in parallel.
   if (from > 0 && digests.there !== digests.own) digests = await fill(connection, temporary, file, 0, ended);
   if (!file.isUnchanged()) {
     await connection.remove(temporary);
