@@ -28,7 +28,7 @@ const parts: Record<string, readonly string[]> = {
   memory: ['idle', 'PUT 1 GiB'],
   journal: ['newest events', 'text that is nowhere', 'memory of the process'],
   console: ['GET 1 KiB, 32 connections'],
-  pages: ['the first rows are seen', 'longest task, sorting by size'],
+  pages: ['the first rows are seen', 'longest task, sorting by size', 'console: the first event is seen'],
 };
 
 for (const [part, workloads] of Object.entries(parts))

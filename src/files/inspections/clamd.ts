@@ -13,7 +13,7 @@ const longestReplyCharacters = 4096;
  */
 const maxAttempts = 6;
 
-/** Size of the system's buffers of a connection: clamd closed at most this much before the break was seen. */
+/** The system's buffers of a connection hold at most this much: clamd closed no earlier before the break. */
 const maxBufferedBytes = 8 * 1024 ** 2;
 
 /** Pause before each chunk of a second attempt; each further attempt adds as much. */
@@ -40,7 +40,7 @@ export class ClamdInspector implements Inspector {
         sentBytes += bytes;
         // A reply that has come is read before the next write.
         if (sentBytes < slowFrom) await setImmediate();
-        else await this.#clock.sleep((attempt - 1) * pauseMilliseconds);
+        else await this.#clock.sleep((attempt - 1) * pauseMilliseconds, signal);
       };
       try {
         const { reply, isEarly } = await this.#ask('INSTREAM', signal, (socket) => sendContent(socket, content, afterChunk));
