@@ -151,8 +151,8 @@ export class AccountPaths {
   }
 
   /**
-   * Opens the folder that an upload goes to. A file of its name that may not be replaced, for want of the right or because it is retained,
-   * refuses the upload, or has it get another name at its end.
+   * Opens the folder that an upload goes to. If a file of its name must not be replaced, because the right is missing or the file is
+   * retained, the upload is refused or gets another name at its end.
    *
    * @param verify refuses by throwing
    * @throws ServiceError `name-taken`, `retained`, as `openWriteTarget`
@@ -168,7 +168,7 @@ export class AccountPaths {
       const untilMs = environment.retention.untilMs(parent.member(name));
       if (mayReplace && untilMs === undefined) return target;
       if (ifTaken === 'refuse') throw untilMs === undefined ? nameTaken() : retained(untilMs);
-      // A number goes to the name itself, wherever a link leads.
+      // A numbered name belongs into this folder, even if the path is a link.
       const own = { parent: openParent(mounts.roots, realPath), name: basename(realPath), existing: undefined };
       parent.close();
       return own;
@@ -244,7 +244,7 @@ export class AccountPaths {
    * have `durable: false`, and event `internalError` describes the fault (docs/spec/events.md#durability).
    *
    * @param emit journals one of the events
-   * @throws ServiceError `not-durable` for such a fault, or when an event is not safe in the journal: the change is made all the same
+   * @throws ServiceError `not-durable` for such a fault, or when an event is not safe in the journal; the change is made anyway
    */
   async emitDone(
     durability: Durability,

@@ -27,7 +27,7 @@ export interface FilesEnvironment {
   readonly locks: LockStore;
   readonly fileCache: FileCache;
   readonly uploads: UploadStore;
-  /** Uploads that wait for a decision, and the inspections that all have to pass. */
+  /** Uploads that wait for a decision, and the inspections. */
   readonly held: Holding;
   readonly transfers: Transfers;
   readonly trashes: KnownTrashes;

@@ -53,7 +53,7 @@ const noGroups = new Map([[defaultGroupUuid, { enabled: true }]]);
 
 type AccountFolders = Pick<Account, 'homeFolderPath' | 'virtualFolders'>;
 
-/** The paths of the file of an event. @throws ServiceError `not-found` for an event of no file */
+/** The paths of the file of an event. @throws ServiceError `not-found` for an event that is about no file */
 function pathsOf({ data }: ServiceEvent): { path: VirtualPath; realPath: string } {
   const { path, real_path: realPath } = data;
   if (typeof path !== 'string' || typeof realPath !== 'string' || realPath === '')
@@ -61,7 +61,7 @@ function pathsOf({ data }: ServiceEvent): { path: VirtualPath; realPath: string 
   return { path: parseVirtualPath(path), realPath };
 }
 
-/** The folders of an account as far as an event tells of them: both paths of the file end alike below the folder that it lies in. */
+/** The folders of an account, as far as an event shows them: virtual and real path of the file end alike below the folder. */
 function foldersOf(event: ServiceEvent): AccountFolders {
   const { path, realPath } = pathsOf(event);
   const [names, realNames] = [pathSegments(path), realPath.split('/')];
@@ -71,7 +71,7 @@ function foldersOf(event: ServiceEvent): AccountFolders {
   return { homeFolderPath: realMount, virtualFolders: mount === '/' ? [] : [{ path: mount, realPath: realMount }] };
 }
 
-/** Opens the file of an event, without a service. @throws ServiceError `not-found` when it is gone, or lies elsewhere by now */
+/** Opens the file of an event, without a service. @throws ServiceError `not-found` when it is gone or was moved */
 export function openForwarded(event: ServiceEvent, excludedPaths: readonly string[]): OpenedForwardedFile {
   const { roots } = new Mounts(foldersOf(event), excludedPaths);
   return new OpenedForwardedFile(openFile(roots, pathsOf(event).realPath));
@@ -79,13 +79,13 @@ export function openForwarded(event: ServiceEvent, excludedPaths: readonly strin
 
 interface ForwardedFilesDependencies {
   environment: FilesEnvironment;
-  /** The account of the configuration, if it has one of the name. */
+  /** The account of this name in the configuration, if any. */
   findAccount: (name: string) => Account | undefined;
 }
 
 /**
- * The files that events tell of, for what sends them elsewhere. The operator decides about them, so rights of their accounts do not count;
- * locks, retention and the trash do.
+ * The files of events, for handlers that forward them. The operator decides which files are forwarded, so the rights of the accounts do not
+ * apply; locks, retention and the trash do.
  */
 export class ForwardedFiles {
   readonly #dependencies: ForwardedFilesDependencies;
@@ -97,7 +97,7 @@ export class ForwardedFiles {
   /**
    * Opens the file of an event.
    *
-   * @param movedTo where it lies by now, by its segments
+   * @param movedTo segments of its current path, if it was moved
    * @throws ServiceError `not-found` when it is gone
    */
   open(event: ServiceEvent, movedTo?: readonly string[]): OpenedForwardedFile {
@@ -113,16 +113,16 @@ export class ForwardedFiles {
     return { roots: mounts.roots, realPath: location.realPath };
   }
 
-  /** Deletes the file of an event, unless it is another one by now. @throws ServiceError after event `fileRemovalFailed` */
+  /** Deletes the file of an event, unless another file has its name now. */
   async remove(event: ServiceEvent, file: OpenedForwardedFile, component: EventComponent): Promise<void> {
     await this.#files(event, 'allow-delete-file', component).deleteFile(pathsOf(event).path, (entry) => requireSame(file, entry));
   }
 
   /**
-   * Moves the file of an event, unless it is another one by now. Missing folders are made, and a name that is taken gets a number.
+   * Moves the file of an event, unless another file has its name now. Missing folders are created; a taken name gets a number.
    *
    * @param segments of the new path
-   * @throws ServiceError after event `renameFailed`; `fixed-folder` where it is not known where the account has the folder
+   * @throws ServiceError after event `renameFailed`; `fixed-folder` if the folder's place in the account is unknown
    */
   async move(event: ServiceEvent, file: OpenedForwardedFile, segments: readonly string[], component: EventComponent): Promise<void> {
     const { path } = pathsOf(event);
@@ -147,7 +147,7 @@ export class ForwardedFiles {
     return new AccountFiles(account, environment, context, new LockGuard(environment.locks, account.uuid));
   }
 
-  /** The account with the rights for one operation. Its method is empty where the event alone tells its folders. */
+  /** The account, with the rights for one operation. Its method is empty if only the event describes its folders. */
   #account(event: ServiceEvent, right: string): Account {
     const { name, uuid } = event.account;
     const { path, realPath } = pathsOf(event);

@@ -1,8 +1,8 @@
 import { NamedCounts } from '../lib/concurrency/slots.ts';
 
 /**
- * Shares the files and folders that a process may have open for SFTP clients: an account may have as many as are left for all others, so
- * that no account takes all.
+ * Limits the files and folders that SFTP clients may have open in a process: an account gets another one only while it has fewer than are
+ * still free, so that no account takes all.
  */
 export class HandleShares {
   readonly #max: number;

@@ -41,7 +41,7 @@ export class Mounts {
   readonly #excluded: readonly string[];
   /** Undefined where a token or link reaches only parts of it. */
   readonly #homeFolderPath: string | undefined;
-  /** All that the account has, where this is only a part of it. */
+  /** The mounts of the whole account, if these are only a part of it. */
   readonly #whole: Mounts | undefined;
   /** Longest virtual prefix first. */
   readonly #virtualFolders: Account['virtualFolders'];
@@ -66,14 +66,14 @@ export class Mounts {
     return this.roots.paths.length === this.#virtualFolders.length + (this.#homeFolderPath === undefined ? 0 : 1);
   }
 
-  /** The roots of the account: those of its quota and its trash, also for the holder of a token or link, who reaches only parts of them. */
+  /** The roots of the account, for its quota and its trash, even if a token or link reaches only parts of them. */
   get accountRoots(): RealRoots {
     return (this.#whole ?? this).roots;
   }
 
   /**
-   * A part of the account's files, each path at its place, like virtual folders: nothing else of the account is there, and no link leads out
-   * of it.
+   * A part of the account's files, each path at its usual place, like virtual folders. Nothing else of the account is reachable, and no
+   * link leads out of the part.
    */
   part(paths: readonly VirtualPath[]): Mounts {
     const folders = new Map<VirtualPath, string>();

@@ -47,7 +47,7 @@ export interface ConditionalRight {
   /** Part of a sentence. */
   purpose: string;
   anyOf: AnyRight;
-  /** Whether an explanation is silent about it where it is granted. */
+  /** Whether an explanation does not mention it if it is granted. */
   isUsual?: true;
 }
 

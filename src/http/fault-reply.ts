@@ -49,7 +49,7 @@ function faultReply(exchange: Exchange, thrown: unknown): Reply {
   const fault = toFault(thrown);
   noteFault(exchange, fault);
   if (fault.code === 'unauthorized') return unauthorizedReply(exchange, fault);
-  // 503 means that nothing was begun, so that proxies may ask another node.
+  // 503 means that nothing was changed, so that proxies may ask another node.
   const isHalfDone = fault.code === 'unavailable' && hasChanged(exchange.request);
   const status = isHalfDone ? 500 : statusOf[fault.code];
   const headers = { ...(isHalfDone ? {} : faultHeaders(fault)), 'cache-control': 'no-store' };
@@ -107,7 +107,7 @@ function unauthorizedReply(exchange: Exchange, fault: ServiceError): Reply {
   return errorsReply(401, [response === undefined ? item : { ...item, response }], headers);
 }
 
-/** The reply to a visitor without the password of a link: a form, or a challenge for programs that have one. */
+/** The reply to a visitor who has not given a link's password: a form, or a challenge for programs. */
 function linkLockedReply(exchange: Exchange, fault: ServiceError): Reply {
   if (replyFormat(exchange) === 'html') return passwordPage(exchange, fault.details[linkPasswordDetail] === 'wrong');
   const headers = { 'www-authenticate': isForPage(exchange) ? ['session'] : ['basic realm="Link"'], 'cache-control': 'no-store' };
@@ -135,7 +135,7 @@ function isForPage(exchange: Exchange): boolean {
   );
 }
 
-/** The endpoint's message to refused clients (`public_error`). */
+/** The endpoint's message that refused clients may see (`public_error`). */
 function toldMessage(fault: ServiceError): string | undefined {
   return (fault.details[publicFailureDetail] as PublicFailure | undefined)?.message;
 }

@@ -10,7 +10,7 @@ const unable = ['ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'ENOTTY', 'EXDEV', 'EINVAL', 
 /** Whether files of a device can share their content, copy-on-write, as far as that was tried. */
 const known = new Map<number, boolean>();
 
-/** Makes a file the copy-on-write clone of an opened one, in no time and no room. @throws the error of the system; the file is gone then */
+/** Makes a file the copy-on-write clone of an opened one, without copying data. @throws the error of the system; the file is gone then */
 export async function cloneFile(fd: number, path: string): Promise<void> {
   await copyFileAsync(`/proc/self/fd/${fd}`, path, constants.COPYFILE_FICLONE_FORCE);
 }

@@ -1,14 +1,14 @@
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 
-/** A large file is synced after each such part while the rest still comes in. */
+/** A large file is synced whenever this much more has arrived. */
 const syncEveryBytes = 32 * 1024 * 1024;
 
-/** Content that may come in many pieces is synced after these bytes or this time: what is on disk outlives a kill. */
+/** Content that may arrive in several requests is synced after these bytes or this time: only synced content survives a crash. */
 const keepEveryBytes = 4 * 1024 * 1024;
 const keepEveryMs = 1000;
 
-/** Syncs a file while it still comes in, so that its end has little to wait for. */
+/** Syncs a file while it is received, so that little is left to sync at its end. */
 export class EarlySync {
   readonly #fd: number;
   readonly #clock: Clock;
@@ -67,7 +67,7 @@ export class EarlySync {
       })
       .finally(() => {
         this.#syncing = undefined;
-        // Writing stops while a file system commits. On a slow disk it goes on for as long.
+        // Writes block while a file system commits. On a slow disk, the next sync waits as long as the last one took.
         const endedMs = this.#clock.monotonicMs();
         if (this.#onSynced) this.#restsUntilMs = 2 * endedMs - beganMs;
         this.#consider();

@@ -166,6 +166,6 @@ export class FileCache {
 }
 
 function hasTrustedTimes({ fd, realPath }: OpenedFile): boolean {
-  // Other systems have other numbers of file systems; none has these.
+  // The type numbers are those of Linux; no other system uses them.
   return trustedTypes.has(statfsSync(descriptorsNameFiles ? descriptorPath(fd) : realPath).type);
 }

@@ -280,7 +280,10 @@ export class FileWriter implements RandomWriter {
     };
   }
 
-  /** @returns undefined when the name is taken by what may not be replaced */
+  /**
+   * @returns undefined when the name is taken by a file that must not be replaced
+   * @returns undefined when the name is taken by what may not be replaced
+   */
   async #putInPlace(
     entry: Entry,
     { verify, reservation = unlimited, rules, keep }: FinishOptions,

@@ -6,7 +6,7 @@ import type { OpenedFolder } from './opened.ts';
 export interface NameRules {
   /** Whether an existing file may be replaced. */
   mayReplace: boolean;
-  /** The fate of the content where it may not (`on_name_taken`). */
+  /** What happens if the file must not be replaced (`on_name_taken`). */
   ifTaken: 'refuse' | 'number';
   /** Whether the account may create a file of another name in the same folder. */
   mayCreate: (name: string) => boolean;
@@ -14,12 +14,12 @@ export interface NameRules {
   retainDays: number;
 }
 
-/** Errors of link(2) that say nothing of the name: file systems without hard links, and their limits. */
+/** Errors of link(2) that do not mean that the name is taken: no hard links, or their limit is reached. */
 const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
 
 /**
  * Renames a file unless the new name is taken, even if other nodes want it at the same moment: link(2) fails for a name that exists, and
- * rename(2) does not. Where the file system has no hard links, only this process is kept from taking the name meanwhile.
+ * rename(2) does not. Without hard links the check protects only against this process, not against other nodes.
  *
  * @returns whether it got the name
  */
@@ -37,7 +37,7 @@ export function renameToFree(from: string, to: string): boolean {
   try {
     unlinkSync(from);
   } catch (error) {
-    // Another node may have put the first name aside: the file has its name all the same.
+    // Another node may have renamed the temporary file: the file has its final name anyway.
     if (systemErrorCode(error) === 'ENOENT') return true;
     unlinkSync(to);
     throw error;

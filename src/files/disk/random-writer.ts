@@ -46,7 +46,7 @@ export interface RandomWriter {
   writeAt(chunks: readonly Buffer[], position: number): Promise<void>;
   /** Cuts the file, or lengthens it with zeros. */
   truncate(sizeBytes: number): Promise<void>;
-  /** Has all that was written on disk. Fails also for what could not be written before. */
+  /** Syncs all written content to disk. Also fails if an earlier write has failed. */
   sync(): Promise<void>;
   /** @param durability gets the fault of a disk that failed after the file had its name */
   finish(durability: Durability, options: FinishOptions): Promise<Finished>;

@@ -12,7 +12,9 @@ const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
 /** File of the data folder that says until when files of this server may be retained. */
 const markName = 'retention';
 
-/** The mark reaches this much further than it has to, so that it is written seldom, and by nodes that take no uploads often enough. */
+/**
+ * The mark is written this far ahead of the latest retention, so that it is written seldom, and early enough by nodes that take no uploads.
+ */
 const markMarginDays = 366;
 
 /** Whether a member name is that of the record of a retained file: never listed, never addressed. */
@@ -38,14 +40,17 @@ export class Retention {
   #markedUntilMs: number;
   #isConfigured = false;
 
-  /** @throws what `readFileSync` throws, but for a file that is missing */
+  /** @throws what `readFileSync` throws, except for a missing file */
   constructor(dataFolderPath: string, clock: Clock) {
     this.#markPath = join(dataFolderPath, markName);
     this.#clock = clock;
     this.#markedUntilMs = Number(readOrUndefined(this.#markPath) ?? 0);
   }
 
-  /** Takes the longest time of the configuration. Without any, and without a file of an earlier one, nothing is looked up. @param days 0 for none */
+  /**
+   * Takes the longest retention of the configuration. If there is none, and no file of an earlier configuration is retained, nothing is
+   * looked up.
+   */
   configure(days: number): void {
     this.#isConfigured = days > 0;
     if (days > 0) this.#mark(days);
@@ -119,7 +124,7 @@ export function retained(untilMs: number): ServiceError {
   return new ServiceError('retained', `The file is retained until ${until}; until then it cannot be changed, moved or deleted.`);
 }
 
-// A record is whole before its file gets a name, so one that does not parse belongs to none.
+// A record is complete before its file gets a name, so one that does not parse belongs to no file.
 function parseRecord(text: string | undefined): RetentionRecord | undefined {
   try {
     const { until, born } = JSON.parse(text ?? '') as Partial<RetentionRecord>;
@@ -142,6 +147,6 @@ function removeIfThere(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Another node was faster, or the folder may not be changed; a record that no longer applies does no harm.
+    // Another node removed it first, or the folder is read-only; an outdated record does no harm.
   }
 }

@@ -192,7 +192,7 @@ export class Temporaries {
     this.delete(`${folder}/${name}`);
   }
 
-  /** Has the record on disk when it returns, for what a power cut would otherwise lose or mix. */
+  /** Syncs the record to disk, where a power cut could otherwise lose or mix up entries. */
   sync(): void {
     fsyncSync(this.#fd);
   }

@@ -38,7 +38,7 @@ export class ClamdInspector implements Inspector {
       let sentBytes = 0;
       const afterChunk = async (bytes: number) => {
         sentBytes += bytes;
-        // A reply that has come is read before the next write.
+        // Reads a reply that has arrived before the next write.
         if (sentBytes < slowFrom) await setImmediate();
         else await this.#clock.sleep((attempt - 1) * pauseMilliseconds, signal);
       };

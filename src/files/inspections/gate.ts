@@ -27,7 +27,7 @@ export function inspectionsOf(
 }
 
 /**
- * The gate through which an upload has to go.
+ * The gate that an upload has to pass. ¶
  *
  * @param path the path that the file is to get; it may change until then
  * @returns undefined for an account none of whose files are inspected
@@ -61,7 +61,7 @@ export function uploadGate(paths: AccountPaths, path: () => VirtualPath, options
   };
 }
 
-/** Refuses a name for which more inspections apply than those that a file has passed. @param uuids of the latter */
+/** Refuses a name if other inspections apply to it than those that the file has passed. @param uuids of the inspections passed */
 export function recheckFor(
   paths: AccountPaths,
   path: () => VirtualPath,
@@ -70,14 +70,14 @@ export function recheckFor(
 ): Leave['recheck'] {
   return (name) => {
     const folder = content.folder();
-    // The folder is being moved, or was moved to where more is inspected.
+    // The folder is being moved, or was moved to a path with more inspections.
     const isMoving = folder.split('/').some(isTemporaryName);
     if (isMoving || [...inspectionsOf(paths, memberPath(parentPath(path()), name), `${folder}/${name}`)].some((uuid) => !uuids.has(uuid)))
       throw new ServiceError('unavailable', 'Other inspections apply to the path by now; try again.');
   };
 }
 
-/** The gate of content that was judged before. @param uuids of the inspections that it has passed */
+/** The gate for content that was judged already. @param uuids of the inspections that it has passed */
 export function passedGate(paths: AccountPaths, path: VirtualPath, uuids: ReadonlySet<string>): Gate {
   return async (content) => ({ recheck: recheckFor(paths, () => path, content, uuids), given: async () => {} });
 }
@@ -85,7 +85,7 @@ export function passedGate(paths: AccountPaths, path: VirtualPath, uuids: Readon
 /** Content of one chunk; memory stays flat for files of any size. */
 const chunkBytes = 256 * 1024;
 
-/** The file of a hidden path, to be read as often as it is wanted. */
+/** A file at a hidden path, which can be read several times. */
 export function inspectedContent(
   { account, context, environment }: AccountPaths,
   path: VirtualPath,
@@ -151,7 +151,7 @@ export async function judgeContent(
   return judgement;
 }
 
-/** Emits an event for each inspection that failed, and for a refusal. */
+/** Emits one event for each inspection that failed, and one for a refusal. */
 export async function tellVerdicts(paths: AccountPaths, path: VirtualPath, judgement: Judgement): Promise<void> {
   for (const { verdict, inspection, message } of judgement.verdicts)
     if (verdict === 'failure') paths.emit(eventIds.inspectionFailed, path, { inspection, details: message });
@@ -165,7 +165,7 @@ export function refusal({ inspection, shown }: Pick<Verdict, 'inspection' | 'sho
   return new ServiceError('unprocessable', 'An inspection refused the file.', { details: { inspection, public_refusal: shown ?? {} } });
 }
 
-/** Identifies the state of a name, so that a release replaces only what it may. */
+/** Identifies the state of the file at a name, so that a release replaces only that file. */
 export function stateAt(realPath: string): string {
   const stats = lstatSync(realPath, { throwIfNoEntry: false });
   return stats ? `${stats.dev}-${stats.ino}-${stats.size}-${stats.mtimeMs}` : '';

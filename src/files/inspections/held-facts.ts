@@ -17,13 +17,13 @@ export interface HeldFacts {
   readonly digest: string;
   readonly inspections: readonly string[];
   readonly verdicts: readonly Verdict[];
-  /** The account as it was, by whose rights a release is made. */
+  /** The account at the time of the upload; a release uses its rights. */
   readonly account: AccountSnapshot;
   /** The state of the name when a client set conditions (`stateAt`); a release replaces nothing else. */
   readonly expected?: string | undefined;
   /** Where a file lay that was moved. */
   readonly movedFrom?: VirtualPath | undefined;
-  /** The process that inspects it, while that is so. */
+  /** The process that inspects it at present. */
   readonly inspector?: { readonly process: string; readonly untilMs: number } | undefined;
 }
 

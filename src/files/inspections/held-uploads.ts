@@ -21,16 +21,16 @@ import type { Inspections } from './inspections.ts';
 import { contentOf, putBack, type ReleasedBy, releaseUpload } from './release.ts';
 import type { Judgement } from './verdict.ts';
 
-/** How often held uploads are looked through for those that nobody inspects any more. */
+/** How often held uploads without a running inspection are looked for. */
 const resumeEveryMs = 10_000;
 
-/** Those that are inspected anew at once: each has a file open. */
+/** Maximum number of held uploads that are inspected again at the same time: each has a file open. */
 const resumedAtOnce = 16;
 
-/** A process that inspects a held upload says so again within this time. */
+/** A process that inspects a held upload renews its claim within this time. */
 const leaseMs = 60_000;
 
-/** A record whose content did not come within this time lost it. */
+/** If the content of a record does not appear within this time, it is lost. */
 const contentWithinMs = 60_000;
 
 /** How a held upload ends. */
@@ -210,7 +210,7 @@ export class HeldUploads implements Holding {
     }
   }
 
-  /** Inspects again what a process that is gone did not finish, and ends what has lost its content. */
+  /** Inspects again the uploads whose inspecting process is gone, and ends those that lost their content. */
   async resume(): Promise<void> {
     const nowMs = this.#environment().clock.nowMs();
     const lost = (await this.list()).filter(({ id, held }) => {
@@ -268,7 +268,7 @@ export class HeldUploads implements Holding {
     await tellVerdicts(paths, record.path, judgement);
     if (outcome === 'accept') {
       const { path } = record;
-      // Its folder may have been moved to where more is inspected.
+      // Its folder may have been moved to a path with more inspections.
       if ([...inspectionsOf(paths, path, targetOf(record))].some((uuid) => !uuids.has(uuid))) {
         hold.release();
         return this.#inspect(record);
@@ -333,7 +333,7 @@ export class HeldUploads implements Holding {
     return new AccountPaths(account, mounts, environment, origin, new LockGuard(environment.locks, account.uuid));
   }
 
-  /** A path, or the first numbered one of its name that is free. */
+  /** The path, or if it is taken the path with the first free number. */
   #freeName(record: HeldUpload, path: VirtualPath): VirtualPath {
     const paths = this.#pathsOf(record);
     const [, stem = '', extension = ''] = /^(.+?)(\.[^.]*)?$/.exec(baseName(path)) ?? [];

@@ -21,28 +21,30 @@ export interface HiddenContent {
   readonly modifiedMs: number;
   /** The file that it would replace. */
   current(): Entry | undefined;
-  /** Gives it another hidden name, under which it stays; on disk when the promise resolves, renamed when the call returns. */
+  /** Renames it to another hidden name that is kept. The file is renamed when the call returns, and on disk when the promise resolves. */
   keep(name: string): Promise<void>;
 }
 
 /** The leave to give content its name. */
 export interface Leave {
-  /** Refuses if other inspections apply by now, or to the name that the file gets. Called right before that. @throws ServiceError `unavailable` */
+  /**
+   * Throws if other inspections apply now, or apply to the final name. Called right before the rename. @throws ServiceError `unavailable`
+   */
   recheck(name: string): void;
   /** To be called when it has its name. */
   given(): Promise<void>;
 }
 
-/** Judges content. @throws ServiceError `unprocessable` for a refusal, `held` when the content was put into the hold */
+/** Judges content. @throws ServiceError `unprocessable` for a refusal, `held` when the content is held for review */
 export type Gate = (content: HiddenContent) => Promise<Leave>;
 
-/** Facts of an upload that a held one keeps beside its content. */
+/** Facts of an upload that are kept with a held upload. */
 export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'backendUuid'>> {
   /** Where a file lay that is moved. */
   movedFrom?: VirtualPath | undefined;
-  /** Whether the client has set conditions, so that the file that is replaced must still be the same at a release. */
+  /** Whether the client set conditions, so that a release may replace only the same file. */
   isConditional?: boolean;
-  /** Whether it is the beginning of a file alone, which nothing can judge. */
+  /** Whether it is only the beginning of a file, which cannot be judged. */
   isPartial?: boolean;
 }
 
@@ -82,17 +84,20 @@ export interface HeldContent {
   chunks(): AsyncGenerator<Buffer>;
 }
 
-/** The uploads that inspections hold, for all that may hold one. */
+/** The held uploads, for all code that may hold one. */
 export interface Holding {
   readonly store: UploadStore;
   readonly inspections: Inspections;
   readonly server: EventServer;
-  /** Goes on with the work that a process before did not finish, now and periodically. */
+  /** Continues the work that an earlier process did not finish, now and periodically. */
   start(): void;
   stop(): Promise<void>;
-  /** Puts content into the hold. @returns the error that tells the client @throws ServiceError `too-many-requests`; then nothing is kept */
+  /** Holds content for review. @returns the error for the client @throws ServiceError `too-many-requests`; then nothing is kept */
   hold(hold: NewHold): Promise<ServiceError>;
-  /** Ends held uploads of a name that a newer one has. @param target real path @param exceptId the newer one, if it is held, too */
+  /**
+   * Ends held uploads of a name when a newer upload gets that name. @param target real path @param exceptId the newer upload, if it is
+   * held, too
+   */
   supersede(target: string, exceptId: string | undefined): Promise<void>;
   /** All held uploads, or those of an account (by UUID). */
   list(accountUuid?: string): Promise<HeldUpload[]>;
@@ -100,15 +105,15 @@ export interface Holding {
   find(id: string, accountUuid?: string): Promise<HeldUpload>;
   /** The content of a held upload. @throws ServiceError `not-found` */
   content(id: string): Promise<HeldContent>;
-  /** Gives a held upload its name, after all checks but the inspections. @throws ServiceError; it stays held then */
+  /** Gives a held upload its name, after all checks except inspections. @throws ServiceError; it stays held then */
   release(id: string, by: { administrator: string }): Promise<void>;
   /** Ends a held upload without a file. @throws ServiceError `not-found` */
   discard(id: string, by: Decider, reason?: string): Promise<void>;
-  /** Ends a held upload for its account; a file that was moved goes back to where it lay. @throws ServiceError `not-found` */
+  /** Ends a held upload for its account; a moved file goes back to its former path. @throws ServiceError `not-found` */
   withdraw(id: string, account: { uuid: string }): Promise<void>;
   /** Has a held upload inspected again, in the background. @throws ServiceError `not-found` */
   inspectAgain(id: string): Promise<void>;
-  /** Lets held uploads follow their folder. @param movedTo its former and new virtual path, and its new real path */
+  /** Updates the paths of held uploads after their folder was moved. */
   follow(realPath: string, movedTo: { from: VirtualPath; path: VirtualPath; realPath: string }): Promise<void>;
   /** Ends the held uploads of a folder that was removed. @param realPath former path @param contentIn where its content is, if it is in the trash */
   loseFolder(realPath: string, contentIn: string | undefined): Promise<void>;

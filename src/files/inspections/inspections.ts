@@ -65,7 +65,7 @@ class Inspection {
     return this.options.name || this.uuid;
   }
 
-  /** Tests the inspection, and again until it works. Files are sent to it all the same: what it does not judge is not accepted. */
+  /** Tests the inspection, repeatedly until it works. Files are sent to it in any case; a file is not accepted until it has been judged. */
   async start(): Promise<void> {
     if (!this.options.test_at_start) return this.#emit(eventIds.componentStarted);
     const reason = await this.#inspector.test();
@@ -89,7 +89,7 @@ class Inspection {
     void this.#pending.ended().then(() => this.#inspector.close());
   }
 
-  /** Never rejects but with the signal's reason. */
+  /** Rejects only with the signal's reason. */
   async inspect(content: InspectedContent, account: string, signal: AbortSignal): Promise<Answer> {
     const { maximum_size } = this.options;
     if (maximum_size !== undefined && content.sizeBytes > maximum_size)
@@ -154,7 +154,7 @@ export class Inspections {
     };
   }
 
-  /** Ends all that is under way; what was held for it is inspected again at the next start. */
+  /** Stops all running inspections; held uploads are inspected again at the next start. */
   stop(): void {
     this.#stop.abort(new Error('The service stops.'));
     for (const inspection of this.#inspections.values()) inspection.stop();
@@ -166,10 +166,10 @@ export class Inspections {
   }
 
   /**
-   * Has a file inspected by all of these, side by side.
+   * Has a file inspected by all these inspections in parallel.
    *
-   * @param account whose turn it is where files wait
-   * @param isWaitedFor whether a client waits, so that an inspection that is late makes the file held
+   * @param account whose queue is used if files have to wait
+   * @param isWaitedFor whether a client waits, so that the file is held if an inspection is late
    * @returns undefined when the service stops meanwhile
    */
   async judge(uuids: readonly string[], content: InspectedContent, account: string, isWaitedFor: boolean): Promise<Judgement | undefined> {
@@ -204,7 +204,7 @@ export class Inspections {
     return { outcome: 'hold', reason: 'late', verdicts: [], rest };
   }
 
-  /** Whether each of the runs ends within its time. */
+  /** Whether all runs end within their time. */
   async #inTime(uuids: readonly string[], runs: readonly Promise<Verdict>[]): Promise<boolean> {
     const ends = uuids.map((uuid, index) => {
       const run = runs[index] as Promise<Verdict>;

@@ -16,9 +16,10 @@ import type { HeldContent, HeldUpload } from './holding.ts';
 export type ReleasedBy = { administrator: string } | { passed: ReadonlySet<string> };
 
 /**
- * Gives a held upload its name, as an upload that takes several requests is completed: rights, locks, quota and conditions are checked again.
+ * Gives a held upload its name, the same way as an upload of several requests is completed: rights, locks, quota and conditions are checked
+ * again.
  *
- * @param hold is given back
+ * @param hold is released
  * @throws ServiceError; the upload stays held then
  */
 export async function releaseUpload(paths: AccountPaths, hold: UploadHold, record: HeldUpload, by: ReleasedBy): Promise<void> {
@@ -27,7 +28,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
     paths.require(path, held.movedFrom === undefined ? 'createFile' : 'rename');
     paths.environment.events.assertWritable();
     await paths.requireUnlocked(path, 'content');
-    // The folder is where the content lies, whichever way the account went there.
+    // The folder is the one of the content, even if the account reaches it by another path now.
     return `${dirname(contentPath)}/${baseName(path)}`;
   };
   const verify = () => {
@@ -38,7 +39,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
       );
   };
   const upload = new ResumableUpload(paths, hold, record, realPath);
-  // People may release what no inspection has accepted.
+  // Administrators may release a file that no inspection has accepted.
   upload.released = 'administrator' in by ? by : { gate: passedGate(paths, path, by.passed) };
   await upload.open(false);
   try {
@@ -50,7 +51,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
   await upload.forget();
 }
 
-/** Puts a file that was moved into the hold back to where it lay. @param path a free one @returns that path */
+/** Moves a held file that came from a MOVE back to its former folder. @param path a free one @returns that path */
 export async function putBack(
   paths: AccountPaths,
   { contentPath, offsetBytes, held }: HeldUpload,
@@ -59,7 +60,7 @@ export async function putBack(
   paths.environment.events.assertWritable();
   const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
   const { movedFrom = path } = held;
-  // A number in its name, or a link, may lead to where more is inspected than where it lay.
+  // With a number in its name, or through a link, more inspections may apply than before.
   const before = inspectionsOf(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
   const writer = new FileWriter(target, paths.environment);
   const fd = openSync(contentPath, constants.O_RDONLY | constants.O_NOFOLLOW);

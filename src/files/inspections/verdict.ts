@@ -1,4 +1,4 @@
-/** The verdict of an inspection: `failure` when it said nothing of use, `larger` when the file was not sent for its size. */
+/** The verdict of an inspection: `failure` when it gave no usable answer, `larger` when the file is too large to be sent. */
 export type VerdictKind = 'accept' | 'refuse' | 'hold' | 'failure' | 'larger';
 
 /** The answer of one inspection. */
@@ -8,7 +8,7 @@ export interface Answer {
   message?: string | undefined;
   /** The body of a refusal, for the journal alone. */
   response?: unknown;
-  /** The part of it that clients see with `public_error`. */
+  /** The part of it that clients see if `public_error` allows it. */
   shown?: { message?: string; public_response?: unknown } | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface Verdict extends Answer {
 
 export type HoldReason = 'verdict' | 'failure' | 'larger' | 'late';
 
-/** The verdict of all inspections of a file together: refuse beats hold beats accept. */
+/** The combined verdict of all inspections of a file: refuse wins over hold, hold over accept. */
 export type Judgement =
   | { outcome: 'accept'; verdicts: readonly Verdict[] }
   | { outcome: 'refuse'; by: Verdict; verdicts: readonly Verdict[] }
@@ -32,7 +32,10 @@ export type Judgement =
       outcome: 'hold';
       reason: HoldReason;
       verdicts: readonly Verdict[];
-      /** The outcome of inspections that are not done; undefined when all are. Never rejects; undefined when they were stopped. */
+      /**
+       * The result of the inspections that are still running; undefined when all have ended. Never rejects; resolves with undefined when
+       * they were stopped.
+       */
       rest?: Promise<Judgement | undefined>;
     };
 
@@ -49,7 +52,7 @@ export function judge(verdicts: readonly Verdict[]): Judgement {
 
 /** The client of one inspection. */
 export interface Inspector {
-  /** Never rejects but with the signal's reason. */
+  /** Rejects only with the signal's reason. */
   inspect(content: InspectedContent, signal: AbortSignal): Promise<Answer>;
   /** Asks whether it works. @returns why not */
   test(): Promise<string | undefined>;

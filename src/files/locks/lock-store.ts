@@ -41,7 +41,7 @@ export interface LockStore {
   refresh(token: string, timeoutMs: number): Promise<FileLock | undefined>;
   /** @returns whether the lock existed */
   release(token: string): Promise<boolean>;
-  /** Whether no lock binds anybody, as none is there or no service takes locks any more: then paths need no check. */
+  /** Whether no lock applies, because none exists or no service supports locks any more: then paths need no check. */
   isEmpty(): Promise<boolean>;
   /** The locks that cover a path: on the path itself, and deep ones above it. */
   covering(path: string): Promise<FileLock[]>;
@@ -49,5 +49,5 @@ export interface LockStore {
   within(path: string): Promise<FileLock[]>;
 }
 
-/** Locks that one account may hold at once; more are a fault of its client. */
+/** Locks that one account may hold at once; only a faulty client needs more. */
 export const maxLocksPerAccount = 1000;

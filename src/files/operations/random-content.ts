@@ -246,7 +246,7 @@ export class RandomContent {
     return finished;
   }
 
-  /** Gives the content up to the first gap its name. Not for content that is written in place. */
+  /** Gives its name to the content before the first gap. Not for content that is written in place. */
   async keepBeginning(
     durability: Durability,
     { requireUnlocked, rules, keep, gate }: Pick<FinishOptions, 'requireUnlocked' | 'rules' | 'keep' | 'gate'>,
@@ -298,7 +298,7 @@ export class RandomContent {
   }
 }
 
-// Only a wholly new file gets a numbered name: clients that continue a file, or require a free name, want that name.
+// Only a new file may get a numbered name: clients that continue a file, or require a free name, need exactly that name.
 function checkNumbered(
   paths: AccountPaths,
   path: VirtualPath,

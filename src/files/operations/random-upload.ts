@@ -239,7 +239,7 @@ export class RandomUpload implements Transfer {
       modifiedMs: times?.modifiedMs,
       accessedMs: times?.accessedMs,
       verify: this.#options.exclusive ? refuseOther : undefined,
-      // The time begins when the file gets the name that it is uploaded for.
+      // The retention period begins when the file gets its intended name.
       rules: isTemporary ? { ...rules, retainDays: 0 } : rules,
       keep: keepReplaced(this.files, this.path),
       gate: uploadGate(this.files, () => this.path, { isConditional: this.#options.exclusive }),

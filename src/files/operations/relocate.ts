@@ -47,13 +47,13 @@ export interface Move {
   intoTrash?: true;
   /** Gets the fault of a disk that failed after the move was made. */
   durability: Durability;
-  /** Where the source was when inspections judged it, if it lies elsewhere: what comes out of the trash. */
+  /** The virtual path under which inspections judged the source, if it differs: for files restored from the trash. */
   formerly?: VirtualPath | undefined;
-  /** Refuses if other inspections apply by now; runs right before the rename. */
+  /** Throws if other inspections apply now; runs right before the rename. */
   recheck?: (() => void) | undefined;
 }
 
-/** @throws ServiceError `unavailable` if an end lies elsewhere by now, where other inspections may apply */
+/** @throws ServiceError `unavailable` if source or destination was moved meanwhile, because other inspections may apply there */
 function requireSamePlaces({ source, target }: Move): void {
   for (const { folder } of [source, target])
     if (folder.currentPath() !== folder.realPath) throw new ServiceError('unavailable', 'A folder was moved meanwhile; try again.');
@@ -201,7 +201,7 @@ async function relocateAcross(move: Move): Promise<Put> {
       throw error;
     }
     aside?.putBack();
-    // The target's folder may have been moved, and the copy with it.
+    // The folder of the target, and the copy in it, may have been moved.
     const isGone = await removeAll(roots, `${target.folder.currentPath()}/${hidden}`).catch(() => false);
     if (isGone) temporaries.delete(hiddenPath);
     throw asServiceError(error);

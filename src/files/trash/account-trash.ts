@@ -15,7 +15,7 @@ import { relocate } from '../operations/relocate.ts';
 import { endTrashed, withTrash, withTrashed } from './trash.ts';
 import type { Trashed, TrashFolder } from './trash-folder.ts';
 
-/** The operation of its deletion, whose rights also show it in the trash and let it be restored. */
+/** The operation that deleted it: its rights are also needed to see the item in the trash and to restore it. */
 function deletionOf({ isFolder, isReplaced }: Trashed): Operation {
   if (isFolder) return 'deleteFolder';
   return isReplaced ? 'replaceFile' : 'deleteFile';
@@ -41,14 +41,15 @@ export class AccountTrash {
   }
 
   /**
-   * Restores something; event `trashRestored`. Folders that are gone are made again.
+   * Restores an item; event `trashRestored`. Missing parent folders are created.
    *
-   * Permissions: those of the deletion, and `create-folder` and `write` for all that comes back.
+   * Permissions: those of the deletion, and `create-folder` and `write` for everything restored.
    *
    * @param verify refuses the path by throwing
    * @param wanted another path, or a name in the folder where it was; by default where it was
    * @returns its path now
-   * @throws ServiceError `not-found`, `forbidden`, `exists` when the name is taken, `parent-missing` where a folder may not be made, `name-invalid`
+   * @throws ServiceError `not-found`, `forbidden`, `exists` when the name is taken, `parent-missing` where a folder may not be made,
+   *   `name-invalid`
    */
   restore(id: string, verify: (to: VirtualPath) => void, wanted?: string): Promise<VirtualPath> {
     const paths = this.#paths;
@@ -65,7 +66,7 @@ export class AccountTrash {
     });
   }
 
-  /** Ends something for good; event `trashEnded`. @throws ServiceError `not-found`, `forbidden` */
+  /** Deletes an item for good; event `trashEnded`. @throws ServiceError `not-found`, `forbidden` */
   end(id: string): Promise<void> {
     const paths = this.#paths;
     return withTrashed(paths, id, async (folder, trashed) => {
@@ -76,7 +77,7 @@ export class AccountTrash {
     });
   }
 
-  /** Ends all for good that the account may end. @returns what is left */
+  /** Deletes for good every item that the account may delete. @returns the remaining items */
   empty(): Promise<Trashed[]> {
     const paths = this.#paths;
     return withTrash(paths, async (all) => {

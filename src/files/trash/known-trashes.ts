@@ -19,7 +19,7 @@ export interface KnownTrash {
   readonly days: number;
 }
 
-/** Remembers in the data folder which roots have a trash, so that each is emptied by age although its account signs in no more. */
+/** Remembers in the data folder which roots have a trash, so that old items are deleted even if the account never signs in again. */
 export class KnownTrashes {
   readonly #folder: string;
   readonly #written = new Map<string, string>();
@@ -29,12 +29,12 @@ export class KnownTrashes {
     this.#folder = join(dataFolderPath, 'trash');
   }
 
-  /** Takes over a configuration. @param daysNow the days of an account in it, 0 if it has no trash or is not known */
+  /** Takes over a configuration. @param daysNow retention in days of a trash under it; 0 if the account has no trash or is unknown */
   configure(daysNow: (trash: KnownTrash) => number): void {
     this.#daysNow = daysNow;
   }
 
-  /** The days of a trash: those of the configuration in force, else of its last use. */
+  /** The retention of a trash in days: of the running configuration, else of its last use. */
   daysOf(trash: KnownTrash): number {
     return this.#daysNow(trash) || trash.days;
   }
@@ -49,7 +49,7 @@ export class KnownTrashes {
     this.#written.set(name, text);
   }
 
-  /** All of them, those of other nodes that share the data folder, too. */
+  /** All known trashes, including those of other nodes that share the data folder. */
   list(): KnownTrash[] {
     return namesIn(this.#folder).flatMap((name) => {
       try {

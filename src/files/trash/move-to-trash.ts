@@ -52,7 +52,7 @@ export async function moveToTrash(
       await relocate({ paths, from: path, to, entry, source, target, options, durability, intoTrash: true });
     } catch (error) {
       opened.forget(id);
-      // A copy from another file system that the disk of the trash has no room for.
+      // The content is on another file system, and the disk of the trash has no room for a copy.
       if (isServiceError(error, 'storage-full')) return undefined;
       throw error;
     }

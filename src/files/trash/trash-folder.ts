@@ -29,7 +29,7 @@ export interface Trashed {
   readonly origin: EventContext;
 }
 
-/** Why something in the trash is gone for good; also the end of its content's name then. */
+/** Why an item of the trash was deleted for good; also the suffix of its content's name from then on. */
 export const endReasons = ['person', 'age', 'quota'] as const;
 export type EndReason = (typeof endReasons)[number];
 
@@ -48,8 +48,9 @@ export function newTrashId(): string {
 }
 
 /**
- * The trash of one account in one of its roots: content under its ID, moved there by one rename, and a record of it beside. The rename of the
- * content decides: content without its own name is not in the trash, so that a restoration and an end never both succeed.
+ * The trash of one account in one root. An item's content is moved there under its ID by one rename; a record lies beside it. The name of
+ * the content decides: an item counts as in the trash only while the content has its own name, so restoring and deleting never both
+ * succeed.
  */
 export class TrashFolder {
   readonly opened: OpenedFolder;
@@ -95,7 +96,7 @@ export class TrashFolder {
     return `${this.opened.realPath}/${id}`;
   }
 
-  /** Writes the record of content that comes next; it is on disk when the promise resolves. */
+  /** Writes the record before its content is moved here; it is on disk when the promise resolves. */
   async record({ id, ...trashed }: Trashed): Promise<void> {
     const fd = await openAsync(this.member(`${id}.json`), 'wx', 0o600);
     try {
@@ -133,7 +134,7 @@ export class TrashFolder {
     return found.sort((a, b) => a.deletedMs - b.deletedMs);
   }
 
-  /** Takes content out of the trash, to end it. @returns false if it is not there any more */
+  /** Renames content so that it can be deleted. @returns false if it is not there any more */
   claim(id: string, reason: EndReason): boolean {
     try {
       renameSync(this.member(id), this.member(`${id}.${reason}`));
@@ -149,7 +150,7 @@ export class TrashFolder {
     if (await removeAll(this.#roots, this.contentPath(`${id}.${reason}`))) this.forget(id);
   }
 
-  /** Claimed content that a killed process did not remove. @param beforeMs last change of those that are listed, Unix time in milliseconds */
+  /** Content that was about to be deleted when the process was killed. */
   interrupted(beforeMs: number): { trashed: Trashed | undefined; id: string; reason: EndReason }[] {
     return readdirSync(this.member('.')).flatMap((name) => {
       const [, id, reason] = endedPattern.exec(name) ?? [];
@@ -158,7 +159,7 @@ export class TrashFolder {
     });
   }
 
-  /** Removes what processes left that were killed: old records without content, and temporary files of nodes that are gone. @param beforeMs last change, Unix time in milliseconds */
+  /** Removes leftovers of killed processes: old records without content, and temporary files of nodes that are gone. */
   removeStrays(beforeMs: number, nowMs: number): void {
     const names = new Set(readdirSync(this.member('.')));
     const hasContent = (id: string) => [id, ...endReasons.map((reason) => `${id}.${reason}`)].some((name) => names.has(name));
@@ -188,11 +189,11 @@ export class TrashFolder {
       const stats = lstatSync(member);
       if (!stats.isFile() || stats.size > maxRecordBytes) return undefined;
       const trashed = parseRecord(id, JSON.parse(readFileSync(member, { encoding: 'utf8', flag: flag as unknown as string })));
-      // A process that was killed before it replaced the file left a second name of it.
+      // A process that was killed before it replaced the file left a second hard link to it.
       if (trashed?.isReplaced && inodeAt(trashed.realPath) === inodeAt(this.member(id))) return undefined;
       return trashed;
     } catch {
-      // Somebody else restored or ended it, or the file is none of ours.
+      // Another process restored or deleted it, or the file is not ours.
       return undefined;
     }
   }

@@ -9,7 +9,7 @@ import { type Trashed, TrashFolder } from './trash-folder.ts';
 const periodMs = 600_000;
 const dayMs = 86_400_000;
 
-/** An end takes less than this; older remains are those of a killed process. */
+/** A deletion takes less than this; older remains come from a killed process. */
 const endsWithinMs = 60_000;
 
 /** A move to the trash from another file system may take days. */
@@ -39,7 +39,7 @@ async function withFolder<T>(
   }
 }
 
-/** All that accounts have in the trash, newest first. */
+/** The trash of all accounts, newest first. */
 export async function listAllTrash(files: Files): Promise<AccountTrashed[]> {
   const all: AccountTrashed[] = [];
   for (const known of files.trashes.list())
@@ -49,12 +49,12 @@ export async function listAllTrash(files: Files): Promise<AccountTrashed[]> {
   return all.sort((a, b) => b.trashed.deletedMs - a.trashed.deletedMs);
 }
 
-/** Ends something in any account's trash for good, for an administrator. */
+/** Deletes an item in any account's trash for good, for an administrator. */
 export async function endForAdministrator(files: Files, { known, trashed }: AccountTrashed, context: EventContext): Promise<void> {
   await withFolder(files, known, (folder) => endTrashed(files, { folder, trashed }, 'person', context));
 }
 
-/** Empties trashes by age, and ends what a killed process began to end. Of several nodes one ends each thing. */
+/** Deletes old items of trashes, and finishes deletions of a killed process. With several nodes, only one deletes each item. */
 export class TrashUpkeep {
   readonly #files: Files;
   readonly #isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>;
@@ -62,7 +62,10 @@ export class TrashUpkeep {
   #running: Promise<void> | undefined;
   #isStopped = false;
 
-  /** @param isJournalled whether an event is in the journal, made at the earliest at a Unix time in milliseconds */
+  /**
+   * @param isJournalled whether an event is in the journal; the second argument is the earliest Unix time in milliseconds at which it was
+   *   made
+   */
   constructor(files: Files, isJournalled: (uuid: string, sinceMs: number) => Promise<boolean>) {
     this.#files = files;
     this.#isJournalled = isJournalled;

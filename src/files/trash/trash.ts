@@ -19,7 +19,7 @@ export interface InTrash {
   trashed: Trashed;
 }
 
-/** Whether what the account deletes or replaces goes to its trash. */
+/** Whether files that the account deletes or replaces go to its trash. */
 export function hasTrash({ account }: Pick<AccountPaths, 'account'>): boolean {
   return account.trashDays > 0;
 }
@@ -40,7 +40,7 @@ export async function trashFor({ account, mounts, environment }: AccountPaths, r
   }
 }
 
-/** Writes the record of what goes to the trash next. @returns its ID */
+/** Writes the record of the next item. @returns its ID */
 export async function writeRecord(
   { environment, context }: AccountPaths,
   folder: TrashFolder,
@@ -62,7 +62,7 @@ export async function sizeOf(
   return stats.isFile() ? stats.size : 0;
 }
 
-/** A copy in the trash of what is about to be replaced. Ends with `settle` or `undo`. */
+/** A copy in the trash of a file or folder that is about to be replaced. Ends with `settle` or `undo`. */
 export interface Kept {
   /** Puts it in the trash, just before it is replaced. */
   take(): void;
@@ -73,15 +73,15 @@ export interface Kept {
 }
 
 /**
- * Prepares a file or folder of an opened folder to be kept while something else takes its name; nothing on a full disk.
+ * Prepares to keep a file or folder of an opened folder while something else takes its name; does nothing on a full disk. ¶
  *
- * @param mustGo whether a file has to be gone from its place before, too
+ * @param mustGo whether a file must leave its name before, as a folder must
  */
 export type Keep = (parent: OpenedFolder, name: string, existing: Stats, mustGo?: boolean) => Promise<Kept | undefined>;
 
 /**
- * Keeps what is about to be replaced at a path: a file by a second name, so that its first one changes at once from the old content to the
- * new one; a folder by a rename.
+ * Keeps what is about to be replaced at a path. A file gets a second hard link, so that its name changes from the old content to the new
+ * one in one step; a folder is renamed.
  *
  * @returns undefined for an account without a trash
  */
@@ -122,7 +122,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
         try {
           linkSync(parent.member(name), folder.member(temporary));
         } catch {
-          // Another file system, or one without hard links.
+          // It is on another file system, or there are no hard links.
           await copyTree(roots, parent, name, folder.member(temporary));
         }
       }
@@ -156,7 +156,7 @@ export function keepReplaced(paths: AccountPaths, path: VirtualPath): Keep | und
   return (parent, name, existing, mustGo = false) => ifRoom(paths, () => prepare(parent, name, existing, mustGo));
 }
 
-/** Puts something in the trash; on a full disk its oldest makes room. @returns undefined if the disk is full all the same */
+/** Puts an item into the trash; on a full disk, the oldest items are deleted to make room. @returns undefined if there is still no room */
 export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Promise<T | undefined> {
   for (;;) {
     try {
@@ -172,7 +172,7 @@ export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Pro
   }
 }
 
-/** Puts a file in place of one that is kept. A full quota alone does not keep it from being replaced. */
+/** Replaces a file whose old content is kept. If the quota leaves no room for the kept one, the file is replaced without keeping it. */
 export async function whileKept<T>(
   kept: Kept | undefined,
   put: (kept: Kept | undefined) => Promise<T>,
@@ -195,7 +195,7 @@ function unlinkIfThere(path: string): void {
   }
 }
 
-/** Runs an action with all that the account has in the trash of its roots, newest first. */
+/** Runs an action with all items in the trashes of the account's roots, newest first. */
 export async function withTrash<T>({ mounts, account }: AccountPaths, action: (all: InTrash[]) => Promise<T>): Promise<T> {
   const folders: TrashFolder[] = [];
   try {
@@ -212,7 +212,7 @@ export async function withTrash<T>({ mounts, account }: AccountPaths, action: (a
   }
 }
 
-/** Runs an action with what the account has in its trash under an ID. @throws ServiceError `not-found`, also for that of other accounts */
+/** Runs an action with the item of an ID in the account's trash. @throws ServiceError `not-found`, also for items of other accounts */
 export async function withTrashed<T>(
   { mounts, account }: AccountPaths,
   id: string,
@@ -231,10 +231,10 @@ export async function withTrashed<T>(
 }
 
 /**
- * Ends something in the trash; event `trashEnded`, on disk before the content goes.
+ * Deletes an item for good; event `trashEnded`, on disk before the content is removed.
  *
  * @param context by default that of the deletion
- * @returns false if somebody else restored or ended it meanwhile
+ * @returns false if it was restored or deleted meanwhile
  */
 export async function endTrashed(
   { events }: Pick<FilesEnvironment, 'events'>,
@@ -249,15 +249,15 @@ export async function endTrashed(
   return true;
 }
 
-/** The event of an end. Its UUID follows from the ID, so that a repetition after a crash is the same event. */
+/** The event of a deletion for good. Its UUID is derived from the ID, so that a repetition after a crash emits the same event. */
 export function endedDraft({ id, path, realPath, isFolder, sizeBytes, origin }: Trashed, reason: EndReason, context = origin) {
   const data = { ...pathData(path, realPath), reason, is_directory: isFolder, size: sizeBytes };
   return { id: eventIds.trashEnded, context, data, uuid: uploadEventUuid(id, eventIds.trashEnded) };
 }
 
 /**
- * Begins an upload under the quota of the account. If it does not fit, the oldest content of the trash makes room; nothing of the trash goes
- * for what does not fit even then.
+ * Begins an upload under the quota of the account. If it does not fit, the oldest items of the trash are deleted to make room, unless it
+ * would not fit even then.
  *
  * @param replacedBytes size of the file that the upload will replace
  * @throws ServiceError `storage-full`

@@ -58,7 +58,7 @@ export class ResumableUpload {
   onProgress: ((offsetBytes: number) => void) | undefined;
   /** Whether the client knows the upload's URL. Without it nobody can continue, so that the first fault ends the upload. */
   isKnownToClient = true;
-  /** Of a held upload that gets its name: who decided that, or the gate of one that inspections accepted. A fault leaves it held. */
+  /** For a held upload that is released: the administrator who released it, or the gate that it passed. After an error it stays held. */
   released: { administrator?: string; gate?: Gate } | undefined;
 
   /** @param realPath repeats all checks that may refuse the upload, and resolves with the path to be written */
@@ -257,7 +257,7 @@ export class ResumableUpload {
     }
   }
 
-  // Clients whose reply was lost hear it again.
+  // A client that lost the reply gets the same answer when it asks again.
   async #concludeHeld({ details }: ServiceError): Promise<void> {
     this.#stopReceiving();
     await this.conclude({ kind: 'stored', headers: [['held', String(details.held_id)]] });
@@ -358,7 +358,7 @@ export class ResumableUpload {
     this.#hold.release();
   }
 
-  /** The digest of a file that a visitor dropped and an inspection held, for the receipt. */
+  /** The digest of a file that a link's visitor uploaded and an inspection held, for the receipt. */
   get #digestOfHeld(): Buffer | undefined {
     const { held, origin } = this.record;
     return held && origin.link !== undefined ? Buffer.from(held.digest, 'base64') : undefined;

@@ -6,7 +6,7 @@ import type { Log } from '../../lib/log.ts';
 const challengePrefix = '/.well-known/acme-challenge/';
 const tokenPattern = /^[\w-]{22,200}$/;
 
-/** Connections at a time, and times for the header section and a whole request, in milliseconds: nobody has more to say here. */
+/** Maximum number of connections, and timeouts for the header section and a whole request in milliseconds: challenges are short. */
 const maxConnections = 1000;
 const limits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000, maxHeaderSize: 16 * 1024 };
 
@@ -14,11 +14,11 @@ const limits = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsChec
 export interface ChallengeSources {
   /** The key authorization of a token, while an authority may look. @throws ServiceError `unavailable` */
   find(token: string): Promise<string | undefined>;
-  /** The origin that a domain is served at; undefined for a name that is not ours. */
+  /** The origin that serves a domain; undefined for a domain that is not served. */
   originOf(domain: string): string | undefined;
 }
 
-/** A server without TLS that answers challenges by HTTP (RFC 8555 §8.3), sends people on to https, and does nothing else. */
+/** A server without TLS that answers HTTP challenges (RFC 8555 §8.3), redirects everything else to https, and does nothing more. */
 export class ChallengeServer {
   readonly #address: { address: string; port: number };
   readonly #server: Server;
@@ -67,7 +67,7 @@ export class ChallengeServer {
     incoming.resume();
     try {
       const { method = '', url = '', headers } = incoming;
-      // Another method may carry content or credentials, which a redirect would have sent twice.
+      // Requests with another method may carry content or credentials, which the client would send a second time after a redirect.
       if (method !== 'GET' && method !== 'HEAD')
         return this.#end(outgoing, 405, 'Only GET and HEAD are answered here; use https.', { allow: 'GET, HEAD' });
       const path = url.split('?', 1)[0] as string;
@@ -77,7 +77,7 @@ export class ChallengeServer {
         return this.#end(outgoing, found === undefined ? 404 : 200, found ?? 'There is no such challenge.');
       }
       const origin = this.#sources.originOf((headers.host ?? '').replace(/:\d{1,5}$/, '').toLowerCase());
-      // A header does not choose where people are sent.
+      // The Host header must not choose the target of the redirect.
       if (origin === undefined) return this.#end(outgoing, 404, 'This name is not served here.');
       const target = /^\/[!-~]*$/.test(url) ? url : '/';
       this.#end(outgoing, 308, 'Use https.', { location: `${origin}${target}` });

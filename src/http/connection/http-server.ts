@@ -126,7 +126,7 @@ export class HttpServer {
     return this.#tlsContext && contextEndMs(this.#tlsContext);
   }
 
-  /** Goes on serving, but ends the connection with each reply, so that clients and proxies go elsewhere. */
+  /** Continues to serve, but closes each connection after its reply, so that clients and proxies go elsewhere. */
   leave(): void {
     this.#isLeaving = true;
     this.#connections.goAway();
@@ -222,7 +222,7 @@ export class HttpServer {
     }
     const { message, reply } = garbageReply(error, String(this.#service.baseHeaders.server));
     noteGarbage(this.#service, socket, message);
-    // Within a reply the client would take it for content.
+    // In the middle of a reply, the client would take the bytes for content.
     if (this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(reply);
     this.#service.clock.after(1000, () => socket.destroy());

@@ -123,7 +123,7 @@ export function speakHttp2(socket: Socket, { onRequest, onFault }: StreamListene
 function endWithClient(stream: ServerHttp2Stream, onFault: (error: unknown) => void): void {
   const onAborted = catching(() => stream.destroy(), onFault);
   stream.once('aborted', onAborted);
-  // A stream that the client broke off is no fault; its writer hears of its end.
+  // A stream that the client cancelled is not an error; its writer learns of the end.
   stream.on('error', () => {});
   if (stream.endAfterHeaders) stream.resume();
 }

@@ -86,5 +86,5 @@ export function createNodeServer(service: () => HttpService, answering: PendingW
 /** For unknown methods: methods are case-sensitive, and `Request` would take `get` for GET. */
 const otherRequest = new Request('https://svc/', { method: 'OTHER' });
 
-/** Hono reads only the method of a `Request`, as all else stands in the exchange: one for each method is enough. */
+/** Hono reads only the method of a `Request`, since everything else is in the exchange: one object for each method is enough. */
 const requests = new Map([...knownMethods].map((method) => [method, new Request(otherRequest, { method })]));

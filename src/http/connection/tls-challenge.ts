@@ -13,22 +13,20 @@ const onlyProtocol = Buffer.concat([Buffer.from('0010000d000b0a', 'hex'), Buffer
 const handshakeRecord = 22;
 const recordHeaderBytes = 5;
 
-/** Largest record that is waited for: longer ones are no record (RFC 8446 §5.1). */
+/** Maximum size of a record to wait for; longer data is not a record (RFC 8446 §5.1). */
 const maxRecordBytes = 2 ** 14 + recordHeaderBytes;
 
 /** Time for a client to send its first record. */
 const firstRecordMs = 10_000;
 
-/**
- * Whether bytes are the whole first record of a client, which then tells by its extensions what it wants; or can no longer become one.
- */
+/** Whether the bytes are the client's complete first record, whose extensions show what the client wants, or can no longer become one. */
 function isWhole(bytes: Buffer): boolean {
   if (bytes.length === 0) return false;
   if (bytes[0] !== handshakeRecord || bytes.length >= maxRecordBytes) return true;
   return bytes.length >= recordHeaderBytes && bytes.length >= recordHeaderBytes + bytes.readUInt16BE(3);
 }
 
-/** Answers challenges by TLS (RFC 8737) on the connections of an https service; other connections are given on untouched. */
+/** Answers TLS challenges (RFC 8737) on the connections of an https service; passes on other connections untouched. */
 export class TlsChallenges {
   readonly #find: (domain: string) => Promise<string | undefined>;
   readonly #clock: Clock;
@@ -43,14 +41,14 @@ export class TlsChallenges {
     };
     this.#server = createServer({ ALPNProtocols: [protocol], SNICallback, handshakeTimeout: firstRecordMs });
     this.#server.on('tlsClientError', (_, socket) => socket.destroy());
-    // The handshake is all that the authority wants.
+    // The authority needs nothing but the handshake.
     this.#server.on('secureConnection', (socket) => socket.on('error', () => {}).end());
   }
 
   /**
-   * Looks at the first record of a connection.
+   * Inspects the first record of a connection. ¶
    *
-   * @param giveOn takes a connection that is no challenge, with all of its bytes
+   * @param giveOn takes a connection that is not a challenge, with all bytes received
    */
   sort(socket: Socket, giveOn: () => void): void {
     const chunks: Buffer[] = [];

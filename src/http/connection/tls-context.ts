@@ -39,7 +39,8 @@ export class TlsWatch {
 
   /**
    * @param service the present service
-   * @param renew uses all files, or throws if they cannot be used: the old ones stay then, reported once (`tlsFilesRefused`), until a later try
+   * @param renew uses all files, or throws if they cannot be used. The old files then stay in use, which is reported once
+   *   (`tlsFilesRefused`)
    */
   constructor(service: () => Watched, renew: () => void) {
     this.#service = service;
@@ -123,7 +124,7 @@ export type TlsOptions = Pick<HttpServiceOptions, 'tls_certificate_path' | 'tls_
 
 type TlsFile = 'tls_certificate_path' | 'tls_key_path' | 'tls_client_ca_path';
 
-/** Faults that clients refuse: files with them do not replace files without. */
+/** Problems that make clients refuse the certificate: files that have them do not replace files that have none. */
 const hindering: ReadonlySet<TlsFault['code']> = new Set(['tls-expired', 'tls-chain']);
 
 const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', authorities: 'tls_client_ca_path' } as const;
@@ -132,7 +133,7 @@ const optionOf = { certificate: 'tls_certificate_path', key: 'tls_key_path', aut
  * Reads certificates, keys and client CA of an https service; with several keys OpenSSL uses one that the client supports.
  *
  * @param nowMs Unix time in milliseconds
- * @param inUse what they are to replace: files with a fault that these do not have are refused, too
+ * @param inUse the files in use: new files with a problem that these do not have are refused, too
  * @throws ServiceError `unavailable` naming the option whose file cannot be read or used, and why
  */
 export function readTlsContext(options: TlsOptions, nowMs: number, inUse?: TlsContext): TlsContext {

@@ -70,7 +70,7 @@ function memberLine({ language }: PageContext, folder: VirtualPath, { name, entr
 
 const uploadAction = 'upload-file';
 
-/** Files that may come before the field `action`: each is an open file until the action is known. */
+/** Files that may arrive before the field `action`: each is kept as an open file until then. */
 const maxKeptBack = 100;
 
 /** POST of a form to a folder (docs/spec/files.md#forms). */
@@ -187,7 +187,10 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
   return { status: 303, headers: { location: memberUrlPath(folder, true), 'set-cookie': flash } };
 }
 
-/** The metadata of a form: the field `metadata`, as the header has it, and names and values in fields of their own; what is left empty is left out. */
+/**
+ * The metadata of a form: the field `metadata`, in the form of the header, and names and values in fields of their own; what is left empty
+ * is left out.
+ */
 function formMetadata(fields: FormFields): string | undefined {
   const values = fields.all('metadata-value');
   const items = fields.all('metadata-name').map((key, index) => ({ key: key.trim(), value: values[index]?.trim() ?? '' }));

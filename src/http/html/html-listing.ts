@@ -93,7 +93,7 @@ function shareLimits({ visit, path, client }: Exchange): string | undefined {
   return `${Math.min(usual, max)} ${max}${needsPassword ? ' password' : ''}`;
 }
 
-/** Headers of the rows that the page's script fetches. */
+/** Headers of the reply that consists only of rows, for the page's script. */
 const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };
 
 /**
