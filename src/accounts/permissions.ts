@@ -87,7 +87,9 @@ const rightBits = {
 /** A right that an operation needs on a path. */
 export type Right = keyof typeof rightBits;
 
-const allRights = Object.values(rightBits).reduce((sum, bit) => sum | bit, 0);
+export const allRights = Object.keys(rightBits) as Right[];
+
+const allBits = Object.values(rightBits).reduce((sum, bit) => sum | bit, 0);
 
 /** Permissions as configured: the general set, then rules in order. */
 export interface PermissionOptions {
@@ -105,7 +107,7 @@ export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions
 
 function rightsOf(keywords: readonly string[]): number {
   if (keywords.includes('deny-full-control')) return 0;
-  if (keywords.includes('allow-full-control')) return allRights;
+  if (keywords.includes('allow-full-control')) return allBits;
   let rights = 0;
   for (const keyword of keywords) rights |= rightBits[keyword.slice('allow-'.length) as Right] ?? 0;
   return rights;
@@ -160,7 +162,7 @@ export class Permissions {
     this.#general = rightsOf(options.general);
     this.#narrowings = (options.narrowings ?? []).map((narrowing) => ({
       narrowing,
-      rights: narrowing.permissions ? rightsOf(narrowing.permissions) : allRights,
+      rights: narrowing.permissions ? rightsOf(narrowing.permissions) : allBits,
     }));
     this.#rules = base
       ? base.#rules

@@ -36,7 +36,7 @@ import {
   refuseTarget,
   sendSecurityText,
 } from './rest/root.ts';
-import { listTokens, makeToken, revokeToken, rotateToken } from './rest/tokens.ts';
+import { listTokens, postTokens, revokeToken, rotateToken } from './rest/tokens.ts';
 import { emptyTrash, endTrashed, restoreTrashed, showTrash } from './rest/trash.ts';
 import { appendToUpload, beginsUpload, cancelUpload, postUpload, putUpload, showUpload } from './uploads/draft.ts';
 import {
@@ -180,7 +180,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
     '/account-service/tokens/:id/rotate',
   ] as const;
   on('GET', tokens, listTokens);
-  on('POST', tokens, makeToken);
+  on('POST', tokens, postTokens);
   on('DELETE', token, revokeToken);
   on('POST', rotation, rotateToken);
   for (const pattern of [tokens, token, rotation])

@@ -70,6 +70,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
   return {
     ...commonParts(dependencies, setup, options),
     options,
+    fileServices: fileServices(parts.config).map((other) => ({ uuid: other, type: parts.config.services[other]?.type ?? '' })),
     endSessions,
     grants: dependencies.grants,
     recentChanges: (accountUuid) => recentChanges(dependencies.journal, accountUuid),

@@ -46,7 +46,7 @@ test('svc tokens makes, narrows, lists, rotates and revokes tokens at a running 
     listed.map(({ name, path, account, parent }) => [name, path, account, parent]),
     [
       ['', '/in/today', 'alice', listed[1]?.id],
-      ['ci', '/in', 'alice', undefined],
+      ['ci', '/in', 'alice', null],
     ],
   );
   assert.match((await run('list')).stdout, /^id +account +name +path +expires +last_used\n/);

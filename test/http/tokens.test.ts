@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeSecret } from '../../src/lib/secrets.ts';
 import type { TestRequest } from '../support/client.ts';
+import { cheapHash } from '../support/passwords.ts';
 import { basicOf, testPassword } from '../support/secrets.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { askForToken, bearer, makeToken } from '../support/tokens.ts';
@@ -188,13 +189,66 @@ test('orders for tokens are checked: rights, limits, types', async (t) => {
   assert.equal((await server.send('DELETE', '/home/__svc__/tokens/unknown')).status, 404);
 });
 
+test('who may make tokens somewhere makes them there; what it may not itself is 422, what lacks the right alone 403; unset members are null', async (t) => {
+  const server = await startServer(t, {
+    group: {
+      permissions: [
+        ['allow-read', 'allow-list'],
+        ['/in*', 'allow-read', 'allow-list', 'allow-create-token'],
+        ['/closed*', 'deny-full-control'],
+      ],
+    },
+    groups: { none: { permissions: [['allow-read', 'allow-list']] } },
+    accounts: { bob: { group: 'none', home_folder_path: '/tmp', password: await cheapHash(testPassword) } },
+  });
+  makeFolders(server);
+  const statusOf = async (order: Record<string, unknown>, by: TestRequest = {}) => (await askForToken(server, order, by)).status;
+  assert.equal(await statusOf({}), 403, 'no right at /');
+  assert.equal(await statusOf({ path: '/out' }), 403, 'the account reads there, but may not give that');
+  assert.equal(await statusOf({ path: '/closed' }), 422, 'the account itself may nothing there');
+  assert.equal(await statusOf({ path: ['/in', '/closed'] }), 422);
+  assert.equal(await statusOf({ path: '/in', permissions: ['allow-write'] }), 422);
+  assert.equal(await statusOf({ path: '/in' }, { user: `bob:${testPassword}` }), 403);
+  const { as } = await makeToken(server, { path: '/in' });
+  assert.equal(await statusOf({ path: '/out' }, as), 422, 'beyond the token that makes it');
+  assert.equal(await statusOf({ path: '/' }, as), 422);
+  const made = (await askForToken(server, { path: '/in' })).json<Record<string, unknown>>();
+  const { tokens } = (await server.get('/home/__svc__/tokens', { headers: json })).json<{ tokens: Record<string, unknown>[] }>();
+  const members = [
+    'id',
+    'name',
+    'path',
+    'permissions',
+    'created',
+    'not_before',
+    'expires',
+    'addresses',
+    'services',
+    'last_used',
+    'last_address',
+  ];
+  assert.deepEqual(Object.keys(tokens[0] ?? {}), members);
+  assert.deepEqual(tokens[0], { ...Object.fromEntries(Object.entries(made).filter(([name]) => name !== 'token')) });
+  for (const name of ['permissions', 'not_before', 'addresses', 'services', 'last_used', 'last_address'])
+    assert.equal(made[name], null, name);
+});
+
+test('an anonymous client makes no tokens, whatever it may', async (t) => {
+  const server = await startServer(t, {
+    authentications: { local: { type: 'application' }, open: { type: 'anonymous', group: 'visitors' } },
+    groups: { visitors: { home_folder_path: '/tmp' } },
+  });
+  assert.equal((await askForToken(server, {}, { user: null })).status, 403);
+  assert.equal((await server.get('/home/__svc__/tokens', { user: null, headers: json })).status, 403);
+});
+
 test('a revoked token is over at once with its sessions and with what it made; only its holder hears why', async (t) => {
   const server = await startServer(t);
   makeFolders(server);
   const parent = await makeToken(server, { path: '/in' });
   const child = await makeToken(server, { path: '/in/deep', expires: 600 }, parent.as);
   const wider = await askForToken(server, { path: '/out' }, parent.as);
-  assert.ok([403, 422].includes(wider.status), wider.text);
+  assert.equal(wider.status, 422, wider.text);
   const heir = (await askForToken(server, {}, parent.as)).json<{ path: string }>();
   assert.equal(heir.path, '/in', 'it has no more than the token that made it');
   assert.equal((await server.get('/home/in/deep/c.txt', child.as)).status, 200);

@@ -13,6 +13,13 @@ export async function tokenOperations(send: Exercise, asDenied: Exercise, asBann
   const made = await send('POST', all, all, 201, order({ name: 'a', path: ['/in', '/out'], permissions: ['allow-read'] }));
   const { id } = made.json<{ id: string }>();
   await send('GET', all, all, 200, { headers: json });
+  const asPage = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' };
+  await send('GET', all, all, 200, { headers: { accept: 'text/html' } });
+  const form = (fields: Record<string, string>) => ({ headers: asPage, body: new URLSearchParams(fields).toString() });
+  const shown = await send('POST', all, all, 201, form({ action: 'create', name: 'by form', days: '7' }));
+  const selected = String(shown.headers.location).split('/').at(-1) ?? '';
+  await send('POST', all, all, 200, form({ action: 'confirm-revoke', selected }));
+  await send('POST', all, all, 303, form({ action: 'revoke', selected }));
   await send('POST', all, all, 400, order({}));
   await send('POST', all, all, 415, { headers: { ...json, 'content-type': 'text/plain' }, body: 'a' });
   await send('POST', all, all, 422, order({ name: 'a', expires: 1e9 }));

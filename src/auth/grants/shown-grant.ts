@@ -5,21 +5,21 @@ export function shownPaths({ paths }: Pick<Grant, 'paths'>): string | readonly s
   return paths?.length === 1 ? paths[0] : paths;
 }
 
-/** A token in lists (docs/spec/tokens.md#making-one); times in ISO 8601. */
+/** A token in lists (docs/spec/tokens.md#making-one); times in ISO 8601, `null` for what was not chosen and what was not yet. */
 export function shownToken(grant: Grant) {
   const { id, name, permissions, createdMs, notBeforeMs, expiresMs, addresses, services, used } = grant;
   return {
     id,
     name,
-    path: shownPaths(grant),
-    permissions,
+    path: shownPaths(grant) ?? null,
+    permissions: permissions ?? null,
     created: isoTime(createdMs),
-    not_before: notBeforeMs === undefined ? undefined : isoTime(notBeforeMs),
+    not_before: notBeforeMs === undefined ? null : isoTime(notBeforeMs),
     expires: isoTime(expiresMs),
-    addresses,
-    services,
-    last_used: used && isoTime(used.atMs),
-    last_address: used?.address,
+    addresses: addresses ?? null,
+    services: services ?? null,
+    last_used: used ? isoTime(used.atMs) : null,
+    last_address: used?.address ?? null,
   };
 }
 
@@ -29,11 +29,11 @@ export function shownGrant(grant: Grant) {
   const ofLink = link && {
     link: link.kind,
     has_password: link.passwordHash !== undefined,
-    maximum_downloads: link.maximumDownloads,
+    maximum_downloads: link.maximumDownloads ?? null,
     downloads: downloads ?? 0,
     opened: opened ?? 0,
   };
-  return { ...shownToken(grant), kind, account: account.name, by: madeBy, parent, ...ofLink };
+  return { ...shownToken(grant), kind, account: account.name, by: madeBy, parent: parent ?? null, ...ofLink };
 }
 export type ShownGrant = ReturnType<typeof shownGrant>;
 

@@ -105,6 +105,6 @@ function table(names: readonly string[], items: readonly ShownItem[]): string {
 }
 
 function cell(value: unknown): string {
-  if (value === undefined) return '-';
+  if (value === undefined || value === null) return '-';
   return Array.isArray(value) ? value.join(',') : String(value);
 }

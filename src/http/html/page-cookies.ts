@@ -73,6 +73,7 @@ const flashCodes = [
   'heldForReview',
   'withdrawn',
   'revoked',
+  'tokensRevoked',
 ] as const;
 export type FlashCode = (typeof flashCodes)[number];
 

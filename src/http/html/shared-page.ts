@@ -6,15 +6,13 @@ import type { Reply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { readSmallForm } from '../request/request-body.ts';
+import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
 import { flashCookieLine, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply } from './page-replies.ts';
-import { bdi, escapeFormValue, Html, html, icon } from './pages/html.ts';
+import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { PageContext } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';
-
-/** Form bodies up to this size; a thousand IDs have 30 KiB. */
-const formLimitBytes = 256 * 1024;
 
 /** GET of the page of the links that an account made (docs/spec/links.md#lists); it needs no scripts. */
 export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Promise<Response> {
@@ -22,25 +20,15 @@ export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Pro
   const { language } = context;
   const { flash, clearLine } = takeFlash(exchange, language);
   const title = language.text('shared');
-  const hint = html`<p class="hint">${language.text('sharedHint')}</p>`;
-  const body = html`<main id="main" data-may="">
-<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
-<li><a href="${sharedUrl}" aria-current="page">${title}</a></li></ol></nav>
-<h1 class="hidden">${title}</h1>
-<div id="notices" aria-live="polite">${flash && html`<p class="notice success" role="status">${flash.text}</p>`}</div>
-${
-  links.length > 0
-    ? html`<form id="members" tabindex="-1" method="post" action="${sharedUrl}">
-<div class="trash-tools"><button name="action" value="confirm-revoke">${icon('close')}${language.text('revoke')}</button></div>
-${hint}
-<ul id="recent" class="recent">
-${links.map((link) => linkItem(context, link))}
-</ul>
-<p class="count">${language.text('items', { count: links.length })}</p>
-</form>`
-    : html`<div id="members" tabindex="-1"><div class="empty closed">${icon('share')}<p class="lead">${language.text('sharedNone')}</p>${hint}</div></div>`
-}
-</main>`;
+  const content = selectionList(context, {
+    url: sharedUrl,
+    tools: html`<button name="action" value="confirm-revoke">${icon('close')}${language.text('revoke')}</button>`,
+    hint: html`<p class="hint">${language.text('sharedHint')}</p>`,
+    items: links.map((link) => linkItem(context, link)),
+    count: links.length,
+    none: { icon: 'share', text: language.text('sharedNone') },
+  });
+  const body = accountPage(context, { url: sharedUrl, title, flash, content });
   return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
 }
 
@@ -98,7 +86,7 @@ export async function postSharedForm(exchange: Exchange, actions: SharedActions)
   const selected = (await actions.own()).filter(({ id }) => wanted.has(id));
   switch (fields.get('action')) {
     case 'confirm-revoke':
-      return respond(exchange, questionPage(exchange, selected));
+      return respond(exchange, revokeQuestion(pageContextOf(exchange), selected));
     case 'revoke': {
       const count = await actions.revoke(selected.map(({ id }) => id));
       const headers = { location: sharedUrl, 'set-cookie': flashCookieLine('revoked', count), 'cache-control': 'no-store' };
@@ -109,19 +97,17 @@ export async function postSharedForm(exchange: Exchange, actions: SharedActions)
   }
 }
 
-function questionPage(exchange: Exchange, links: readonly Grant[]): Reply {
-  const context = pageContextOf(exchange);
+function revokeQuestion(context: PageContext, links: readonly Grant[]): Reply {
   const { language } = context;
-  const body = html`<main class="card roomy" id="main">
-<h1>${language.text('revokeQuestion', { count: links.length })}</h1>
-<ul class="doomed">${links.map((link) => html`<li>${nameOf(context, link)} <span class="hint">${folderOf(context, link)}</span></li>`)}</ul>
-<p>${language.text('revokeWarning')}</p>
-<form method="post" action="${sharedUrl}" class="row">
-<input type="hidden" name="action" value="revoke">
-${links.map(({ id }) => new Html(`<input type="hidden" name="selected" value="${escapeFormValue(id)}">`))}
-<a class="button" href="${sharedUrl}">${language.text('cancel')}</a>
-${links.length > 0 && html`<button type="submit" class="primary danger">${language.text('revoke')}</button>`}
-</form>
-</main>`;
-  return pageReply(context, 200, { title: language.text('revoke'), body });
+  return questionPage(context, {
+    url: sharedUrl,
+    title: language.text('revoke'),
+    question: language.text('revokeQuestion', { count: links.length }),
+    items: links.map((link) => html`${nameOf(context, link)} <span class="hint">${folderOf(context, link)}</span>`),
+    warning: language.text('revokeWarning'),
+    action: 'revoke',
+    ids: links.map(({ id }) => id),
+    button: html`${language.text('revoke')}`,
+    isDangerous: true,
+  });
 }

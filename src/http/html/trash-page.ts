@@ -10,18 +10,16 @@ import { type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest } from '../request/reply-format.ts';
 import { readSmallForm } from '../request/request-body.ts';
 import { eachResult, restoreMember } from '../rest/member-actions.ts';
+import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
 import { type FlashCode, flashCookieLine, takeFlash } from './page-cookies.ts';
 import { pageContextOf, pageReply, words } from './page-replies.ts';
-import { bdi, escapeFormValue, Html, html, icon } from './pages/html.ts';
+import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { PageContext } from './pages/page.ts';
 
 const trashUrl = '/home/__svc__/trash';
 
 /** Items of one page: a form with more of them would be refused. */
 const itemsOfPage = 1000;
-
-/** Form bodies up to this size; a thousand IDs have 42 KiB. */
-const formLimitBytes = 256 * 1024;
 
 /** GET of the page of the trash (docs/spec/files.md#trash); it needs no scripts. */
 export async function showTrashPage(exchange: Exchange): Promise<Response> {
@@ -35,26 +33,12 @@ export async function showTrashPage(exchange: Exchange): Promise<Response> {
   const mayEnd = all.some(({ path, isFolder }) => files.may(path, isFolder ? 'deleteFolder' : 'deleteFile'));
   const items: Html[] = [];
   for await (const trashed of cooperatively(all.slice(0, itemsOfPage))) items.push(trashItem(context, trashed));
-  const body = html`<main id="main" data-may="">
-<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
-<li><a href="${trashUrl}" aria-current="page">${title}</a></li></ol></nav>
-<h1 class="hidden">${title}</h1>
-<div id="notices" aria-live="polite">${flash && html`<p class="notice success" role="status">${flash.text}</p>`}</div>
-${
-  items.length > 0
-    ? html`<form id="members" tabindex="-1" method="post" action="${trashUrl}">
-<div class="trash-tools"><button class="primary" name="action" value="restore">${icon('recent')}${language.text('restore')}</button>
+  const tools = html`<button class="primary" name="action" value="restore">${icon('recent')}${language.text('restore')}</button>
 ${mayEnd && html`<button name="action" value="confirm-end">${icon('trash')}${language.text('endForGood')}</button>`}
-${mayEnd && html`<button class="quiet" name="action" value="confirm-empty">${language.text('emptyTrash')}</button>`}</div>
-${hint}
-<ul id="recent" class="recent">
-${items}
-</ul>
-<p class="count">${language.text('items', { count: all.length })}</p>
-</form>`
-    : html`<div id="members" tabindex="-1"><div class="empty closed">${icon('trash')}<p class="lead">${language.text('trashNone')}</p>${hint}</div></div>`
-}
-</main>`;
+${mayEnd && html`<button class="quiet" name="action" value="confirm-empty">${language.text('emptyTrash')}</button>`}`;
+  const none = { icon: 'trash', text: language.text('trashNone') } as const;
+  const content = selectionList(context, { url: trashUrl, tools, hint, items, count: all.length, none });
+  const body = accountPage(context, { url: trashUrl, title, flash, content });
   return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'set-cookie': clearLine }));
 }
 
@@ -86,7 +70,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   const action = fields.get('action');
   const all = await files.trash.list();
-  if (action === 'confirm-empty') return respond(exchange, questionPage(exchange, all, 'empty'));
+  if (action === 'confirm-empty') return respond(exchange, endQuestion(pageContextOf(exchange), all, 'empty'));
   if (action === 'empty') {
     const left = await files.trash.empty();
     return respond(exchange, done('ended', all.length - left.length));
@@ -100,7 +84,7 @@ export async function postTrashForm(exchange: Exchange): Promise<Response> {
     case 'end':
       return respond(exchange, await forEach(exchange, [...wanted], all, 'ended', (id) => files.trash.end(id)));
     case 'confirm-end':
-      return respond(exchange, questionPage(exchange, selected, 'end'));
+      return respond(exchange, endQuestion(pageContextOf(exchange), selected, 'end'));
     default:
       throw new ServiceError('bad-request', `The action "${action ?? ''}" is not known.`);
   }
@@ -164,21 +148,19 @@ function otherName(name: string): string {
   return dot > 0 ? `${shown.slice(0, dot)} (2)${shown.slice(dot)}` : `${shown} (2)`;
 }
 
-/** The question before things are ended for good, with all of them listed. */
-function questionPage(exchange: Exchange, items: readonly Trashed[], action: 'end' | 'empty'): Reply {
-  const context = pageContextOf(exchange);
+/** The question before things are ended for good. */
+function endQuestion(context: PageContext, items: readonly Trashed[], action: 'end' | 'empty'): Reply {
   const { language } = context;
   const shown = items.slice(0, itemsOfPage);
-  const body = html`<main class="card roomy" id="main">
-<h1>${language.text('endQuestion', { count: items.length })}</h1>
-<ul class="doomed">${shown.map((trashed) => html`<li>${nameOf(trashed)} <span class="hint">${folderOf(context, trashed)}</span></li>`)}</ul>
-<p>${language.text('deleteWarning')}</p>
-<form method="post" action="${trashUrl}" class="row">
-<input type="hidden" name="action" value="${action}">
-${action === 'end' && shown.map(({ id }) => new Html(`<input type="hidden" name="selected" value="${escapeFormValue(id)}">`))}
-<a class="button" href="${trashUrl}">${language.text('cancel')}</a>
-${items.length > 0 && html`<button type="submit" class="primary danger">${icon('trash')}${language.text('endForGood')}</button>`}
-</form>
-</main>`;
-  return pageReply(context, 200, { title: language.text('endForGood'), body });
+  return questionPage(context, {
+    url: trashUrl,
+    title: language.text('endForGood'),
+    question: language.text('endQuestion', { count: items.length }),
+    items: shown.map((trashed) => html`${nameOf(trashed)} <span class="hint">${folderOf(context, trashed)}</span>`),
+    warning: language.text('deleteWarning'),
+    action,
+    ids: action === 'end' ? shown.map(({ id }) => id) : [],
+    button: html`${icon('trash')}${language.text('endForGood')}`,
+    isDangerous: true,
+  });
 }

@@ -39,6 +39,8 @@ const linkHeaders: ReplyHeaders = { 'referrer-policy': 'no-referrer', 'x-robots-
 export interface HttpService {
   readonly uuid: string;
   readonly options: HttpServiceOptions;
+  /** All file transfer services of the configuration, where tokens can work. */
+  readonly fileServices: readonly { uuid: string; type: string }[];
   readonly component: EventComponent;
   readonly chain: AuthChain;
   readonly sessions: SessionStore;

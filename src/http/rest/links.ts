@@ -58,9 +58,9 @@ function shownLink(grant: Grant) {
     expires: new Date(expiresMs).toISOString(),
     has_password: link?.passwordHash !== undefined,
     downloads,
-    maximum_downloads: link?.maximumDownloads,
-    last_used: used && new Date(used.atMs).toISOString(),
-    last_address: used?.address,
+    maximum_downloads: link?.maximumDownloads ?? null,
+    last_used: used ? new Date(used.atMs).toISOString() : null,
+    last_address: used?.address ?? null,
     copyable: false,
   };
 }

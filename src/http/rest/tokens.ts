@@ -1,4 +1,5 @@
-import { commonPaths } from '../../accounts/narrowing.ts';
+import { commonPaths, placeIn } from '../../accounts/narrowing.ts';
+import { allRights } from '../../accounts/permissions.ts';
 import type { Grant } from '../../auth/grants/grant.ts';
 import type { MadeGrant } from '../../auth/grants/grants.ts';
 import { shownToken } from '../../auth/grants/shown-grant.ts';
@@ -6,36 +7,41 @@ import { readTokenOrder } from '../../auth/grants/token-order.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { isObject } from '../../lib/json.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
+import { postTokensForm, showTokensPage } from '../html/tokens-page.ts';
 import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
-import { mediaTypeOfRequest } from '../request/reply-format.ts';
+import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { hasBody, readJsonBody } from '../request/request-body.ts';
 
 const uncached = { 'cache-control': 'no-store' };
 
 /** GET of the account's tokens in force; the holder of a token sees those that it made. */
 export async function listTokens(exchange: Exchange): Promise<Response> {
-  const { account } = signedIn(exchange);
-  requireRight(exchange, undefined);
-  const tokens = await exchange.service.grants.list('token', account);
+  requireTokens(exchange);
+  const tokens = await ownTokens(exchange);
+  if (replyFormat(exchange) === 'html') return showTokensPage(exchange, tokens);
   return respond(exchange, jsonReply(200, { tokens: tokens.map(shownToken) }, uncached));
 }
 
-/** POST of a new token: 201 with its secret, which is told here alone (docs/spec/tokens.md#making-one). */
-export async function makeToken(exchange: Exchange): Promise<Response> {
+/** POST to the collection: an order for a token as JSON, or a form of the page. */
+export async function postTokens(exchange: Exchange): Promise<Response> {
+  requireTokens(exchange);
+  if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
+    return madeReply(exchange, await make(exchange, await readObject(exchange)));
   const { account, context } = signedIn(exchange);
-  requireRight(exchange, undefined);
-  const { grants } = exchange.service;
-  const order = readTokenOrder(await readObject(exchange), account.tokens, grants.clock.nowMs());
-  requireRight(exchange, order.paths);
-  return madeReply(exchange, await grants.make(account, order, account.name, context));
+  return postTokensForm(exchange, {
+    own: () => ownTokens(exchange),
+    make: (order) => make(exchange, order),
+    rotate: (id, overlapS) => rotate(exchange, id, overlapS),
+    revoke: async (ids) => (await exchange.service.grants.end(ids, 'revoked', account.name, context)).length,
+  });
 }
 
 /** DELETE of a token: it is over when the reply arrives, with all that it made. */
 export async function revokeToken(exchange: Exchange): Promise<Response> {
   const { account, context } = signedIn(exchange);
-  if (account.grant?.token !== requestedId(exchange)) requireRight(exchange, undefined);
+  if (account.grant?.token !== requestedId(exchange)) requireTokens(exchange);
   const grant = ownToken(exchange);
   await exchange.service.grants.end([grant.id], 'revoked', account.name, context);
   return respond(exchange, { status: 204 });
@@ -43,25 +49,60 @@ export async function revokeToken(exchange: Exchange): Promise<Response> {
 
 /** POST of a rotation: 201 with a new token in place of the former one. */
 export async function rotateToken(exchange: Exchange): Promise<Response> {
-  const { account, context } = signedIn(exchange);
-  requireRight(exchange, undefined);
+  requireTokens(exchange);
   const grant = ownToken(exchange);
   const { overlap = 0, ...others } = hasBody(exchange) ? await readObject(exchange) : {};
   const unknown = Object.keys(others)[0];
   if (unknown !== undefined) throw new ServiceError('bad-request', `The body has the unknown member "${unknown}".`);
   if (typeof overlap !== 'number' || !(overlap >= 0) || !Number.isFinite(overlap))
     throw new ServiceError('bad-request', '"overlap" must be a number of seconds.');
-  const limits = { overlapMs: overlap * 1000, maximumMs: account.tokens.maximum_days * 86_400_000 };
-  return madeReply(exchange, await exchange.service.grants.rotate(grant.id, limits, account.name, context));
+  return madeReply(exchange, await rotate(exchange, grant.id, overlap));
 }
 
-/** Refuses clients without the right to make tokens at some paths. @param paths undefined: all that the client reaches */
-function requireRight(exchange: Exchange, paths: readonly VirtualPath[] | undefined): void {
+function ownTokens(exchange: Exchange): Promise<Grant[]> {
+  return exchange.service.grants.list('token', signedIn(exchange).account);
+}
+
+/** Makes a token (docs/spec/tokens.md#making-one); its secret is told in the reply alone. */
+async function make(exchange: Exchange, body: Readonly<Record<string, unknown>>): Promise<MadeGrant> {
+  const { account, context } = signedIn(exchange);
+  const { grants } = exchange.service;
+  const order = readTokenOrder(body, account.tokens, grants.clock.nowMs());
+  requireRights(exchange, order.paths);
+  return grants.make(account, order, account.name, context);
+}
+
+function rotate(exchange: Exchange, id: string, overlapS: number): Promise<MadeGrant> {
+  const { account, context } = signedIn(exchange);
+  const limits = { overlapMs: overlapS * 1000, maximumMs: account.tokens.maximum_days * 86_400_000 };
+  return exchange.service.grants.rotate(id, limits, account.name, context);
+}
+
+/** @throws ServiceError `never-allowed` for an account without tokens, and for a client that may make none anywhere */
+function requireTokens(exchange: Exchange): void {
   const { account, files } = signedIn(exchange);
-  if (!account.tokens.enabled) throw new ServiceError('never-allowed', 'The account has no tokens.');
-  const reached = paths ?? commonPaths(account.permissions.options.narrowings) ?? ['/' as VirtualPath];
-  if (!reached.every((path) => files.may(path, 'createToken')))
+  const { tokens, method, permissions } = account;
+  if (!tokens.enabled || method.type === 'anonymous') throw new ServiceError('never-allowed', 'The account has no tokens.');
+  const reached = commonPaths(permissions.options.narrowings);
+  if (reached ? !reached.some((path) => files.may(path, 'createToken')) : !permissions.mayGive('allow-create-token'))
     throw new ServiceError('never-allowed', 'The account may not make tokens (`allow-create-token`).');
+}
+
+/**
+ * @param paths undefined: all that the client reaches
+ * @throws ServiceError `unprocessable` for a path where the client itself may nothing, `never-allowed` where it may not make tokens
+ */
+function requireRights(exchange: Exchange, paths: readonly VirtualPath[] | undefined): void {
+  const { account, files } = signedIn(exchange);
+  const { permissions } = account;
+  const { narrowings = [] } = permissions.options;
+  for (const path of paths ?? commonPaths(narrowings) ?? ['/' as VirtualPath]) {
+    if (files.may(path, 'createToken')) continue;
+    const isOutside = narrowings.some((narrowing) => placeIn(narrowing, path) !== 'inside');
+    if (paths && (isOutside || !permissions.allowsAny(path, allRights)))
+      throw new ServiceError('unprocessable', `The account itself may nothing at "${path}", so it cannot give it.`);
+    throw new ServiceError('never-allowed', `The account may not make tokens for "${path}" (\`allow-create-token\`).`);
+  }
 }
 
 /** The token of the URL. @throws ServiceError `not-found`, also for a token of another account, and one that the client's token did not make */

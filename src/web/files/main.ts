@@ -122,6 +122,12 @@ function offerPasswords(): void {
   [...fields].at(-1)?.after(make('label.line', box, text('showPasswords')));
 }
 
+/** Offers to copy the secret of a page that shows one. */
+function offerCopies(): void {
+  const field = document.querySelector<HTMLInputElement>('input[data-copy]');
+  if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.offerCopy(field));
+}
+
 const minuteMs = 60_000;
 
 let growingOlder: ReturnType<typeof setInterval> | undefined;
@@ -180,6 +186,7 @@ function startFolder(): void {
   for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDate(place);
   startSearchPage();
   offerPasswords();
+  offerCopies();
   offerUploads();
 }
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { highestLimit, usualLimit } from '../collections.ts';
 
-const list = z.array(z.string()).optional();
+const list = z.array(z.string()).nullable();
 
 /** A token or a link as operators list it; times in ISO 8601. */
 export const shownGrants = z.object({
@@ -10,22 +10,22 @@ export const shownGrants = z.object({
   name: z.string().describe('The name of a token, the note of a link.'),
   account: z.string().describe('Name of the account.'),
   by: z.string().describe('The account or operator that made it.'),
-  parent: z.string().optional().describe('ID of the token that made it.'),
+  parent: z.string().nullable().describe('ID of the token that made it.'),
   path: z
     .union([z.string(), z.array(z.string())])
-    .optional()
-    .describe('Paths that it reaches; absent: all.'),
-  permissions: list.describe('Permission keywords; absent: those of the account.'),
-  services: list.describe('UUIDs of the services where it holds; absent: all.'),
-  addresses: list.describe('Addresses and CIDR ranges of its clients; absent: all.'),
+    .nullable()
+    .describe('Paths that it reaches; null: all.'),
+  permissions: list.describe('Permission keywords; null: those of the account.'),
+  services: list.describe('UUIDs of the services where it holds; null: all.'),
+  addresses: list.describe('Addresses and CIDR ranges of its clients; null: all.'),
   created: z.string(),
-  not_before: z.string().optional(),
+  not_before: z.string().nullable(),
   expires: z.string(),
-  last_used: z.string().optional().describe('To the minute.'),
-  last_address: z.string().optional(),
+  last_used: z.string().nullable().describe('To the minute.'),
+  last_address: z.string().nullable(),
   link: z.enum(['download', 'drop']).optional(),
   has_password: z.boolean().optional(),
-  maximum_downloads: z.number().optional(),
+  maximum_downloads: z.number().nullish(),
   downloads: z.number().optional(),
   opened: z.number().optional(),
 });

@@ -23,6 +23,7 @@ ${
   person?.mayChangePassword &&
   html`<a class="button quiet" href="/home/__svc__/password-update">${icon('key')}${language.text('changePassword')}</a>`
 }
+${person?.mayMakeTokens && html`<a class="button quiet" href="/home/__svc__/tokens">${icon('code')}${language.text('tokens')}</a>`}
 ${context.showApiLink && html`<a class="button quiet" href="/__svc__/openapi.html">${icon('code')}${language.text('api')}</a>`}
 ${
   person?.hasSession &&

@@ -47,6 +47,7 @@ export interface PageAccount {
   hasQuota: boolean;
   /** Whether it may make links to some of its files. */
   mayShare: boolean;
+  mayMakeTokens: boolean;
   maySeeRecent: boolean;
   hasSession: boolean;
 }

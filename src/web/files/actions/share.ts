@@ -1,18 +1,13 @@
 import { nameInText } from '../../../lib/display-name.ts';
 import { ask, cancelButton } from '../../shared/dialogs.ts';
-import { byId, make, makeButton } from '../../shared/dom.ts';
-import { partTexts } from '../../shared/locale.ts';
-import de from '../../texts/share/de.json' with { type: 'json' };
-import en from '../../texts/share/en.json' with { type: 'json' };
-import es from '../../texts/share/es.json' with { type: 'json' };
-import fr from '../../texts/share/fr.json' with { type: 'json' };
+import { byId, make } from '../../shared/dom.ts';
 import { wholeTime } from '../dates.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
 import type { Member } from '../rows/rows.ts';
 import { replyReason, send } from '../server.ts';
-
-const shareText = partTexts({ en, de, es, fr });
+import { copyButton } from './copy-field.ts';
+import { shareText } from './share-texts.ts';
 
 const linksUrl = '/home/__svc__/links';
 
@@ -93,23 +88,13 @@ function pathOf(name: string): string {
 
 async function showLink({ url, expires }: NewLink): Promise<void> {
   const field = make('input', { readOnly: true, value: url });
-  const said = make('p.hint', { role: 'status' });
-  const copy = makeButton(shareText('copy'), 'copy', async () => {
-    field.select();
-    try {
-      await navigator.clipboard.writeText(url);
-      said.textContent = shareText('copied');
-    } catch {
-      // Without https browsers keep the clipboard from scripts.
-      said.textContent = shareText('copyFailed');
-    }
-  });
+  const { button, said } = copyButton(field);
   await ask({
     title: shareText('linkReady'),
     content: [
       make('p', shareText('linkOnce', { date: wholeTime(Date.parse(expires)) })),
       make('label.labelled', shareText('linkAddress'), field),
-      make('div.row', copy, make('a.button', { href: linksUrl }, shareText('allShared'))),
+      make('div.row', button, make('a.button', { href: linksUrl }, shareText('allShared'))),
       said,
     ],
     buttons: [{ value: 'ok', label: shareText('done'), kind: 'primary' }],

@@ -12,15 +12,19 @@ import de from '../../../../web/texts/pages/de.json' with { type: 'json' };
 import en from '../../../../web/texts/pages/en.json' with { type: 'json' };
 import es from '../../../../web/texts/pages/es.json' with { type: 'json' };
 import fr from '../../../../web/texts/pages/fr.json' with { type: 'json' };
+import deTokens from '../../../../web/texts/tokens/de.json' with { type: 'json' };
+import enTokens from '../../../../web/texts/tokens/en.json' with { type: 'json' };
+import esTokens from '../../../../web/texts/tokens/es.json' with { type: 'json' };
+import frTokens from '../../../../web/texts/tokens/fr.json' with { type: 'json' };
 
 /** The name of a text of the pages. */
-export type PageTextName = keyof typeof en | keyof typeof enFound | keyof typeof enLinks;
+export type PageTextName = keyof typeof en | keyof typeof enFound | keyof typeof enLinks | keyof typeof enTokens;
 
 const texts: Readonly<Record<string, Record<PageTextName, Text>>> = {
-  en: { ...en, ...enFound, ...enLinks },
-  de: { ...de, ...deFound, ...deLinks },
-  fr: { ...fr, ...frFound, ...frLinks },
-  es: { ...es, ...esFound, ...esLinks },
+  en: { ...en, ...enFound, ...enLinks, ...enTokens },
+  de: { ...de, ...deFound, ...deLinks, ...deTokens },
+  fr: { ...fr, ...frFound, ...frLinks, ...frTokens },
+  es: { ...es, ...esFound, ...esLinks, ...esTokens },
 };
 
 /** The languages of the pages, each by its own name. */

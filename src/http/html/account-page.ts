@@ -1,0 +1,88 @@
+import type { IconName } from '../../lib/icon-shapes.ts';
+import type { Reply } from '../reply/reply.ts';
+import type { Flash } from './page-cookies.ts';
+import { pageReply } from './page-replies.ts';
+import { escapeFormValue, Html, html, icon } from './pages/html.ts';
+import type { PageContext } from './pages/page.ts';
+
+/** Bodies of forms of these pages up to this size; a thousand IDs have 42 KiB. */
+export const formLimitBytes = 256 * 1024;
+
+interface AccountPage {
+  url: string;
+  title: string;
+  /** The outcome of the form that led here. */
+  flash?: Flash | undefined;
+  content: Html;
+}
+
+/** The body of a page of the account beside its files: the way to it, messages, and its content. */
+export function accountPage({ language }: PageContext, { url, title, flash, content }: AccountPage): Html {
+  return html`<main id="main" data-may="">
+<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
+<li><a href="${url}" aria-current="page">${title}</a></li></ol></nav>
+<h1 class="hidden">${title}</h1>
+<div id="notices" aria-live="polite">${flash && html`<p class="notice success" role="status">${flash.text}</p>`}</div>
+${content}
+</main>`;
+}
+
+interface SelectionList {
+  url: string;
+  /** Buttons for what is selected. */
+  tools: Html;
+  hint: Html | false;
+  items: readonly Html[];
+  /** How many there are; the page may show fewer. */
+  count: number;
+  /** In place of an empty list. */
+  none: { icon: IconName; text: string };
+}
+
+/** A form with the items of such a page, each with a checkbox; or the words for none. */
+export function selectionList({ language }: PageContext, { url, tools, hint, items, count, none }: SelectionList): Html {
+  if (items.length === 0)
+    return html`<div id="members" tabindex="-1"><div class="empty closed">${icon(none.icon)}<p class="lead">${none.text}</p>${hint}</div></div>`;
+  return html`<form id="members" tabindex="-1" method="post" action="${url}">
+<div class="trash-tools">${tools}</div>
+${hint}
+<ul id="recent" class="recent">
+${items}
+</ul>
+<p class="count">${language.text('items', { count })}</p>
+</form>`;
+}
+
+interface Question {
+  url: string;
+  title: string;
+  question: string;
+  /** The names of what it is about. */
+  items: readonly Html[];
+  warning: string;
+  /** Further fields for the reader. */
+  fields?: Html;
+  action: string;
+  /** IDs that the form sends back. */
+  ids: readonly string[];
+  button: Html;
+  isDangerous: boolean;
+}
+
+/** The question before something is done with what a form selected, with all of it listed. */
+export function questionPage(context: PageContext, asked: Question): Reply {
+  const { url, title, question, items, warning, fields, action, ids, button, isDangerous } = asked;
+  const body = html`<main class="card roomy" id="main">
+<h1>${question}</h1>
+<ul class="doomed">${items.map((item) => html`<li>${item}</li>`)}</ul>
+<p>${warning}</p>
+<form method="post" action="${url}">
+<input type="hidden" name="action" value="${action}">
+${ids.map((id) => new Html(`<input type="hidden" name="selected" value="${escapeFormValue(id)}">`))}
+${fields}
+<div class="row"><a class="button" href="${url}">${context.language.text('cancel')}</a>
+${items.length > 0 && html`<button type="submit" class="primary${isDangerous && new Html(' danger')}">${button}</button>`}</div>
+</form>
+</main>`;
+  return pageReply(context, 200, { title, body });
+}

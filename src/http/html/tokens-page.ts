@@ -1,0 +1,191 @@
+import type { Account } from '../../accounts/account.ts';
+import type { Grant } from '../../auth/grants/grant.ts';
+import type { MadeGrant } from '../../auth/grants/grants.ts';
+import { isServiceError, ServiceError } from '../../lib/errors.ts';
+import { statusOf } from '../reply/error-reply.ts';
+import type { Reply } from '../reply/reply.ts';
+import { respond } from '../reply/respond.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+import { readSmallForm } from '../request/request-body.ts';
+import { accountPage, formLimitBytes, questionPage, selectionList } from './account-page.ts';
+import { flashCookieLine, takeFlash } from './page-cookies.ts';
+import { pageContextOf, pageReply, words } from './page-replies.ts';
+import { bdi, type Html, html, icon } from './pages/html.ts';
+import type { PageTextName } from './pages/locales/language.ts';
+import type { PageContext } from './pages/page.ts';
+import { formOrder, tokenForm } from './token-form.ts';
+
+const tokensUrl = '/home/__svc__/tokens';
+
+/** How long the former token may stay valid beside the new one, in seconds. */
+const overlaps: readonly { seconds: number; text: PageTextName }[] = [
+  { seconds: 0, text: 'overlapNone' },
+  { seconds: 3600, text: 'overlapHour' },
+  { seconds: 86_400, text: 'overlapDay' },
+  { seconds: 7 * 86_400, text: 'overlapWeek' },
+];
+
+/** The steps that forms of the page take; each checks what its client may. */
+export interface TokenActions {
+  own(): Promise<Grant[]>;
+  make(order: Record<string, unknown>): Promise<MadeGrant>;
+  rotate(id: string, overlapS: number): Promise<MadeGrant>;
+  /** @returns how many ended, with what they made */
+  revoke(ids: readonly string[]): Promise<number>;
+}
+
+/** GET of the page of an account's tokens (docs/spec/tokens.md#page); it needs no scripts. */
+export function showTokensPage(exchange: Exchange, tokens: readonly Grant[]): Promise<Response> {
+  return respond(exchange, tokensPage(exchange, tokens));
+}
+
+/** @param refused the order that was not carried out, for another attempt */
+function tokensPage(exchange: Exchange, tokens: readonly Grant[], refused?: { fields: URLSearchParams; problem: ServiceError }): Reply {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const { flash, clearLine } = takeFlash(exchange, language);
+  const { account } = signedIn(exchange);
+  const title = language.text('tokens');
+  const content = html`${selectionList(context, {
+    url: tokensUrl,
+    tools: html`<button name="action" value="confirm-revoke">${icon('close')}${language.text('revoke')}</button>`,
+    hint: html`<p class="hint">${language.text('tokensHint')}</p>`,
+    items: tokens.map((token) => tokenItem(context, token)),
+    count: tokens.length,
+    none: { icon: 'code', text: language.text('tokensNone') },
+  })}
+<details class="new" id="new"${(refused !== undefined || tokens.length === 0) && html` open`}>
+<summary>${language.text('newToken')}</summary>
+${refused && html`<p class="notice error" role="alert">${words(context, refused.problem)}</p>`}
+${tokenForm(context, { url: tokensUrl, account, services: offeredServices(exchange, account), fields: refused?.fields })}
+</details>`;
+  const body = accountPage(context, { url: tokensUrl, title, flash, content });
+  const status = refused ? statusOf[refused.problem.code] : 200;
+  return pageReply(context, status, { title, body, hasScript: true }, { 'set-cookie': clearLine });
+}
+
+/** Services where tokens of the account can work; none where there is no choice. */
+function offeredServices({ service }: Exchange, { tokens }: Account): { uuid: string; type: string }[] {
+  const offered = service.fileServices.filter(({ uuid }) => !tokens.services || tokens.services.includes(uuid));
+  return offered.length > 1 ? offered : [];
+}
+
+function tokenItem(context: PageContext, token: Grant): Html {
+  const { language } = context;
+  const { id, name, notBeforeMs, expiresMs, services, addresses, used } = token;
+  const facts = [
+    ...(notBeforeMs !== undefined && notBeforeMs > token.createdMs
+      ? [language.text('validFrom', { date: language.date(notBeforeMs) })]
+      : []),
+    language.text('untilDate', { date: language.date(expiresMs) }),
+    ...(addresses ? [language.text('tokenFrom', { addresses: addresses.join(', ') })] : []),
+    ...(services ? [language.text('tokenAt', { services: services.join(', ') })] : []),
+    used ? language.text('lastUsedFrom', { date: language.date(used.atMs), address: used.address }) : language.text('unused'),
+  ];
+  const shownName = name || language.text('tokenUnnamed');
+  return html`<li>
+<div class="row"><label><input type="checkbox" name="selected" value="${id}"> <strong>${nameOf(context, token)}</strong></label>
+<button class="quiet" name="rotate" value="${id}" aria-label="${language.text('rotate')}: ${shownName}">${language.text('rotate')}</button></div>
+<p class="hint">${pathsOf(context, token)} &middot; ${facts.join(' · ')}</p>
+${token.permissions && html`<p class="hint"><code>${token.permissions.join(', ')}</code></p>`}
+</li>
+`;
+}
+
+function nameOf({ language }: PageContext, { name }: Grant): Html {
+  return name === '' ? html`${language.text('tokenUnnamed')}` : bdi(name);
+}
+
+function pathsOf({ language }: PageContext, { paths }: Grant): Html {
+  if (!paths) return html`${language.text('tokenAll')}`;
+  return html`${paths.map((path, index) => html`${index > 0 && ', '}${bdi(path)}`)}`;
+}
+
+/** POST of a form of that page: makes a token, or asks before it replaces or revokes some. */
+export async function postTokensForm(exchange: Exchange, actions: TokenActions): Promise<Response> {
+  const fields = await readSmallForm(exchange, formLimitBytes);
+  if (fields.get('action') === 'create') return respond(exchange, await create(exchange, fields, actions));
+  const replaced = fields.get('rotate');
+  const wanted = new Set(replaced === null ? fields.getAll('selected') : [replaced]);
+  if (wanted.size === 0) throw new ServiceError('nothing-selected', 'No members are selected.');
+  const selected = (await actions.own()).filter(({ id }) => wanted.has(id));
+  const context = pageContextOf(exchange);
+  const [first] = selected;
+  if (!first) throw new ServiceError('not-found', 'There is no such token.');
+  if (replaced !== null) return respond(exchange, rotateQuestion(context, first));
+  switch (fields.get('action')) {
+    case 'confirm-revoke':
+      return respond(exchange, revokeQuestion(context, selected));
+    case 'revoke': {
+      const count = await actions.revoke(selected.map(({ id }) => id));
+      const headers = { location: tokensUrl, 'set-cookie': flashCookieLine('tokensRevoked', count), 'cache-control': 'no-store' };
+      return respond(exchange, { status: 303, headers });
+    }
+    case 'rotate': {
+      const overlap = overlaps.find(({ seconds }) => String(seconds) === fields.get('overlap'))?.seconds ?? 0;
+      return respond(exchange, secretPage(context, await actions.rotate(first.id, overlap)));
+    }
+    default:
+      throw new ServiceError('bad-request', `The action "${fields.get('action') ?? ''}" is not known.`);
+  }
+}
+
+/** Makes a token, or shows the form again with the reason why not. */
+async function create(exchange: Exchange, fields: URLSearchParams, actions: TokenActions): Promise<Reply> {
+  try {
+    return secretPage(pageContextOf(exchange), await actions.make(formOrder(fields)));
+  } catch (error) {
+    if (!isServiceError(error) || statusOf[error.code] >= 500) throw error;
+    return tokensPage(exchange, await actions.own(), { fields, problem: error });
+  }
+}
+
+/** The one page that has the secret; it is kept nowhere. */
+function secretPage(context: PageContext, { grant, secret }: MadeGrant): Reply {
+  const { language } = context;
+  const body = html`<div id="notices" aria-live="polite"></div>
+<main class="card roomy" id="main">
+<h1>${language.text('tokenReady')}</h1>
+<div id="members" tabindex="-1"><p>${language.text('tokenOnce', { date: language.date(grant.expiresMs) })}</p>
+<label for="secret">${language.text('tokenSecret')}: ${nameOf(context, grant)}</label>
+<input id="secret" value="${secret}" readonly data-copy autocomplete="off" spellcheck="false">
+<p class="row"><a class="button" href="${tokensUrl}">${language.text('toTokens')}</a></p></div>
+</main>`;
+  return pageReply(context, 201, { title: language.text('tokenReady'), body, hasScript: true }, { location: `${tokensUrl}/${grant.id}` });
+}
+
+function rotateQuestion(context: PageContext, token: Grant): Reply {
+  const { language } = context;
+  return questionPage(context, {
+    url: tokensUrl,
+    title: language.text('rotate'),
+    question: language.text('rotateQuestion'),
+    items: [tokenName(context, token)],
+    warning: language.text('rotateHint'),
+    fields: html`<label for="overlap">${language.text('overlap')}</label>
+<select id="overlap" name="overlap">${overlaps.map(({ seconds, text }) => html`<option value="${seconds}">${language.text(text)}</option>`)}</select>`,
+    action: 'rotate',
+    ids: [token.id],
+    button: html`${language.text('rotate')}`,
+    isDangerous: false,
+  });
+}
+
+function revokeQuestion(context: PageContext, tokens: readonly Grant[]): Reply {
+  const { language } = context;
+  return questionPage(context, {
+    url: tokensUrl,
+    title: language.text('revoke'),
+    question: language.text('revokeTokens', { count: tokens.length }),
+    items: tokens.map((token) => tokenName(context, token)),
+    warning: language.text('revokeTokensWarning'),
+    action: 'revoke',
+    ids: tokens.map(({ id }) => id),
+    button: html`${language.text('revoke')}`,
+    isDangerous: true,
+  });
+}
+
+function tokenName(context: PageContext, token: Grant): Html {
+  return html`${nameOf(context, token)} <span class="hint">${pathsOf(context, token)}</span>`;
+}

@@ -1,0 +1,8 @@
+import { partTexts } from '../../shared/locale.ts';
+import de from '../../texts/share/de.json' with { type: 'json' };
+import en from '../../texts/share/en.json' with { type: 'json' };
+import es from '../../texts/share/es.json' with { type: 'json' };
+import fr from '../../texts/share/fr.json' with { type: 'json' };
+
+/** Texts of what makes links, and of what copies secrets. */
+export const shareText = partTexts({ en, de, es, fr });

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assertAccessible, browserTest, openFolder, openMenu } from '../support/browser.ts';
+import { startServer } from '../support/server.ts';
+import { bearer } from '../support/tokens.ts';
+
+browserTest('an account makes a token on its page, copies it, replaces it and revokes it', async (t) => {
+  const server = await startServer(t, { services: { web: { type: 'http', port: 0 }, inner: { type: 'http', port: 0 } } });
+  writeFileSync(join(server.home, 'a.txt'), 'a');
+  const page = await openFolder(t, server, { expectedErrors: /422/ });
+  await openMenu(page);
+  await page.getByRole('link', { name: 'Access tokens' }).click();
+  await page.getByText('You have no access tokens.').waitFor();
+  await assertAccessible(page, 'the page of access tokens');
+  await page.getByLabel('What it is for').fill('nightly build');
+  await page.getByLabel(/^Addresses/).fill('127.0.0.0/8\n::1');
+  await page.getByLabel('Read files').check();
+  await page.getByLabel(/^Folders and files/).fill('out');
+  await page.getByRole('button', { name: 'Create token' }).click();
+  await page.getByRole('alert').waitFor();
+  assert.equal(await page.getByLabel('What it is for').inputValue(), 'nightly build', 'what was typed stays');
+  assert.equal(await page.getByLabel('Read files').isChecked(), true);
+  await page.getByLabel(/^Folders and files/).fill('/a.txt');
+  await page.getByRole('button', { name: 'Create token' }).click();
+
+  await page.getByRole('heading', { name: 'The token is ready' }).waitFor();
+  const secret = page.getByLabel(/^Token:/);
+  const first = await secret.inputValue();
+  assert.equal((await server.get('/home/a.txt', bearer(first))).text, 'a');
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByText('Copied.').waitFor();
+  assert.equal(await page.evaluate<string>('navigator.clipboard.readText()'), first);
+  await assertAccessible(page, 'a new token');
+  await page.getByRole('link', { name: 'To your access tokens' }).click();
+  await page.getByText('127.0.0.0/8, ::1').waitFor();
+  assert.ok(!(await page.content()).includes(first), 'it is shown once');
+  await assertAccessible(page, 'the list of access tokens');
+  await page.getByRole('button', { name: 'Replace: nightly build' }).click();
+  await page.getByLabel('The former one stays valid').selectOption({ label: 'for one hour' });
+  await assertAccessible(page, 'the question before a token is replaced');
+  await page.getByRole('button', { name: 'Replace' }).click();
+  const second = await secret.inputValue();
+  for (const token of [first, second]) assert.equal((await server.get('/home/a.txt', bearer(token))).status, 200);
+  await page.getByRole('link', { name: 'To your access tokens' }).click();
+  for (const box of await page.getByLabel('nightly build', { exact: true }).all()) await box.check();
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('heading', { name: 'Revoke these 2 tokens?' }).waitFor();
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('2 tokens and links were revoked.').waitFor();
+  for (const token of [first, second]) assert.equal((await server.get('/home/a.txt', bearer(token))).status, 401);
+});
+
+browserTest('the page of access tokens works without scripts, in each language, on a small phone', async (t) => {
+  const server = await startServer(t);
+  for (const [locale, create, ready] of [
+    ['en', 'Create token', 'The token is ready'],
+    ['de', 'Token erstellen', 'Das Token ist fertig'],
+    ['fr', 'Créer le jeton', 'Le jeton est prêt'],
+    ['es', 'Crear token', 'El token está listo'],
+  ] as const) {
+    const page = await openFolder(
+      t,
+      server,
+      { javaScriptEnabled: false, locale, viewport: { width: 320, height: 640 } },
+      '/home/__svc__/tokens',
+    );
+    const details = page.locator('details');
+    if ((await details.getAttribute('open')) === null) await details.locator('summary').click();
+    const isWider = await page.locator('html').evaluate((html) => html.scrollWidth > html.clientWidth);
+    assert.equal(isWider, false, `${locale}: nothing scrolls sideways`);
+    await page.locator('#name').fill(`${locale} <b>`);
+    await page.getByRole('button', { name: create }).click();
+    await page.getByRole('heading', { name: ready }).waitFor();
+    assert.match(await page.locator('#secret').inputValue(), /^svc_t_[0-9A-Za-z]{49}$/);
+  }
+});
