@@ -53,7 +53,7 @@ export interface LocalAccount {
   readonly name: string;
   readonly enabled: boolean;
   readonly passwordHash: string | undefined;
-  /** SHA-256 in base64url of the hash of the same password that this one replaced: sessions that it opened go on. */
+  /** SHA-256 in base64url of the earlier hash of the same password, in another format; sessions opened with it stay valid. */
   readonly replacedHashFingerprint?: string | undefined;
   /** OpenSSH public key lines. */
   readonly sshKeys: readonly string[];
@@ -145,7 +145,7 @@ export interface AccountConfiguration extends SharedConfiguration {
   group?: string | null | undefined;
 }
 
-/** An account as one configuration has it (docs/spec/authentication.md#account-in-force). */
+/** An account as a configuration defines it (docs/spec/authentication.md#account-in-force). */
 export interface Account {
   readonly name: string;
   readonly uuid: string;
@@ -161,9 +161,9 @@ export interface Account {
   readonly permissions: Permissions;
   /** The token or link that its client presented; the permissions are narrowed to it. */
   readonly grant?: GrantName | undefined;
-  /** The fate of new content whose name is taken by a file that may not be replaced. */
+  /** Whether new content is refused or numbered if its name is taken by a file that must not be replaced. */
   readonly onNameTaken: 'refuse' | 'number';
-  /** For how long nobody may change, move or delete a file that the account made; 0 for not at all. */
+  /** Number of days for which nobody may change, move or delete a file that the account created; 0 for none. */
   readonly retainDays: number;
   /** The inspections that files pass before they get their names. */
   readonly inspections: InspectionRules;
@@ -173,7 +173,7 @@ export interface Account {
   /** Most that the account's folders may hold, 0 = no limit. */
   readonly quotaSizeBytes: number;
   readonly requiredCredentials: RequiredCredentials;
-  /** How long what it deletes or replaces stays in its trash, 0 = it is gone at once. */
+  /** Number of days for which deleted or replaced files stay in the trash; 0 = they are deleted at once. */
   readonly trashDays: number;
   /** Whether it may see which of its files are due. */
   readonly showExpectations: boolean;
@@ -222,8 +222,8 @@ export function noHomeFolder(groupUuid: string): string {
 }
 
 /**
- * Joins an account with its group. A value comes from the account, else the group, else (home folder only) `DEFAULT_GROUP`, else it is the
- * default.
+ * Joins an account with its group. Each value comes from the account; if unset there, from the group, then (home folder only) from
+ * `DEFAULT_GROUP`, then from the default.
  *
  * @param name account name, already checked with `isUserName`
  * @param groups all groups by UUID
@@ -279,8 +279,8 @@ export function effectiveAccount(
 }
 
 /**
- * The account as the holder of a token or link has it: its rights now, narrowed. All that an operation does it does for an account, so this
- * holds for every protocol. Nothing that is about the account as a whole is open to such a holder.
+ * The account as the holder of a token or link sees it: its current rights, narrowed. Every protocol acts on behalf of an account object,
+ * so the narrowing applies to all. The holder cannot use functions that concern the account as a whole.
  *
  * @param narrowings of the token or link, and of those that made it
  * @param grant the token or link

@@ -16,7 +16,7 @@ import { accountOptions } from './options.ts';
 /** How often the file is checked for changes by other processes. */
 const checkEveryMs = 1000;
 
-/** Password changes of accounts of the configuration; they win until the hash in the configuration changes. */
+/** Password changes of accounts of the configuration; they take precedence until the hash in the configuration changes. */
 const overrideOptions = z.strictObject({
   password: z.string(),
   /** SHA-256 of the configuration's hash that this one replaced. */
@@ -25,7 +25,7 @@ const overrideOptions = z.strictObject({
 
 /** A hash of another system that was replaced by one of the same password. */
 const replacedOptions = z.strictObject({
-  /** SHA-256 in base64url of the former hash, and of the one in its place; they count while that one is the account's. */
+  /** SHA-256 in base64url of the earlier hash and of its replacement; valid while the account has the replacement. */
   from: z.string(),
   to: z.string(),
 });
@@ -40,7 +40,7 @@ const fileOptions = z.strictObject({
 
 type FileOptions = z.infer<typeof fileOptions>;
 
-/** The members that a change of a password changes. */
+/** The members of the file that a password change modifies. */
 type Passwords = Pick<FileOptions, 'password_history' | 'password_overrides' | 'replaced_hashes'> & {
   accounts: Record<string, { password?: string | null | undefined }>;
 };
@@ -125,7 +125,7 @@ export class AccountsFile {
    *
    * @param keptHashes how many former hashes to keep
    * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written; UnsyncedChange when the new
-   *   password counts, and a power cut may undo it
+   *   password is in force, but a power cut may undo it
    */
   async setPassword(name: string, hash: string, keptHashes: number): Promise<void> {
     await this.#change((documents) => {
@@ -141,7 +141,8 @@ export class AccountsFile {
   }
 
   /**
-   * Puts other hashes of the same passwords in the place of hashes, where these are still the accounts': atomically, and locked.
+   * Replaces password hashes by other hashes of the same passwords, where the accounts still have the old ones: atomically, and locked
+   * against other writers.
    *
    * @param hashes the former and the new hash of each account
    * @returns the names of the accounts that have the new ones
@@ -164,7 +165,7 @@ export class AccountsFile {
     return replaced;
   }
 
-  /** Changes the file as written and its options, which are read anew. @param edit returns whether there is anything to write */
+  /** Changes the file and its parsed options, which are read again first. @param edit returns whether there is anything to write */
   async #change(edit: (documents: [Passwords, FileOptions]) => boolean): Promise<void> {
     let unsynced: UnsyncedChange | undefined;
     let isChanged = false;
@@ -184,7 +185,7 @@ export class AccountsFile {
     });
     if (!isChanged) return;
     this.#options.onChange?.();
-    // After this time each process has checked the file and refuses the old password.
+    // After this time each process has checked the file, and refuses the old password.
     if (this.#options.isShared) await this.#clock.sleep(checkEveryMs);
     if (unsynced) throw unsynced;
   }
@@ -197,7 +198,7 @@ export class AccountsFile {
     } else {
       const account = document.accounts[name];
       if (!account) throw new ServiceError('account-gone', 'The account does not exist any more.');
-      // Accounts may be one object, by an alias.
+      // With a YAML alias, two accounts may be the same object.
       document.accounts[name] = { ...account, password };
     }
   }
@@ -224,7 +225,7 @@ export class AccountsFile {
     return this.#contentOf(options);
   }
 
-  // The configuration's accounts come first; a changed password counts while the configuration has the one that it replaced.
+  // Accounts of the configuration take precedence; a changed password is valid while the configuration has the hash that it replaced.
   #contentOf(options: FileOptions): Content {
     const accounts = new Map(Object.entries(options.accounts).map(([name, account]) => [name, toLocalAccount(name, account)]));
     for (const [name, configured] of this.#configured) {
@@ -244,7 +245,7 @@ export class AccountsFile {
   #versionOnDisk(): string {
     let fd: number;
     try {
-      // Opening makes an NFS client ask its server; stat(2) may show a state of a minute ago.
+      // Opening makes an NFS client ask its server; stat(2) may return data that is a minute old.
       fd = openSync(this.#path, 'r');
     } catch {
       return '';
@@ -272,7 +273,7 @@ export class AccountsFile {
 /**
  * Reads the text of an accounts file: `accounts` as in the configuration, or such a map alone.
  *
- * @returns the file as it is written, to be written again (as JSON if it is JSON), and its parsed options
+ * @returns the file as a document that can be written again (as JSON if it is JSON), and its parsed options
  * @throws ServiceError `unavailable` naming the file and the option at fault
  */
 export function parseAccountsFile(text: string, path: string): { written: Passwords; options: FileOptions; isJson: boolean } {
@@ -291,13 +292,16 @@ export function parseAccountsFile(text: string, path: string): { written: Passwo
   throw new ServiceError('unavailable', `accounts file ${path}: ${issue?.path.join('.')}: ${issue?.message}`);
 }
 
-/** The object of a JSON text without repeated keys, undefined for other texts: the parser of YAML takes 20 times as long (100,000 accounts: 2 s). */
+/**
+ * The object of a JSON text without repeated keys, undefined for other texts. The YAML parser takes 20 times as long (2 s for 100,000
+ * accounts).
+ */
 function readJson(text: string): unknown {
   if (!/^\s*\{/.test(text)) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     const withoutSpaces = text.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
-    // A repeated key is missing in what the value makes.
+    // A repeated key would be missing when the parsed value is written again.
     return JSON.stringify(value) === withoutSpaces ? value : undefined;
   } catch {
     return undefined;

@@ -12,17 +12,19 @@ export interface ForeignHash {
   readonly format: string;
   /** Why it should be replaced soon; undefined when it resists guessing well. */
   readonly weakness: string | undefined;
-  /** Bytes of a password that count; those behind them do not (bcrypt). */
+  /** Number of bytes of a password that are compared; bcrypt ignores the rest. */
   readonly countedBytes: number;
-  /** Compares it with a password in UTF-8, off the main thread where it takes long. */
+  /** Compares it with a password in UTF-8; on another thread if that takes long. */
   verify(password: Buffer): Promise<boolean>;
 }
 
-/** A format: how it is written, what is wrong with its cost, and how it is verified. */
+/** A hash format: how it is recognised, when its cost is unacceptable, and how it is verified. */
 interface Format {
   name: string;
   pattern: RegExp;
-  /** The work that it asks for, undefined when it is bearable. Limits are about two seconds of one core of a small machine. */
+  /**
+   * The work that the hash needs, if it is too much; otherwise undefined. The limits are about two seconds of one core of a small machine.
+   */
   excess?: (parts: string[]) => string | undefined;
   weakness?: (parts: string[]) => string | undefined;
   countedBytes?: number;
@@ -36,7 +38,7 @@ const largestIterations = 2_000_000;
 const largestArgonWork = 800 * 1024;
 const largestArgonMemory = 256 * 1024;
 
-/** Smallest work that needs no warning: what OWASP's cheat sheet asks for, rounded down to what systems of the last ten years make. */
+/** Smallest cost that gives no warning: the recommendation of OWASP's cheat sheet, lowered to the defaults of the last ten years. */
 const fairBcryptCost = 10;
 const fairShaRounds = 5000;
 const fairIterations = 100_000;
@@ -110,7 +112,7 @@ const formats: readonly Format[] = [
   },
 ];
 
-/** Formats that are known, and that nothing here can verify. */
+/** Known formats that svc cannot verify. */
 const unsupported: readonly [RegExp, string][] = [
   [/^\$y\$|^\$gy\$/, 'yescrypt'],
   [/^\$7\$/, 'the scrypt of crypt(3)'],
@@ -129,8 +131,8 @@ function shaRounds([of5, of6]: string[]): number {
 /**
  * Reads a hash of another system.
  *
- * @returns undefined when it is none that is known
- * @throws ServiceError `bad-request` when nothing here verifies its format, or it would take longer than two seconds
+ * @returns undefined when the format is unknown
+ * @throws ServiceError `bad-request` when svc cannot verify the format, or verifying would take longer than two seconds
  */
 export function parseForeignHash(text: string): ForeignHash | undefined {
   for (const { name: format, pattern, excess, weakness, countedBytes = Number.POSITIVE_INFINITY, verify } of formats) {
@@ -167,14 +169,14 @@ function verifySha1(password: Buffer, content = ''): boolean {
   return timingSafeEqual(digest, bytes.subarray(0, 20));
 }
 
-/** A thread that has not answered by then is ended, in milliseconds. */
+/** Time in milliseconds after which a thread without an answer is stopped. */
 const threadTimeMs = 30_000;
 
 let source: string | undefined;
 
 function askThread(task: VerificationTask): Promise<boolean> {
   source ??= gunzipSync(Buffer.from(program.packed(), 'base64')).toString();
-  // Without the process's own options and standard streams: it computes, and nothing else.
+  // The thread gets none of the process's options and standard streams: it only computes.
   const worker = new Worker(source, { eval: true, workerData: task, execArgv: [], env: {} });
   const late = new ServiceError('unavailable', 'A password took too long to verify.');
   return new Promise<boolean>((resolve, reject) => {

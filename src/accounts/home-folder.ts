@@ -39,7 +39,7 @@ function isFolder(path: string): boolean {
  * Ensures that the home folder of an account exists; creates it with its structure, owner and group if the account says so
  * (docs/spec/authentication.md#account-in-force). Called at each login.
  *
- * @param onUnsynced called if the disk failed to sync a created folder, which exists all the same
+ * @param onUnsynced called if the disk failed to sync a created folder, which exists nevertheless
  * @returns the real paths of what was created
  * @throws ServiceError `unauthorized` with the reason when the folder is missing and may not or cannot be created
  */

@@ -1,6 +1,6 @@
 import { isWithin, type VirtualPath } from '../lib/virtual-path.ts';
 
-/** The part of an account's files and rights that a token or a link leaves: never more than it has. */
+/** The part of an account's files and rights that a token or link grants: never more than the account has. */
 export interface Narrowing {
   /** Files and folders, with all that they hold; absent: all. */
   readonly paths?: readonly VirtualPath[] | undefined;
@@ -14,7 +14,7 @@ export interface GrantName {
   readonly link?: string;
 }
 
-/** Whether a path is in what is left, or on the way to it, or neither. */
+/** Whether a path is within the narrowed part, on the way to it, or outside. */
 export function placeIn({ paths }: Narrowing, path: VirtualPath): 'inside' | 'on-the-way' | 'outside' {
   if (!paths || paths.some((top) => isWithin(path, top))) return 'inside';
   return paths.some((top) => isWithin(top, path)) ? 'on-the-way' : 'outside';

@@ -260,7 +260,7 @@ export const accountOptions = z
   })
   .describe('An account of the `application` method; the key is its name.');
 
-/** The configured groups by UUID, and the default group, which is there without being configured. */
+/** The configured groups by UUID, and the default group, which exists even if it is not configured. */
 export function withDefaultGroup(groups: Readonly<Record<string, GroupConfiguration>>): Map<string, GroupConfiguration> {
   const all = new Map(Object.entries(groups));
   if (!all.has(defaultGroupUuid)) all.set(defaultGroupUuid, groupOptions.parse({}));

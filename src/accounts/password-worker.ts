@@ -1,5 +1,6 @@
-// The program of a thread that compares one password with one hash of another system, and ends: these libraries compute without a pause,
-// and WebAssembly keeps its memory. The bundler makes it a file of its own (`svc:password-worker`).
+// The program of a thread that compares one password with one hash of another system and then ends. It runs in a thread because these
+// libraries block while they compute, and WebAssembly never frees its memory. The bundler puts it into a separate file
+// (`svc:password-worker`).
 import { timingSafeEqual } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import apacheMd5 from 'apache-md5';
@@ -17,10 +18,10 @@ export interface VerificationTask {
   readonly hash: string;
 }
 
-// Its types describe a module with a default export; it is a function.
+// The types describe a module with a default export, but it is a function.
 const md5Crypt = apacheMd5 as unknown as (password: string, hash: string) => string;
 
-/** bcrypt knows no more of a password; the other programs cut it, too. */
+/** bcrypt uses no more bytes of a password; other programs truncate it, too. */
 const bcryptBytes = 72;
 
 async function matches({ family, password, hash }: VerificationTask): Promise<boolean> {
@@ -30,7 +31,7 @@ async function matches({ family, password, hash }: VerificationTask): Promise<bo
     case 'bcrypt':
       return bcryptVerify({ password: password.subarray(0, bcryptBytes), hash });
     case 'md5-crypt':
-      // The library reads a character as a byte.
+      // The library takes each character as one byte.
       return isSameDigest(md5Crypt(Buffer.from(password).toString('latin1'), hash), hash);
     case 'sha-crypt':
       return isSameDigest(shaCrypt(Buffer.from(password).toString('utf8'), hash.slice(0, hash.lastIndexOf('$'))), hash);
@@ -39,13 +40,13 @@ async function matches({ family, password, hash }: VerificationTask): Promise<bo
   }
 }
 
-/** Compares the digests alone: `rounds=5000` and none mean the same. */
+/** Compares only the digests, because `rounds=5000` and no `rounds` mean the same. */
 function isSameDigest(made: string, hash: string): boolean {
   const [one, two] = [made, hash].map((text) => Buffer.from(text.slice(text.lastIndexOf('$') + 1), 'latin1')) as [Buffer, Buffer];
   return one.length === two.length && timingSafeEqual(one, two);
 }
 
 const task = workerData as VerificationTask;
-// The libraries take no empty password; it costs as much as another, and matches nothing.
+// The libraries reject an empty password; so another one is hashed, which costs the same and never matches.
 const isEmpty = task.password.length === 0;
 void matches(isEmpty ? { ...task, password: Uint8Array.of(0) } : task).then((answer) => parentPort?.postMessage(answer && !isEmpty));

@@ -47,8 +47,8 @@ export interface PasswordHash extends HashCost {
 }
 
 /**
- * Cost of new hashes: of the equally strong choices in OWASP's password storage cheat sheet the one that takes 16 MiB, so that a few
- * concurrent logins fit into the memory of a small machine. About 150 ms here.
+ * Cost of new hashes: OWASP's password storage cheat sheet lists equally strong choices; this one needs 16 MiB, so that a few concurrent
+ * logins fit into the memory of a small machine. It takes about 150 ms.
  */
 const defaultCost: HashCost = { ln: 14, r: 8, p: 5 };
 
@@ -62,7 +62,7 @@ const hashBytes = 32;
 /**
  * Reads a password hash of any format that is accepted.
  *
- * @returns one of our form, or one that another system made
+ * @returns a hash of svc's own format, or of another system
  * @throws ServiceError `bad-request` when it is neither, or verifying it would cost too much
  */
 export function parsePasswordHash(text: string): PasswordHash | ForeignHash {
@@ -70,9 +70,9 @@ export function parsePasswordHash(text: string): PasswordHash | ForeignHash {
 }
 
 /**
- * Reads a password hash of our form.
+ * Reads a password hash of svc's own format.
  *
- * @throws ServiceError `bad-request` when it is not of our form, or would cost too much
+ * @throws ServiceError `bad-request` when it has another format, or would cost too much
  */
 export function parseScryptHash(text: string): PasswordHash {
   const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/.exec(text);
@@ -138,7 +138,7 @@ export async function verifyPassword(password: string, text: string): Promise<bo
   return timingSafeEqual(await derive(password, parsed, parsed.hash.length), parsed.hash);
 }
 
-/** Other systems hash what the keyboard sent: that is tried first, then the composed form that svc hashes. */
+/** Other systems hash the password as the keyboard sent it, so that is tried first, then the composed form that svc hashes. */
 async function verifyForeign(password: string, hash: ForeignHash): Promise<boolean> {
   for (const form of new Set([password, password.normalize('NFC')])) if (await hash.verify(Buffer.from(form))) return true;
   return false;
@@ -146,7 +146,7 @@ async function verifyForeign(password: string, hash: ForeignHash): Promise<boole
 
 /** Passwords verified at once; each takes a thread and its memory. */
 const maxAtOnce = 2;
-/** Verifications that may wait; beyond, clients are asked to come back. */
+/** Maximum number of waiting verifications; further clients are asked to come back later. */
 const maxWaiting = { ofOne: 256, inAll: 4096 };
 /** Longest wait for a verification, in milliseconds. */
 export const longestVerificationMs = 60_000;
@@ -156,7 +156,7 @@ const maxRemembered = 1024;
 export interface VerificationTurn {
   /** Verifications of one source wait only for each other. */
   source: string;
-  /** Whether it goes before all others: the same credentials were right from there recently. */
+  /** Whether it goes before all others, because the same credentials were accepted from there recently. */
   isKnown: boolean;
 }
 
@@ -212,7 +212,7 @@ export class PasswordVerifier {
     if (known !== undefined) return known;
     const startedMs = this.#clock.monotonicMs();
     const end = await this.#turns.take(turn.source, turn.isKnown);
-    // While it waited, another may have found out.
+    // Another verification may have accepted it meanwhile.
     const knownNow = this.#known(token);
     const isLate = this.#clock.monotonicMs() - startedMs > longestVerificationMs;
     if (knownNow !== undefined || isLate) end();

@@ -4,10 +4,10 @@ import type { VirtualPath } from '../lib/virtual-path.ts';
 import { type Narrowing, placeIn } from './narrowing.ts';
 import { longestCredentialCharacters, userForPath, userVariable } from './user-names.ts';
 
-/** A name is put in for `${USER}`, with `\` before what would mean something (permissions.ts). */
+/** The longest replacement of `${USER}`, with `\` before each special character (permissions.ts). */
 const longestName = '\\x'.repeat(longestCredentialCharacters);
 
-/** Parts of a regular expression that are one step, counted repetitions, and all other characters one by one. */
+/** Splits a regular expression into parts that take one step, counted repetitions, and all other characters. */
 const token =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|\(\?[A-Za-z-]*\)|\{(\d+)(,(\d*))?\}|[\s\S]/gu;
 
@@ -45,7 +45,7 @@ function regularExpressionCost(text: string): number {
       add(0);
       last = (open.pop() ?? 0) + 2;
     } else if (part === '*' || part === '+' || part === '?') last++;
-    // Flags are nothing: what repeats them repeats what is before.
+    // Flags count nothing: a repetition after them repeats the part before them.
     else if (!part.startsWith('(?')) add(part.startsWith('\\Q') ? part.length : /\\p/i.test(part) ? unicodeClassCost : 1);
   }
   return open.reduce((sum, size) => sum + size, last);
@@ -95,14 +95,14 @@ const allBits = Object.values(rightBits).reduce((sum, bit) => sum | bit, 0);
 export interface PermissionOptions {
   general: readonly string[];
   rules: readonly { expression: string; permissions: readonly string[] }[];
-  /** The parts that tokens and links leave of them, one after the other. */
+  /** Narrowings by tokens and links, applied one after the other. */
   narrowings?: readonly Narrowing[];
 }
 
-/** The permissions of a group that says nothing of them. */
+/** The permissions of a group that sets none. */
 export const defaultPermissions: PermissionOptions = { general: ['allow-full-control'], rules: [] };
 
-/** The meaning of an empty list for a group: a copy of the default, which `svc validate` can tell from the default itself. */
+/** The meaning of an empty list for a group: a copy of the default, so that `svc validate` can distinguish the two. */
 export const permissionsOfEmptyList: PermissionOptions = { ...defaultPermissions };
 
 function rightsOf(keywords: readonly string[]): number {
@@ -195,13 +195,13 @@ export class Permissions {
     return false;
   }
 
-  /** Whether a right holds on any path, as far as that can be said without a path. */
+  /** Whether a right may be granted on some path, as far as that is known without a path. */
   mayEver(right: Right): boolean {
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
     return (this.#narrowings.reduce((left, { rights }) => left & rights, any) & rightBits[right]) !== 0;
   }
 
-  /** Whether a keyword grants no more than the account has somewhere; `deny-full-control` grants nothing that could be given. */
+  /** Whether a keyword grants no more than the account has on some path; `deny-full-control` grants nothing that could be given. */
   mayGive(keyword: string): boolean {
     const wanted = rightsOf([keyword]);
     const any = this.#rules.reduce((all, { rights }) => all | rights, this.#general);
@@ -209,12 +209,12 @@ export class Permissions {
     return wanted !== 0 && (wanted & ~withCreation(own)) === 0;
   }
 
-  /** Whether rules make some paths differ from others; without any, what holds for a folder holds for all it holds. */
+  /** Whether there are rules, so that paths may differ; without rules, the rights on a folder apply to all its content. */
   get hasRules(): boolean {
     return this.#rules.length > 0 || this.#narrowings.some(({ narrowing }) => narrowing.paths !== undefined);
   }
 
-  /** The set of permissions that is in force on `path`, for explanations; `allows` is what decides. */
+  /** The permissions in force on `path`, for explanations only; decisions use `allows`. */
   setAt(path: VirtualPath): PermissionSet {
     const index = this.#rules.findIndex((rule) => rule.expression.matches(path));
     const rule = this.#rules[index];
@@ -231,7 +231,7 @@ export class Permissions {
       const place = placeIn(narrowing, path);
       if (place === 'outside') return 0;
       if (place === 'inside') granted = withCreation(granted) & rights;
-      // Folders on the way show what leads to it (Mounts), to those who may list anything there.
+      // Folders on the way to the narrowed part show only what leads there (Mounts), to accounts that may list anything there.
       else granted = granted & (rightBits.list | rightBits.traverse) ? rightBits.list : 0;
     }
     return granted;

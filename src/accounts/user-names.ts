@@ -7,8 +7,8 @@ export const longestCredentialCharacters = 150;
 export const userVariable = '${USER}';
 
 /**
- * Refuses names that could do harm further on, before any method is asked (docs/spec/authentication.md#names-and-passwords):
- * empty, over 150 characters, control characters, `/`, `\`, `.` and `..`.
+ * Refuses names that could do harm in later steps, before any method is asked (docs/spec/authentication.md#names-and-passwords): empty,
+ * over 150 characters, control characters, `/`, `\`, `.` and `..`.
  */
 export function isUserName(name: string): boolean {
   if (name === '' || name === '.' || name === '..' || name.length > longestCredentialCharacters) return false;
@@ -28,7 +28,7 @@ export function userForPath(name: string): string {
 export function expandUserInPath(path: string, name: string): string {
   if (!path.includes(userVariable)) return path;
   const segment = userForPath(name);
-  // The guard against an account named `:` or `?*`, whose folder would be the parent of all homes.
+  // Otherwise the folder of an account named `:` or `?*` would be the parent of all home folders.
   if (/^\.+$/.test(segment)) throw new ServiceError('never-allowed', 'The account name cannot be used as a folder name.');
   return path.replaceAll(userVariable, () => segment);
 }

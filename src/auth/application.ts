@@ -10,7 +10,10 @@ import type { HashReplacement } from './hash-replacement.ts';
 
 const unknown: AuthResult = { outcome: 'next', reason: 'The name is not known here, or the credentials are wrong.' };
 
-/** Local accounts (docs/spec/authentication.md#local-accounts). An unknown name and a wrong password get one answer, and take the same work. */
+/**
+ * Local accounts (docs/spec/authentication.md#local-accounts). An unknown name and a wrong password get the same answer after the same
+ * work.
+ */
 export class ApplicationMethod implements AuthMethod {
   readonly type = 'application';
   readonly longestAnswerMs = longestVerificationMs;
@@ -24,7 +27,7 @@ export class ApplicationMethod implements AuthMethod {
   #watch: Timer | undefined;
   state: MethodState = 'stopped';
 
-  /** @param options without `replacement` hashes of other systems stay as they are */
+  /** @param options without `replacement` hashes of other systems are kept */
   constructor(options: {
     uuid: string;
     name: string;
@@ -93,7 +96,7 @@ export class ApplicationMethod implements AuthMethod {
         return presented !== undefined && account !== undefined && fingerprintsOf(account, 'ssl-certificate').includes(presented);
       }
       case 'token':
-        // The secret was right: the account alone is asked about.
+        // The secret was verified already; only the account is looked up.
         return account !== undefined;
       default:
         return credentials.type satisfies never;
@@ -105,7 +108,7 @@ function hasKey(account: LocalAccount | undefined, key: string): boolean {
   return (account?.sshKeys ?? []).some((line) => parseKeyBlob(line) === key.trim());
 }
 
-/** The credential that let an account in. */
+/** The credential with which the account logged in. */
 function makeProof({ passwordHash = '' }: LocalAccount, { type, content }: Credentials): Proof {
   if (type === 'ssl-certificate') return { type, fingerprints: [fingerprintCertificate(content) ?? ''] };
   return { type, fingerprints: [fingerprintCredential(type === 'password' ? passwordHash : content.trim())] };

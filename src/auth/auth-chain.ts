@@ -24,9 +24,9 @@ import { type GrantAccess, GrantLogins, type GrantRefusal, refusalText } from '.
 export type ChainResult =
   | { outcome: 'authenticated'; account: Account; identity: Identity }
   | { outcome: 'refused'; public?: PublicFailure | undefined }
-  /** The secret of a token is right, but it may not be used: no guess. The reason is for its holder alone. */
+  /** The secret of a token is right, but the token may not be used; this does not count as a guess. Only the holder learns the reason. */
   | { outcome: 'over'; reason: string }
-  /** Refused because no method could check the credentials: this is not counted as a guess. */
+  /** Refused because no method could check the credentials; this does not count as a guess. */
   | { outcome: 'unanswered' };
 
 /** User name of clients that present a token without the name of its account. */
@@ -78,7 +78,7 @@ export class AuthChain {
     return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
   }
 
-  /** Whether a client should sign with a key: some method has it, or could accept any. */
+  /** Whether a client should sign with a key: some method has the key, or may accept any. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;
     return this.#methods.some((method) => method.state !== 'stopped' && (method.listsKey?.(username, key) ?? true));
@@ -87,7 +87,7 @@ export class AuthChain {
   /** Decides about the credentials that a client presented. Never throws for a refusal. */
   async authenticate(credentials: Credentials): Promise<ChainResult> {
     if (!areAskable(credentials)) return this.#nobody(credentials, notAskable);
-    // No method and no password hash gets what has the form of a token.
+    // A password in the form of a token goes to no method and is compared with no password hash.
     if (credentials.type === 'password' && hasSecretForm(credentials.content)) return this.#authenticateToken(credentials);
     for (const method of this.#methods) {
       if (!this.#isAsked(method, credentials)) continue;
@@ -107,7 +107,7 @@ export class AuthChain {
   }
 
   /**
-   * Decides about the holder of a token or link whose secret is right: its account is asked about as it is now.
+   * Decides about the holder of a token or link whose secret is right: looks up the account in its current state.
    *
    * @param asked where the holder comes from, and the service that it reached
    */
@@ -140,7 +140,7 @@ export class AuthChain {
   }
 
   /**
-   * The identity of a token that was accepted from the address within the last minute, which costs what a session costs.
+   * The identity of a token that was accepted from the address within the last minute, which is as cheap as a session.
    *
    * @returns undefined for another one, which `authenticate` decides about
    * @throws ServiceError `unavailable` while the store cannot be reached
@@ -170,11 +170,11 @@ export class AuthChain {
   }
 
   /**
-   * The present account of a login, narrowed by its token; fast while nothing changes.
+   * The current account of a login, narrowed by its token; fast while nothing has changed.
    *
-   * @param address of the client, for tokens that hold at some addresses alone
+   * @param address of the client, for tokens that are limited to some addresses
    * @returns undefined when the login would fail now: the account or its group is gone or disabled, the credential changed, or the service
-   * no longer asks the method
+   *   no longer asks the method
    */
   inForce(identity: Identity, address?: string): Account | undefined {
     const { uuid, type } = identity.method;
@@ -193,7 +193,7 @@ export class AuthChain {
     }
   }
 
-  /** Prepares the home folder of a login whose account changed since. A failure emits an event, and ends no session. */
+  /** Prepares the home folder of a login whose account has changed since. A failure emits an event, but ends no session. */
   welcome(account: Account, peer: Credentials['peer'], request?: RequestTrace): void {
     if (this.#welcomed.has(account)) return;
     const method = this.#methods.find(({ uuid }) => uuid === account.method.uuid);
@@ -248,7 +248,7 @@ export class AuthChain {
       },
       data: methodData(method),
     });
-    // The configuration of a callout is received once; methods with accounts of their own can be asked again.
+    // A callout's configuration is received only at the login; methods with accounts of their own can be asked again.
     const { uuid, type } = method;
     const kept = grant ? { grant: grantName(grant), ...(type === 'http' && { configuration }) } : proof ? { proof } : { configuration };
     return { outcome: 'authenticated', account, identity: { name: account.name, uuid: account.uuid, method: { uuid, type }, ...kept } };

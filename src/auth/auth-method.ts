@@ -11,15 +11,21 @@ export interface PublicFailure {
 /** A method's answer (docs/spec/authentication.md#callout-outcome). */
 export type AuthResult =
   | { outcome: 'authenticated'; account: AccountConfiguration; proof?: Proof }
-  /** Not known here; the next method of the chain is asked. */
+  /** Unknown to this method; the next method of the chain is asked. */
   | { outcome: 'next'; reason: string }
   /** The whole authentication fails; no other method is asked. */
   | {
       outcome: 'rejected';
       reason: string;
-      /** `forbidden` when the method said no itself (event `authenticationForbidden`); `no-reply` and `invalid` for any other reason (event `authenticationRejected`). */
+      /**
+       * `forbidden` when the method itself refused (event `authenticationForbidden`); `no-reply` and `invalid` for any other reason (event
+       * `authenticationRejected`).
+       */
       kind: 'forbidden' | 'invalid' | 'no-reply';
-      /** Bad account configuration in an otherwise accepting answer: event `accountConfigurationUnknownKeys` or `accountConfigurationBad` is emitted too. */
+      /**
+       * Errors in the account configuration of an accepting answer; event `accountConfigurationUnknownKeys` or `accountConfigurationBad` is
+       * emitted, too.
+       */
       configurationFault?: {
         event: typeof eventIds.accountConfigurationBad | typeof eventIds.accountConfigurationUnknownKeys;
         details: unknown;
@@ -30,7 +36,7 @@ export type AuthResult =
     };
 
 /**
- * `running`; `stopped` on purpose, then it is skipped; `failed`, then what reaches it is rejected
+ * `running`; `stopped` by an administrator: it is skipped; `failed`: every login that reaches it is rejected
  * (docs/spec/authentication.md#chain: fail closed).
  */
 export type MethodState = 'running' | 'stopped' | 'failed';
@@ -42,7 +48,7 @@ export interface AuthMethod {
   /** `application`, `anonymous` or `http`. */
   readonly type: string;
   readonly state: MethodState;
-  /** A present fault, for people; undefined without one. */
+  /** The current fault, for people; undefined without one. */
   readonly fault?: string | undefined;
   /** Longest time that an answer takes, in milliseconds. */
   readonly longestAnswerMs: number;
@@ -57,11 +63,11 @@ export interface AuthMethod {
    * The present configuration of an account that a token or link belongs to; undefined where the account is gone or disabled, or the method
    * takes no tokens. A method without this never does.
    *
-   * @param configuration what the method said when it was asked about the token (`authenticate` with `type` `token`)
+   * @param configuration the method's reply when it was asked about the token (`authenticate` with `type` `token`)
    */
   tokenConfiguration?(username: string, configuration: AccountConfiguration | undefined): AccountConfiguration | undefined;
   /** Whether an account has a key, where no remote endpoint decides; a method without this may accept any key. */
   listsKey?(username: string, key: string): boolean;
-  /** The account for requests without credentials, where the method has one (`anonymous`). */
+  /** The account for requests without credentials, if the method has one (`anonymous`). */
   authenticateWithoutCredentials?(): { username: string; account: AccountConfiguration };
 }

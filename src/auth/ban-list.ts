@@ -32,12 +32,12 @@ export interface LoginAttempt {
 }
 
 /**
- * Whether credentials may be checked. `busy` = not yet: as many other attempts are under way as the source has failures left.
- * `isKnown` = they were accepted from there within the window, and took no slot.
+ * Whether credentials may be checked. `busy`: not yet, because as many attempts are under way as the source has failures left. `isKnown`:
+ * they were accepted from the source within the window, and took no slot.
  */
 export type Admission = { kind: 'admitted'; isKnown: boolean } | { kind: 'busy' } | ({ kind: 'refused' } & Refusal);
 
-/** The reason of a refusal, and for how many more seconds it holds. */
+/** Why an attempt is refused, and for how many more seconds. */
 export interface Refusal {
   readonly by: Ban['by'];
   readonly retryAfterS: number;
@@ -68,8 +68,8 @@ export interface BanOverview {
 
 /**
  * Limits guesses (docs/spec/authentication.md#brute-force). A source is banned after a number of different wrong credentials within the
- * window; each attempt under way holds a slot of that number. A name with too many failures within a minute is refused to sources that it
- * was not accepted from. Implementations: state/memory, and state/redis for nodes.
+ * window; each running attempt counts towards that number. A name with too many failures within a minute is refused, except for sources
+ * from which it was accepted before. Implementations: state/memory, and state/redis for nodes.
  *
  * All methods throw ServiceError `unavailable` when the store cannot be asked.
  */
@@ -102,14 +102,14 @@ export const nameFailures = { most: 10, windowMs: 60_000 };
 export const acceptedSources = { lifetimeMs: 30 * 86_400_000, most: 100 };
 
 /**
- * A name as guesses at it are counted: endpoints may accept other case, directories (RFC 4518) and databases other blanks, accents and
- * invisible characters for one account, and each spelling would have guesses of its own.
+ * A name in the form under which guesses are counted. Endpoints may ignore case, and directories (RFC 4518) and databases may ignore
+ * blanks, accents and invisible characters; without folding, each spelling of one account would get its own number of guesses.
  *
- * @param username behind a realm and a slash where it is no account's
+ * @param username after a realm and a slash if it is not the name of an account
  */
 export function foldedName(username: string): string {
   const nameAt = username.lastIndexOf('/') + 1;
-  // Among others `／` is decomposed to a slash, which would put an account's name into a realm.
+  // Some characters, such as `／`, decompose to a slash, which would put an account's name into a realm.
   const letters = username
     .slice(nameAt)
     .normalize('NFKD')

@@ -25,7 +25,10 @@ export class CalloutCache {
   readonly #accepted: AcceptedCredentials | undefined;
   readonly #running = new Map<string, Promise<AuthResult>>();
 
-  /** @param accepted undefined when nothing is to be remembered */
+  /**
+   * @param accepted undefined if nothing is to be remembered
+   * @param accepted undefined when nothing is to be remembered
+   */
   constructor(accepted: AcceptedCredentials | undefined) {
     this.#accepted = accepted;
   }

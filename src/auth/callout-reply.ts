@@ -35,7 +35,7 @@ const maxExpressionCost = 2000;
 const longestShownKey = 100;
 const maxProblems = 20;
 
-// JSON has types: the text spellings of the configuration are not for replies.
+// JSON has types, so replies cannot use the text notation of the configuration.
 const permissions = z
   .union([z.array(z.array(z.string())), z.array(z.enum(permissionKeywords))], {
     error: 'must be a list of lists of permissions, or one list of permissions',
@@ -101,8 +101,8 @@ const largestKeptBytes = 8 * 1024;
 const maxVerdicts = 1000;
 
 /**
- * Makes a `judgeReply` that remembers the last accepting reply about each name. Clients with Basic are asked about with each request: an equal
- * reply gives the same account object, and all that was made from it.
+ * Makes a `judgeReply` that remembers the last accepting reply about each name. With Basic, every request causes a question; an equal reply
+ * returns the same account object with everything derived from it.
  */
 export function rememberVerdicts(groupUuids: ReadonlySet<string>): (username: string, reply: CalloutReply) => AuthResult {
   const kept = new Map<string, CalloutReply & { verdict: AuthResult }>();
@@ -127,7 +127,7 @@ function invalid(reason: string, configurationFault?: NonNullable<Rejection['con
 function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResult {
   let value: unknown;
   try {
-    // The decoder takes a byte order mark away.
+    // The decoder removes a byte order mark.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
     value = text.trim() === '' ? {} : parseJson(text, { maxValues: maxAccountValues });
   } catch (error) {
@@ -154,7 +154,7 @@ function badValues(problems: string[]): AuthResult {
   return invalid(`The 200 reply has bad values: ${problems.join('; ')}`, { event: eventIds.accountConfigurationBad, details: problems });
 }
 
-/** Leaves out empty lists and texts, so that the group's values apply (docs/spec/authentication.md#account-of-a-reply). */
+/** Omits empty lists and texts, so that the group's values apply (docs/spec/authentication.md#account-of-a-reply). */
 function withoutEmpty(account: z.infer<typeof accountReply>): AccountConfiguration {
   const isGiven = (value: unknown) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(Object.entries(account).filter(([, value]) => isGiven(value)));

@@ -10,12 +10,12 @@ import { isObject } from '../lib/json.ts';
 /** The credential that let an account in. */
 export interface Proof {
   readonly type: CredentialType;
-  /** The credential has one of these. A change of the password adds one in place, so that all holders of the session see it. */
+  /** The credential matches one of these. A password change adds one in place, so that all holders of the session see it. */
   readonly fingerprints: string[];
 }
 
 /**
- * The part of a login that sessions and requests keep; its rights are those of the configuration in force
+ * The part of a login that sessions and requests keep; the rights are those of the running configuration
  * (docs/spec/authentication.md#account-in-force).
  */
 export interface Identity {
@@ -63,7 +63,7 @@ export interface Credentials {
   readonly creator: { readonly uuid: string; readonly type: string };
   /** The request that brought them, for events and for the `traceparent` of a callout. */
   readonly request?: RequestTrace;
-  /** Whether the same credentials were accepted from this address recently: they do not wait behind guesses of others. */
+  /** Whether the same credentials were accepted from this address recently: they need not wait behind guesses of others. */
   readonly isKnown?: boolean;
 }
 

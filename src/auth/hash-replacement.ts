@@ -6,14 +6,14 @@ import type { Log } from '../lib/log.ts';
 
 /** Accounts that may wait for a new hash; others get theirs at their next login. */
 const maxWaiting = 1000;
-/** New hashes that are written together: each writing is one of the whole file. */
+/** New hashes that are written together: each write replaces the whole file. */
 const maxTogether = 50;
 /** Pause after a failure, in milliseconds. */
 const pauseMs = 600_000;
 
 /**
- * Puts hashes of our form in the place of those that other systems made, once a login has shown the password. It works behind the logins, on
- * one password at a time.
+ * Replaces hashes of other systems by svc's own, once a login has shown the password. It works in the background, on one password at a
+ * time.
  */
 export class HashReplacement {
   readonly #accounts: AccountsFile;
@@ -29,7 +29,7 @@ export class HashReplacement {
     this.#log = log;
   }
 
-  /** Replaces the hash of an account, where another system made it. @param password the right one */
+  /** Replaces the hash of an account if another system made it. @param password the right one */
   propose({ name, passwordHash }: LocalAccount, password: string): void {
     if (passwordHash === undefined || !isForeignHash(passwordHash) || this.#waiting.has(name)) return;
     if (this.#waiting.size >= maxWaiting || this.#clock.monotonicMs() < this.#pausedUntilMs) return;
@@ -40,7 +40,7 @@ export class HashReplacement {
     });
   }
 
-  /** Drops what waits, and resolves when what was begun has ended. */
+  /** Drops waiting hashes; resolves when the running one is done. */
   async end(): Promise<void> {
     this.#waiting.clear();
     await this.#running;
@@ -68,7 +68,7 @@ export class HashReplacement {
   }
 }
 
-/** Whether the hash is of the whole password: of one that bcrypt cut, several are right. */
+/** Whether the hash covers the whole password: if bcrypt truncated it, several passwords match. */
 function countsWhole(password: string, passwordHash: string): boolean {
   const parsed = parsePasswordHash(passwordHash);
   return !('format' in parsed) || Buffer.byteLength(password) <= parsed.countedBytes;

@@ -25,8 +25,8 @@ const askAgainMs = { first: 50, longest: 1000 };
 type PresentedCredentials = Pick<Credentials, 'type' | 'username' | 'content'> & {
   address: string;
   /**
-   * Set for names that are not accounts': guesses at them do not count against accounts of the same name. Those at administrators count apart
-   * for the address, too, so that a ban for guesses at files keeps no administrator out of the console.
+   * Set for names that do not belong to accounts: guesses at them do not count against accounts of the same name. Guesses at administrators
+   * also count separately for the address, so that a ban for guesses at files keeps no administrator out of the console.
    */
   realm?: 'administrator' | 'link' | undefined;
 };

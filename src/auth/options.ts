@@ -29,7 +29,7 @@ export function servicePort(usual: number) {
   return integer(0, 65_535).default(usual).describe('Port to listen on; 0 = any free one.');
 }
 
-/** The header in which proxies name their client; empty = no header is believed. */
+/** The header in which proxies name their client; if empty, no header is trusted. */
 export function forwardedHeader() {
   return z
     .union([z.literal(''), z.null().transform(() => ''), z.string().refine(isHeaderName, 'must be a header name')])
@@ -40,7 +40,7 @@ export function forwardedHeader() {
 /** Loopback and private ranges, the usual addresses of proxies. */
 const nearbyRanges = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 
-/** Addresses and ranges of proxies that are believed. */
+/** Addresses and ranges of trusted proxies. */
 export function proxyRanges() {
   return textList()
     .transform((items, context) => {
@@ -114,7 +114,7 @@ export function accountsFilePath({ accounts_file_path }: ApplicationOptions, dat
   return accounts_file_path || join(dataFolderPath, 'accounts.yaml');
 }
 
-/** The configured methods by UUID, in order; where there are none, the accounts of the configuration and of the accounts file. */
+/** The configured methods by UUID, in order; if there are none, the accounts of the configuration and of the accounts file. */
 export function methodsInForce(configured: Readonly<Record<string, AuthenticationOptions>>): [string, AuthenticationOptions][] {
   const entries = Object.entries(configured);
   return entries.length > 0 ? entries : [['application', applicationOptions.parse({ type: 'application' })]];

@@ -15,20 +15,22 @@ import { type CertificateStore, challengeName } from './certificate-store.ts';
 import { certificateFault, isNewer, isServable, joinCertificate, renewalMs } from './obtained-certificate.ts';
 import type { AcmeOptions } from './options.ts';
 
-/** How often certificates are looked at. The first look comes after a start has dropped root: its files would stay root's. */
+/**
+ * How often certificates are checked. The first check comes after root was dropped at the start, so that new files do not belong to root.
+ */
 const lookEveryMs = 2000;
 
-/** How often a process that orders says that it still does. */
+/** How often the process that orders certificates renews its claim. */
 const leadEveryMs = 5000;
 
-/** Waits after failures: the first, and the longest. Authorities allow five failed checks of a name an hour. */
+/** Pauses after failures: the first, and the longest. Authorities allow five failed checks of a name an hour. */
 const firstWaitMs = 120_000;
 const longestWaitMs = 6 * 3_600_000;
 
 const challengeLivesMs = 900_000;
 const dayMs = 86_400_000;
 
-/** How long other nodes find a certificate or a key of an account; each node has them on its disk, too. */
+/** How long other nodes find a certificate or account key in Redis; each node also has them on its disk. */
 const sharedForMs = 90 * dayMs;
 
 const placeholderDays = 30;
@@ -53,18 +55,18 @@ export function certificatePath(folder: string, uuid: string): string {
   return join(folder, `${encodeURIComponent(uuid)}.pem`);
 }
 
-/** Obtains certificates and renews them. Services take them from their files, as `TlsWatch` sees them change. */
+/** Obtains certificates and renews them. Services read them from files, whose changes `TlsWatch` sees. */
 export class CertificateKeeper {
   readonly #dependencies: Dependencies;
   #running: { end: AbortController; ended: Promise<void> } | undefined;
-  /** Of services whose orders failed: how often in a row, and when the next one may begin. */
+  /** Services whose orders failed: how often in a row, and when the next one may begin. */
   readonly #failures = new Map<string, { count: number; notBeforeMs: number }>();
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** Gives each service without a usable file a certificate that nobody vouches for, so that it can listen. @throws what writing throws */
+  /** Gives each service without a usable certificate file a self-signed certificate, so that it can listen. @throws any error of writing */
   prepare(services: readonly KeptService[]): void {
     const { folder, clock, log } = this.#dependencies;
     if (services.length > 0) makeFolders(folder, { mode: 0o700 });
@@ -79,7 +81,7 @@ export class CertificateKeeper {
     }
   }
 
-  /** Keeps the certificates of these services, prepared before, from now on. */
+  /** Keeps the certificates of these services valid from now on. The services were passed to `prepare` before. */
   async apply(services: readonly KeptService[]): Promise<void> {
     await this.stop();
     this.#failures.clear();
@@ -124,7 +126,7 @@ export class CertificateKeeper {
     if (nowMs >= dueMs) await this.#renew(service, own, signal);
   }
 
-  /** Asks one directory after the other. */
+  /** Tries one directory after the other. */
   async #renew(service: KeptService, own: string | undefined, signal: AbortSignal): Promise<void> {
     const { folder, store, clock, log } = this.#dependencies;
     const { uuid, name, type } = service.component;

@@ -1,15 +1,15 @@
 import type { Challenge } from '../lib/acme/acme-client.ts';
 
-/** Texts that all processes with the same certificates share. All but `isLeader` take and give whole texts; all throw ServiceError `unavailable`. */
+/** Texts shared by all processes that use the same certificates. All methods throw ServiceError `unavailable`. */
 export interface CertificateStore {
-  /** Whether this process is the one that orders, at least for the next seconds. */
+  /** Whether this process is the one that orders certificates, at least for the next seconds. */
   isLeader(): Promise<boolean>;
   get(name: string): Promise<string | undefined>;
   put(name: string, text: string, lifetimeMs: number): Promise<void>;
   remove(name: string): Promise<void>;
 }
 
-/** The name under which the key authorization of a challenge is found: `http-01` by its token, `tls-alpn-01` by its domain. */
+/** The name under which the key authorization of a challenge is stored: the token for `http-01`, the domain for `tls-alpn-01`. */
 export function challengeName({ type, token, domain }: Pick<Challenge, 'type' | 'token' | 'domain'>): string {
   return `${type} ${type === 'http-01' ? token : domain}`;
 }

@@ -1,20 +1,20 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { certificateBlocks, checkTlsPairs } from '../lib/tls-files.ts';
 
-/** Share of its life after which a certificate is renewed; up to a twentieth of it earlier, so that not all come at once. */
+/** Share of its life after which a certificate is renewed, or up to a twentieth of its life earlier, so that renewals are spread. */
 const renewAfter = 2 / 3;
 const jitter = 1 / 20;
 
-/** Most certificates of a chain: no authority needs as many. */
+/** Maximum number of certificates of a chain; no authority needs as many. */
 const maxChain = 10;
 
-/** Faults that clients refuse, though TLS itself would run with them. */
+/** Problems that make clients refuse a certificate, although TLS itself would work. */
 const refusedByClients = new Set(['tls-expired', 'tls-chain', 'tls-weak']);
 
 /**
- * Joins the chain that an authority gave with its key to one text, as a file has it.
+ * Joins an authority's chain and the key to one text, as in a file.
  *
- * @param chain PEM, of which certificates alone are taken
+ * @param chain PEM; anything but certificates is ignored
  * @param key PEM
  */
 export function joinCertificate(chain: string, key: string): string {
@@ -22,7 +22,7 @@ export function joinCertificate(chain: string, key: string): string {
 }
 
 /**
- * Why a certificate with its key cannot be used for some domains; undefined when it can. The checks of TLS files, and more.
+ * Why a certificate with its key cannot be used for some domains; undefined when it can. Includes the checks of TLS files.
  *
  * @param pem chain and key as one text
  * @param nowMs Unix time in milliseconds
@@ -36,7 +36,7 @@ export function certificateFault(pem: string, domains: readonly string[], nowMs:
   return missing === undefined ? undefined : `it is not for ${missing}`;
 }
 
-/** Whether TLS runs with a certificate and its key, though clients may refuse it. */
+/** Whether TLS works with a certificate and its key, even if clients may refuse the certificate. */
 export function isServable(pem: string): boolean {
   return checkTlsPairs(pem, pem, 0).every(({ severity }) => severity !== 'error');
 }

@@ -4,7 +4,7 @@ import { challengeTypes } from '../lib/acme/acme-client.ts';
 import { integer, optionalText, textList, urlList } from '../lib/option-types.ts';
 
 const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
-/** A name of DNS whose last label is no number, as an address would be. */
+/** A DNS name whose last label is not a number, as it would be in an address. */
 const domainName = new RegExp(`^(?=.{1,253}$)(?:${label}\\.)*(?!\\d+$)${label}$`);
 
 const domains = textList().transform((names, context) => {

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 
-/** A command's action: gives the exit code. */
+/** A command's action; returns the exit code. */
 export type Action = () => Promise<number>;
 
 /** Adds one command to the program; `run` reports what the action throws. */
@@ -44,7 +44,7 @@ export function collect(text: string, before: string[]): string[] {
   return [...before, text];
 }
 
-/** A number of nodes; `auto` is one a core. */
+/** A number of nodes; `auto` means one per core. */
 export function workerCount(text: string): number {
   if (text === 'auto') return availableParallelism();
   if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number of processes, or auto.');

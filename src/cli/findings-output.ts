@@ -5,7 +5,7 @@ import { complain, count, paint } from './output.ts';
 /** Longest line that is shown in part. */
 const maxShownLine = 1024 * 1024;
 
-/** Writes a finding the way compilers do: place, severity and code, path, message, then the line with a caret. */
+/** Formats a finding the way compilers do: place, severity and code, path, message, then the line with a caret. */
 export function findingText(finding: Finding, lines: readonly string[], stream: NodeJS.WriteStream): string {
   const place = finding.line > 0 ? `${finding.file}:${finding.line}:${finding.column}` : finding.file;
   const label = paint(stream, finding.severity === 'error' ? 'red' : 'yellow', `${finding.severity}[${finding.code}]`);

@@ -63,7 +63,7 @@ export async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === verboseVersion) await printVerboseVersion();
-    // Help and version end with 0; everything else is wrong use.
+    // The parser ends help and version with code 0; everything else is wrong use.
     return error.exitCode === 0 ? exitCode.done : exitCode.usage;
   }
   return code;
@@ -91,15 +91,15 @@ function endWithTheSignalsCode(): void {
   }
 }
 
-/** The version; of a binary that of its Node.js as well. */
+/** The version; for a binary also that of its Node.js. */
 function versionText(): string {
   return isSea() ? `${SVC_VERSION} (Node.js ${process.versions.node})` : SVC_VERSION;
 }
 
-/** Code of the end of the option parser that stands for `--version --verbose`. */
+/** Code by which the option parser signals `--version --verbose`. */
 const verboseVersion = 'svc.version.verbose';
 
-/** The version, what it runs on, and the contact for vulnerabilities, of the configuration that is found here. */
+/** Prints the version, the platform, and the contact for vulnerabilities of the configuration found here. */
 async function printVerboseVersion(): Promise<void> {
   const { findConfigFile, parseConfig } = await import('../config/reading/load.ts');
   const { readSource } = await import('../config/reading/source.ts');
@@ -152,7 +152,7 @@ function createProgram(args: readonly string[], run: (action: Action, globals: G
   return program;
 }
 
-/** An error of the option parser as one sentence that begins with the option, like other errors. */
+/** Turns an error of the option parser into one sentence that begins with the option, like other errors. */
 function usageFault(text: string): string {
   const fault = visible(
     text

@@ -247,7 +247,7 @@ function parseCredentials(body: Buffer): Record<string, unknown> {
   }
 }
 
-// The content is a secret even in a mock: CI logs are kept.
+// The content is a secret even in a mock, because CI logs are kept.
 function reportAnswered(options: MockAuthOptions, request: IncomingMessage, credentials: Record<string, unknown>, answer: string): void {
   const { method = '', url = '' } = request;
   const line: z.infer<typeof answeredRequest> = { method, url, credentials: { ...credentials, content: '***' }, answer };

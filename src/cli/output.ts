@@ -30,8 +30,8 @@ export function complain(text: string): void {
 }
 
 /**
- * Escapes characters that svc never prints and a terminal would obey: DEL, C1 controls, and changes of the text direction. JSON has these in
- * strings alone, where the escapes mean the same.
+ * Escapes characters that svc never prints and that a terminal would interpret: DEL, C1 controls, and changes of the text direction. In
+ * JSON they occur only in strings, where the escapes mean the same.
  */
 function disarmed(text: string): string {
   return escaped(text, /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g);
@@ -46,7 +46,7 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Reports the error that ended a command, in one line; the stack only with `--debug`. @returns the exit code that the fault means */
+/** Reports the error that ended a command, in one line; the stack only with `--debug`. @returns the exit code for the error */
 export function reportFailure(error: unknown, debug: boolean): number {
   if (error instanceof PromptLeft) return exitCode.interrupted;
   const message = error instanceof Error ? error.message : String(error);

@@ -12,13 +12,13 @@ export async function readLine(stream: Readable): Promise<string> {
   return '';
 }
 
-/** Raised when somebody leaves a prompt with Ctrl-C; the command ends as if by SIGINT. */
+/** Thrown when the user leaves a prompt with Ctrl-C; the command ends as if by SIGINT. */
 export class PromptLeft extends Error {}
 
 /**
- * Asks on the terminal without showing what is typed. The question goes to stderr.
+ * Asks on the terminal without showing the input. The question goes to stderr.
  *
- * @returns what was typed; empty when the input ended (Ctrl-D)
+ * @returns the input; empty when the input ended (Ctrl-D)
  * @throws PromptLeft on Ctrl-C
  */
 export async function askHidden(question: string): Promise<string> {

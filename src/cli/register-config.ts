@@ -117,7 +117,7 @@ function kindList(text: string): CredentialKind[] {
 /** The requests that `svc explain` knows. */
 export const explainable: readonly string[] = [...permittedMethods, ...Object.keys(sftpOperations), loginMethod];
 
-/** `svc validate`, `svc test` and `svc explain`: what can be said of a configuration without starting anything. */
+/** `svc validate`, `svc test` and `svc explain`: commands that examine a configuration without starting anything. */
 export const registerConfig: Register = (program, run) => {
   program
     .command('validate')

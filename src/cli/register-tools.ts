@@ -202,7 +202,7 @@ Examples:
   svc import sftpgo dump.json --out files.config.yaml
   svc import htpasswd /etc/nginx/htpasswd --home '/srv/files/\${USER}'`;
 
-/** `svc import`: makes a configuration of another server's. */
+/** `svc import`: creates a configuration from another server's. */
 export const registerImport: Register = (program, run) => {
   program
     .command('import')
@@ -257,7 +257,7 @@ Examples:
   svc man | man -l -
   svc man > /usr/local/share/man/man1/svc.1`;
 
-/** `svc completion` and `svc man`, which are made of the other commands. */
+/** `svc completion` and `svc man`, which are generated from the other commands. */
 export const registerTools: Register = (program, run) => {
   program
     .command('completion')

@@ -77,7 +77,7 @@ function differences(before: Config, after: Config): string[][] {
   return changes;
 }
 
-/** The masked value at a path; the mask may be further up. */
+/** The masked value at a path; a parent may be masked as a whole. */
 function maskedAt(masked: unknown, path: readonly string[]): unknown {
   let value = masked;
   for (const name of path) {
@@ -128,7 +128,7 @@ function hide(masked: Record<string, unknown>, path: readonly string[]): void {
       continue;
     }
     holder[name] = mask;
-    // `custom_body` is made of this option.
+    // The loaded option `custom_body` comes from this option of the file.
     if (path[0] === 'event_handlers' && name === 'extra_data' && index === 2) holder.custom_body = mask;
     break;
   }

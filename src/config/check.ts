@@ -22,7 +22,7 @@ import type { Finding, FindingCode } from './report-shapes.ts';
 import { type Config, isFileService, isHttpService } from './schema/schema.ts';
 
 interface LintOptions {
-  /** Paths that were left out because of errors; findings that only follow from that are not reported. */
+  /** Paths that were removed because of errors; findings that only follow from a removal are not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
   /** Whether it is for a running service, which keeps files that it cannot read again. */
@@ -227,7 +227,7 @@ export interface LoadedSafely {
   text: string;
 }
 
-/** Loads a file that has no errors; see `checkConfigFile`. @throws ConfigError with all that `svc validate` would print when it has */
+/** Loads a file without errors; see `checkConfigFile`. @throws ConfigError with everything that `svc validate` would print */
 export function loadConfigFile(file: string, env: Environment, options: CheckOptions = {}): LoadedSafely {
   const { loaded, findings, text } = checkConfigFile(file, env, options);
   if (!loaded) throw new ConfigError(findings, text);

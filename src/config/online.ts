@@ -66,7 +66,7 @@ function inspectionChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   });
 }
 
-/** Each directory answers as one of ACME, and each domain has an address. */
+/** Checks that each directory answers as an ACME directory, and that each domain has an address. */
 function certificateChecks(loaded: LoadedConfig): Promise<Finding[]>[] {
   return Object.entries(loaded.config.services).flatMap(([uuid, service]) => {
     const acme = 'tls' in service && service.type !== 'http' && service.enabled ? service.tls.acme : undefined;

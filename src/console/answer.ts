@@ -10,7 +10,7 @@ import type { EventStream } from './event-stream.ts';
 export function goneSignal({ outgoing }: ConsoleExchange): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort(clientGone());
-  // No `close` comes for a client that left before, for instance while its password was checked.
+  // A client that left earlier, for instance while its password was checked, causes no `close`.
   if (outgoing.destroyed) abort();
   else outgoing.once('close', catching(abort, abort));
   return gone.signal;
@@ -29,7 +29,7 @@ export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => 
   return RESPONSE_ALREADY_SENT;
 }
 
-/** The headers of every reply of the API: it is for one client, at one time, and never a page. */
+/** The headers of every API reply, which is for one client at one time and must never be shown as a page. */
 const baseHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -75,7 +75,7 @@ export function answerFault(c: ConsoleContext, error: unknown): Response {
   const headers: Headers = {};
   for (const [name, value] of Object.entries(faultHeaders(fault))) if (value !== undefined) headers[name] = String(value);
   if (fault.code === 'unauthorized') headers['www-authenticate'] = challengeFor(c);
-  // The rest of a body that is too large is not read.
+  // The rest of an oversized body is not read.
   if (fault.code === 'too-large') headers.connection = 'close';
   return answerJson(c, { errors: [{ code: fault.code, message }] }, { status, headers });
 }

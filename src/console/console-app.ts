@@ -18,7 +18,7 @@ import { checkHost, checkOrigin } from './login/check-origin.ts';
 import { authenticate, login, loginByLink, logout, showMe } from './login/login.ts';
 import { sendAsset, showShell } from './pages/pages.ts';
 
-/** The Hono application of a `console` service. It routes by the path as the client sent it. */
+/** The Hono application of a `console` service. It routes by the path exactly as the client sent it. */
 export function createConsoleApp(): Hono<ConsoleEnvironment> {
   // Hono hands on the second argument of `fetch`.
   const getPath = (_: Request, options?: { env?: unknown }) => (options as { env: { path: string } }).env.path;
@@ -46,7 +46,7 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.post('/api/login/link', loginByLink);
   app.post('/api/logout', logout);
 
-  // For administrators; changes are for operators, but that reviewers decide about held uploads.
+  // All operations need an administrator; changes need an operator, except that reviewers may decide about held uploads.
   app.use('/api/*', authenticate);
   app.get('/api/me', showMe);
   app.get('/api/events', listEvents);

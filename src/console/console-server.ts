@@ -33,10 +33,10 @@ import { AdministratorSessions, LoginLinks } from './login/sessions.ts';
 /** Times for the header section, for the whole request, and without requests, in milliseconds. */
 const timeouts = { headersTimeout: 30_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 };
 
-/** Time for a refused client to read the reply, in milliseconds. */
+/** Time for which a refused client may read the reply, in milliseconds. */
 const refusedMs = 1000;
 
-/** Connections end this time after a change of the authorities of client certificates, in milliseconds. */
+/** Time after which connections end when the authorities of client certificates change, in milliseconds. */
 const leaveMs = 1000;
 
 /** The parts of the server that consoles use. */

@@ -11,11 +11,11 @@ import type { Identity } from '../credentials.ts';
 import { type Grant, grantChain, narrowingsOf, whyOver } from './grant.ts';
 import type { GrantStore } from './grant-store.ts';
 
-/** For this long a token that was accepted from an address comes in without another event, as a session would. */
+/** After a token was accepted from an address, its next uses from there emit no event for this time, as with a session. */
 const rememberedMs = 60_000;
 const maxRemembered = 10_000;
 
-/** A refusal of one kind is told once in this time for each grant. */
+/** A refusal of one kind is reported once in this time for each grant. */
 const toldEveryMs = 60_000;
 
 /** Narrowed accounts that are kept for each account. */
@@ -30,7 +30,7 @@ export interface GrantAccess {
   readonly clock: Clock;
 }
 
-/** The rules for tokens and links at one service: which of them are in force there, and to what they narrow their account. */
+/** The rules for tokens and links at one service: which of them are valid there, and how they narrow their account. */
 export class GrantLogins {
   readonly store: GrantStore;
   readonly #clock: Clock;
@@ -60,15 +60,18 @@ export class GrantLogins {
     return undefined;
   }
 
-  /** Why the account forbids its grants; undefined where it does not. */
+  /** Why the account does not allow its grants; undefined if it does. */
   whyForbidden({ kind, paths = [] }: Grant, { tokens, links, permissions }: Account): GrantRefusal {
     if (!(kind === 'token' ? tokens : links).enabled) return 'disabled';
-    // A link ends with the right to share what it shows.
+    // A link ends when its account loses the right to share the path.
     if (kind === 'link' && !paths.every((path) => permissions.allows(path, 'share'))) return 'right';
     return kind === 'token' && tokens.services && !tokens.services.includes(this.#serviceUuid) ? 'service' : undefined;
   }
 
-  /** The account as the holder of a grant has it; undefined when the grant is not in force. @param address of the client, where it is to be checked */
+  /**
+   * The account as the holder of a grant sees it; undefined when the grant is not valid. @param address of the client, if it is to be
+   * checked
+   */
   narrowed(account: Account, name: GrantName, address?: string): Account | undefined {
     const id = name.token ?? name.link ?? '';
     const grant = this.store.get(id);
@@ -84,12 +87,12 @@ export class GrantLogins {
     return narrowed;
   }
 
-  /** The configuration of a grant's account in force. */
+  /** The current configuration of a grant's account. */
   configurationOf(method: AuthMethod, { name, configuration }: Identity): AccountConfiguration | undefined {
     return method.tokenConfiguration?.(name, configuration);
   }
 
-  /** Remembers a token that was accepted; not those that a callout accepted, which is asked each time. */
+  /** Remembers a token that was accepted; except tokens of callout accounts, because the callout is asked each time. */
   remember(hash: string, address: string, identity: Identity): void {
     if (identity.configuration) return;
     this.#remembered.set(`${hash} ${address}`, { identity, untilMs: this.#clock.monotonicMs() + rememberedMs });
@@ -105,7 +108,7 @@ export class GrantLogins {
     return undefined;
   }
 
-  /** Tells of a refusal although the secret was right; event `grantRefused`, once a minute for each reason. */
+  /** Reports a refusal although the secret was right; event `grantRefused`, once a minute for each reason. */
   tellRefusal(grant: Grant, reason: NonNullable<GrantRefusal>, context: EventContext, details?: string): void {
     const key = `${grant.id} ${reason}`;
     const nowMs = this.#clock.monotonicMs();
@@ -128,7 +131,7 @@ export class GrantLogins {
   }
 }
 
-/** The sentence for the holder of the secret. */
+/** The refusal as a sentence for the holder of the secret. */
 export function refusalText({ kind }: Pick<Grant, 'kind'>, reason: NonNullable<GrantRefusal>): string {
   const what = kind === 'token' ? 'The token' : 'The link';
   switch (reason) {

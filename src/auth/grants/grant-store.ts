@@ -1,7 +1,10 @@
 import { ServiceError } from '../../lib/errors.ts';
 import type { Grant, GrantEnd } from './grant.ts';
 
-/** Grants of an account that are kept, over ones included, for each one that it may have: who makes and revokes without end is refused. */
+/**
+ * Number of grants, including ended ones, that an account may keep for each grant allowed at a time: stops accounts that create and revoke
+ * endlessly.
+ */
 const keptForEach = 100;
 
 /** A use is recorded once in this time. */
@@ -20,29 +23,29 @@ export interface GrantStore {
    */
   add(grant: Grant, maximum: number): Promise<void>;
   /**
-   * The grant of a secret, in force or over; one look-up however many there are.
+   * The grant of a secret, valid or ended; one look-up regardless of their number.
    *
    * @param hash of the secret
-   * @throws ServiceError `unavailable` while the store cannot be reached: nobody comes in then
+   * @throws ServiceError `unavailable` while the store cannot be reached: no grant is accepted then
    */
   find(hash: string): Promise<Grant | undefined> | Grant | undefined;
-  /** A grant by its ID as this process knows it: what other nodes changed is known within a second. */
+  /** A grant by its ID as this process knows it: changes by other nodes arrive within a second. */
   get(id: string): Grant | undefined;
-  /** All grants as this process knows them, over ones included. */
+  /** All grants that this process knows, including ended ones. */
   known(): Iterable<Grant>;
   /** The grants, with their uses; those of one account, or all. @throws ServiceError `unavailable` */
   list(accountUuid?: string): Promise<Grant[]>;
   /**
-   * Ends grants. No use of them is accepted by this process from the call on, and by any process once the promise resolves; then it is on disk, too.
+   * Ends grants. From the call on this process accepts no use of them; once the promise resolves no process does, and the end is on disk.
    *
    * @param by who did it
-   * @returns those that this call ended; others were over, or are not known
+   * @returns those that this call ended; others had ended before, or are unknown
    * @throws ServiceError as `add`: the end may have happened, and holds on this node in any case
    */
   end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]>;
-  /** Brings the end of a grant forward. @param expiresMs Unix time; a later one than its own changes nothing @throws as `add` */
+  /** Brings the end of a grant forward. @param expiresMs Unix time; a later time than the current one changes nothing @throws as `add` */
   shorten(id: string, expiresMs: number): Promise<void>;
-  /** Records a use, at most once a minute. Never throws and takes no time. */
+  /** Records a use, at most once a minute. Never throws, returns at once. */
   use(grant: Grant, address: string): void;
   /**
    * Counts a download or a visit.
@@ -52,7 +55,7 @@ export interface GrantStore {
    * @throws as `add`
    */
   count(id: string, counter: GrantCounter, maximum?: number): Promise<boolean>;
-  /** Adds a listener that hears of grants that ended or were shortened, here or on another node. */
+  /** Adds a listener that is called when grants end or are shortened, here or on another node. */
   onEnded(listener: (grants: readonly Grant[]) => void): void;
   close(): Promise<void>;
 }

@@ -3,12 +3,12 @@ import type { GrantName, Narrowing } from '../../accounts/narrowing.ts';
 import type { SecretKind } from '../../lib/secrets.ts';
 import type { VirtualPath } from '../../lib/virtual-path.ts';
 
-/** Why a token or a link is over before its time. */
+/** Why a token or link ended before its expiry. */
 export const grantEnds = ['revoked', 'rotated', 'expired', 'used-up'] as const;
 export type GrantEnd = (typeof grantEnds)[number];
 
 /**
- * A token (for machines) or a link (for people): its holder, who has the secret, may use a part of an account's files
+ * A token (for machines) or a link (for people). Its holder, who has the secret, may use a part of an account's files
  * (docs/spec/tokens.md). Times are Unix times in milliseconds.
  */
 export interface Grant {
@@ -20,7 +20,7 @@ export interface Grant {
   /** The name of a token, the note of a link. */
   readonly name: string;
   readonly account: { readonly name: string; readonly uuid: string };
-  /** The method that accepted the account when it was made; asked again at each login. */
+  /** The method that accepted the account when the grant was created; asked again at each use. */
   readonly method: { readonly uuid: string; readonly type: string };
   /** The account, or the operator, that made it. */
   readonly madeBy: string;
@@ -29,13 +29,13 @@ export interface Grant {
   readonly expiresMs: number;
   /** Files and folders that it reaches, with all that they hold; absent: all. */
   readonly paths?: readonly VirtualPath[];
-  /** Permission keywords; absent: those of the account. It never has one that the account does not have. */
+  /** Permission keywords; absent: those of the account. The holder never gets one that the account does not have. */
   readonly permissions?: readonly string[];
-  /** UUIDs of the services where it holds; absent: all. */
+  /** UUIDs of the services that accept it; absent: all. */
   readonly services?: readonly string[];
   /** Addresses and CIDR ranges of its clients; absent: all. */
   readonly addresses?: readonly string[];
-  /** ID of the token that made it, with which it ends. */
+  /** ID of the token with which it was created, and with which it ends. */
   readonly parent?: string;
   readonly link?: LinkDetails;
   /** Set once it is over. */
@@ -55,13 +55,13 @@ export interface LinkDetails {
   readonly maximumDownloads?: number;
 }
 
-/** Members that change during the life of a grant; all others stay as they were made. */
+/** Members that change during the life of a grant; all others never change. */
 export type GrantChange = Pick<Grant, 'id'> & Partial<Pick<Grant, 'expiresMs' | 'end' | 'used' | 'downloads' | 'opened'>>;
 
-/** How many grants may have made one another in a row: each is checked at each use. */
+/** Maximum length of a chain of grants, each created with the one before: every use checks the whole chain. */
 export const maxGrantDepth = 5;
 
-/** For this long after its time a grant is known as one that is over, and not as a wrong secret. */
+/** Time for which an expired grant is still recognised as expired, and not treated as a wrong secret. */
 const knownAfterMs = { token: 86_400_000, link: 30 * 86_400_000 } as const;
 
 /** A grant as events and logins name it. */
@@ -74,9 +74,9 @@ export function newGrantId(): string {
 }
 
 /**
- * Why a grant cannot be used now, in one word for events and replies; undefined for one in force.
+ * Why a grant cannot be used now, in one word for events and replies; undefined for a valid one.
  *
- * @param get finds grants by ID, for the tokens that made it
+ * @param get finds the tokens of its chain by ID
  */
 export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant | undefined): GrantEnd | 'not-yet' | undefined {
   if (grant.notBeforeMs !== undefined && nowMs < grant.notBeforeMs) return 'not-yet';
@@ -87,11 +87,11 @@ export function whyOver(grant: Grant, nowMs: number, get: (id: string) => Grant 
     if (current.parent === undefined) return undefined;
     current = get(current.parent);
   }
-  // A grant whose maker is not known any more fails closed.
+  // Fails closed if the token with which the grant was created is unknown.
   return 'revoked';
 }
 
-/** A grant and the tokens that made it, the last first. */
+/** A grant and the tokens with which it was created, the grant first. */
 export function grantChain(grant: Grant, get: (id: string) => Grant | undefined): Grant[] {
   const chain = [grant];
   for (let parent = grant.parent; parent !== undefined && chain.length <= maxGrantDepth; ) {
@@ -103,17 +103,17 @@ export function grantChain(grant: Grant, get: (id: string) => Grant | undefined)
   return chain;
 }
 
-/** The parts of its account that a grant leaves, for `narrowAccount`. */
+/** The narrowings of a chain of grants, for `narrowAccount`. */
 export function narrowingsOf(chain: readonly Grant[]): Narrowing[] {
   return chain.map(({ paths, permissions }) => ({ paths, permissions }));
 }
 
-/** Whether a grant has been over long enough to be forgotten. It keeps its expiry until then, so no copy of it can be in force again. */
+/** Whether a grant ended long enough ago to be forgotten. Its expiry is kept until then, so that no copy of it can become valid again. */
 export function isForgettable({ kind, expiresMs }: Grant, nowMs: number): boolean {
   return expiresMs + knownAfterMs[kind] <= nowMs;
 }
 
-/** Joins two copies of a grant, as two nodes know it: what ended stays ended, counters and times take the later value. */
+/** Merges two nodes' copies of a grant: an end is kept, and counters and times take the later value. */
 export function mergeGrants(first: Grant, second: Grant): Grant {
   const { end: firstEnd, used: firstUsed } = first;
   const { end: secondEnd, used: secondUsed } = second;

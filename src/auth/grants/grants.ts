@@ -20,7 +20,7 @@ const upkeepEveryMs = 500;
 /** Ends told of at once. */
 const endedAtOnce = 1000;
 
-/** Members of a token or link that its maker chooses, checked by `GrantOrders`. Times are Unix times in milliseconds. */
+/** Members of a token or link that its creator chooses, checked when the request is read. Times are Unix times in milliseconds. */
 export type GrantOrder = Pick<
   Grant,
   'kind' | 'name' | 'expiresMs' | 'notBeforeMs' | 'paths' | 'permissions' | 'services' | 'addresses' | 'link'
@@ -35,13 +35,13 @@ interface GrantsDependencies {
   log: Log;
 }
 
-/** A grant that was made, with its secret, which is told here alone. */
+/** A new grant with its secret, which is never shown again. */
 export interface MadeGrant {
   grant: Grant;
   secret: string;
 }
 
-/** Makes, lists and ends tokens and links, each step with its event (docs/spec/tokens.md). */
+/** Creates, lists and ends tokens and links, each step with its event (docs/spec/tokens.md). */
 export class Grants {
   readonly store: GrantStore;
   readonly clock: Clock;
@@ -71,9 +71,9 @@ export class Grants {
   /**
    * Makes a token or link of an account; event `tokenMade` or `linkMade`. Both are on disk when the promise resolves.
    *
-   * @param account as its client has it: what a token makes is no more than the token
+   * @param account as its client has it: a token can only create narrower grants
    * @param by the account or operator that makes it
-   * @throws ServiceError `unprocessable` for what the account may not give, as `GrantStore.add`
+   * @throws ServiceError `unprocessable` for rights that the account cannot grant, as `GrantStore.add`
    */
   async make(account: Account, order: GrantOrder, by: string, context: EventContext): Promise<MadeGrant> {
     this.#events.assertWritable();
@@ -102,11 +102,11 @@ export class Grants {
   }
 
   /**
-   * Makes a new token in place of one; events `tokenMade`, and `tokenEnded` with `rotated`.
+   * Replaces a token by a new one; events `tokenMade`, and `tokenEnded` with `rotated`.
    *
-   * @param overlapMs for this long the former one stays in force, too
+   * @param overlapMs time for which the old token stays valid
    * @param maximumMs longest life of a token of the account now
-   * @throws ServiceError `not-found` for a token that is not in force, as `GrantStore.add`
+   * @throws ServiceError `not-found` for a token that is not valid, as `GrantStore.add`
    */
   async rotate(
     id: string,
@@ -141,7 +141,7 @@ export class Grants {
   }
 
   /**
-   * Ends grants and all that they made; events `tokenEnded`, `linkEnded`.
+   * Ends grants, and the grants created with them; events `tokenEnded`, `linkEnded`.
    *
    * @returns those that this call ended
    * @throws ServiceError as `GrantStore.end`
@@ -158,7 +158,7 @@ export class Grants {
     return ended;
   }
 
-  /** A grant that is in force now, or will be later. */
+  /** A grant that is valid now, or will be later. */
   inForce(id: string): Grant | undefined {
     const grant = this.store.get(id);
     return grant && this.isInForce(grant) ? grant : undefined;
@@ -170,7 +170,7 @@ export class Grants {
     return why === undefined || why === 'not-yet';
   }
 
-  /** Whether a token, or one that it made, made a grant. */
+  /** Whether a grant was created with a token, or with one that was created with it. */
   isMadeBy(grant: Grant, token: string): boolean {
     let parent = grant.parent;
     for (let depth = 0; parent !== undefined && depth <= maxGrantDepth; depth++) {
@@ -180,7 +180,10 @@ export class Grants {
     return false;
   }
 
-  /** The grants of one kind that are in force, newest first; for the holder of a token those that it made. @throws ServiceError `unavailable` */
+  /**
+   * The grants of one kind that are in force, newest first; for the holder of a token only those created with it. @throws ServiceError
+   * `unavailable`
+   */
   async list(kind: Grant['kind'], account?: Pick<Account, 'uuid' | 'grant'>): Promise<Grant[]> {
     const own = (await this.store.list(account?.uuid)).filter((grant) => grant.kind === kind && this.isInForce(grant));
     const token = account?.grant?.token;
@@ -207,7 +210,10 @@ export class Grants {
     return parent;
   }
 
-  /** @returns the paths of a grant: those wanted, else those of the token that makes it */
+  /**
+   * @returns the paths of a grant: the requested ones, else those of the token with which it is created
+   * @returns the paths of a grant: those wanted, else those of the token that makes it
+   */
   #checkPaths({ permissions }: Account, paths: readonly VirtualPath[] | undefined): readonly VirtualPath[] | undefined {
     const reached = commonPaths(permissions.options.narrowings);
     if (!paths || !reached) return paths ?? reached;
@@ -239,7 +245,7 @@ export class Grants {
       for (const grant of this.store.known()) if (!grant.end && grant.expiresMs <= nowMs && over.push(grant.id) >= endedAtOnce) break;
       if (over.length > 0) for (const grant of await this.store.end(over, 'expired', '')) await this.#tellEnded(grant, 'expired');
     } catch (error) {
-      // They are over in any case; another attempt follows.
+      // They have expired in any case; another attempt follows.
       this.#log.debug('tokens and links whose time is over could not be told of', { reason: error });
     } finally {
       this.#isEnding = false;

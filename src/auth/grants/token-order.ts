@@ -7,18 +7,18 @@ import type { GrantOrder } from './grants.ts';
 
 const longestName = 200;
 
-/** Items of a list of an order: each is checked at each request of the token. */
+/** Items of a list in a request: each is checked at each use of the token. */
 const maxItems = 100;
 
 const members = new Set(['name', 'path', 'permissions', 'expires', 'not_before', 'addresses', 'services']);
 
 /**
- * Reads the order for a token, as replies and commands send it (docs/spec/tokens.md#making-one).
+ * Reads the request for a token, as HTTP bodies and commands send it (docs/spec/tokens.md#making-one).
  *
  * @param limits those of the account
  * @param nowMs Unix time in milliseconds
- * @throws ServiceError `bad-request` for a member that is not known or of another type; `unprocessable` for a value that cannot be, or that the
- *   limits forbid
+ * @throws ServiceError `bad-request` for an unknown member or one of the wrong type; `unprocessable` for a value that is invalid or exceeds
+ *   the limits
  */
 export function readTokenOrder(body: Readonly<Record<string, unknown>>, limits: TokenOptions, nowMs: number): GrantOrder {
   const unknown = Object.keys(body).find((name) => !members.has(name));
@@ -57,7 +57,7 @@ export function readName(value: unknown, member: string): string {
   return value;
 }
 
-/** Reads seconds from now. @throws ServiceError `bad-request`, `unprocessable` for none */
+/** Reads a number of seconds from now. @throws ServiceError `bad-request`, `unprocessable` for anything else */
 export function readSeconds(value: unknown, member: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value))
     throw new ServiceError('bad-request', `"${member}" must be a number of seconds.`);

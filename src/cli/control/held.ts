@@ -5,13 +5,13 @@ import { exitCode } from '../exit-codes.ts';
 import { complain, count, print, visible } from '../output.ts';
 import { type ServiceOptions, serviceFolder } from './service-folder.ts';
 
-/** Options of `svc held show` and of what is done with held uploads. */
+/** Options of `svc held show` and of the actions on held uploads. */
 export interface HeldOptions extends ServiceOptions {
   reason?: string;
   json?: boolean;
 }
 
-/** Prints all that is known of one held upload. @returns 1 when it is not there */
+/** Prints all facts about one held upload. @returns 1 when it does not exist */
 export async function showHeld(id: string, options: HeldOptions): Promise<number> {
   const [item] = await askService(await serviceFolder(options), 'GET', 'held', { ids: [id] });
   if (!item) {
@@ -39,7 +39,7 @@ const done: Readonly<Record<HeldAction, string>> = {
   'inspect-again': 'inspecting again',
 };
 
-/** Releases or discards held uploads, or has them inspected again. @returns 1 when one of them could not be done */
+/** Releases or discards held uploads, or has them inspected again. @returns 1 when one of them failed */
 export async function actOnHeld(action: HeldAction, ids: readonly string[], options: HeldOptions): Promise<number> {
   const results = await askHeld(await serviceFolder(options), action, ids, userInfo().username, options.reason);
   const failed = results.filter(({ error }) => error !== undefined);

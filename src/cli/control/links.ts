@@ -18,7 +18,7 @@ interface LinkOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** Makes a link of an account, and prints its URL alone. */
+/** Creates a link of an account, and prints only its URL. */
 export async function createLink({ account, service, json, ...options }: LinkOptions): Promise<number> {
   const { path, kind, expires, passwordFile, downloads, note } = options;
   const password = passwordFile === undefined ? undefined : firstLineOf(passwordFile);
@@ -29,7 +29,7 @@ export async function createLink({ account, service, json, ...options }: LinkOpt
   return exitCode.done;
 }
 
-// A password among the arguments is seen by everybody on the machine.
+// Everybody on the machine can see a password among the arguments.
 function firstLineOf(file: string): string {
   return readFileSync(file === '-' ? 0 : file, 'utf8').split(/\r?\n/, 1)[0] ?? '';
 }

@@ -6,7 +6,7 @@ import { exitCode } from '../exit-codes.ts';
 import { complain, count, print, visible } from '../output.ts';
 import { type ServiceOptions, serviceFolder } from './service-folder.ts';
 
-/** Options of `svc tokens list` and `revoke`, and those of links alike. */
+/** Options of `svc tokens list` and `revoke`, and of the same commands for links. */
 export interface GrantOptions extends ServiceOptions {
   account?: string;
   all?: boolean;
@@ -30,7 +30,7 @@ const columns = {
   link: ['id', 'account', 'link', 'path', 'expires', 'downloads'],
 };
 
-/** Prints the tokens or links in force of a running service. */
+/** Prints the valid tokens or links of a running service. */
 export async function listGrants(kind: 'token' | 'link', { account, json, ...options }: GrantOptions): Promise<number> {
   const items = await order(options, 'list-grants', { kind, account });
   if (json) for (const item of items) print(JSON.stringify(item));
@@ -39,7 +39,7 @@ export async function listGrants(kind: 'token' | 'link', { account, json, ...opt
   return exitCode.done;
 }
 
-/** Revokes tokens or links. @returns 1 when one that was named is not there */
+/** Revokes tokens or links. @returns 1 when a named one does not exist */
 export async function revokeGrants(kind: 'token' | 'link', ids: readonly string[], options: GrantOptions): Promise<number> {
   const { account, all, json, ...service } = options;
   if ([ids.length > 0, account !== undefined, all].filter(Boolean).length !== 1)
@@ -54,18 +54,18 @@ export async function revokeGrants(kind: 'token' | 'link', ids: readonly string[
   return missing.length > 0 ? exitCode.no : exitCode.done;
 }
 
-/** Makes a token of an account, and prints it alone. */
+/** Creates a token of an account, and prints only the token. */
 export async function createToken({ account, ...options }: TokenOptions): Promise<number> {
   return printMade(await order(options, 'create-token', { by: userInfo().username, account, order: wantedToken(options) }), options);
 }
 
-/** Makes a token that is narrower than another one, with which it ends, and prints it alone. */
+/** Creates a token that is narrower than another one and ends with it, and prints only the token. */
 export async function narrowToken(token: string, options: TokenOptions): Promise<number> {
   const secret = token === '-' ? await firstLineOfInput() : token;
   return printMade(await order(options, 'narrow-token', { by: userInfo().username, token: secret, order: wantedToken(options) }), options);
 }
 
-/** Makes a new token in place of one, and prints it alone. */
+/** Replaces a token by a new one, and prints only the token. */
 export async function rotateToken(id: string, { overlap, ...options }: GrantOptions & { overlap: number }): Promise<number> {
   return printMade(await order(options, 'rotate-token', { by: userInfo().username, id, overlap }), options);
 }
@@ -84,7 +84,7 @@ function printMade([made]: ShownItem[], { json }: { json?: boolean }): number {
   return exitCode.done;
 }
 
-// A secret among the arguments is seen by everybody on the machine.
+// Everybody on the machine can see a secret among the arguments.
 async function firstLineOfInput(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;

@@ -2,7 +2,7 @@ import { keyLineFault } from '../../ssh/public-keys.ts';
 import type { Draft, DraftAccount } from './draft.ts';
 import { splitWords } from './sshd-config.ts';
 
-/** Options that take something away which svc does not have at all. */
+/** Options that restrict features which svc does not have. */
 const harmless =
   /^(?:restrict|pty|no-pty|no-agent-forwarding|agent-forwarding|no-port-forwarding|port-forwarding|no-user-rc|user-rc|no-x11-forwarding|x11-forwarding|no-touch-required|environment|permitopen|permitlisten|tunnel)$/i;
 
@@ -12,7 +12,7 @@ function splitOptions(text: string): string[] {
 }
 
 /**
- * Takes over the keys of authorized_keys(5). A key that is good for less than all (some addresses, one command, some time) stays behind.
+ * Imports the keys of authorized_keys(5). A key with restrictions (addresses, a command, an expiry) is not imported.
  *
  * @param isAccepted whether the server takes keys of a type
  */

@@ -4,9 +4,9 @@ import { expandUserInPath } from '../../accounts/user-names.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import type { DraftAccount, Note } from './draft.ts';
 
-/** Entries that are looked at in one folder of an account; what lies beyond is told. */
+/** Maximum number of entries inspected in one folder of an account; a note reports the rest. */
 const maxEntries = 1_000_000;
-/** Findings of one kind that are told for one account. */
+/** Maximum number of findings of one kind that are reported for one account. */
 const maxTold = 20;
 
 type Kind = 'encoding' | 'link' | 'twins' | 'special' | 'owner' | 'mode' | 'unreadable';
@@ -22,7 +22,7 @@ const remedies: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Looks at the files of accounts, or at a copy of them, for what will be otherwise under svc.
+ * Inspects the files of accounts, or a copy of them, for differences under svc.
  *
  * @param root folder of the copy, the old machine's `/`
  * @param folder base of relative home folders
@@ -64,7 +64,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
     });
     return;
   }
-  // The owner of a chroot is root; the account's files are those of most entries below.
+  // A chroot belongs to root; the account is the owner of most entries below it.
   const owners = new Map<bigint, number>();
   const found: { path: string; stats: BigIntStats }[] = [];
   const folders = [real];
@@ -108,7 +108,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
 
 type Tell = (kind: Kind, path: string, what: string) => void;
 
-/** Names that file systems without case, or with one normal form, take for one. */
+/** Finds names that are equal on file systems without case or with Unicode normalisation. */
 function checkTwins(folder: string, names: readonly Buffer[], tell: Tell): void {
   const seen = new Map<string, string>();
   for (const name of names) {

@@ -46,7 +46,7 @@ export function readCsv(text: string, separator: string): CsvRecord[] {
   return records;
 }
 
-/** The columns that are known, by their names in the first line. */
+/** The known columns, by their names in the first line. */
 const columns: Readonly<Record<string, string>> = {
   name: 'name',
   user: 'name',
@@ -132,7 +132,7 @@ async function hashOf(password: string, tell: (what: string, instead: string) =>
     parsePasswordHash(password);
     return password;
   } catch {
-    // A password in clear, or a hash that nothing verifies, which the check of all hashes tells.
+    // A plain-text password, or a hash that cannot be verified, which the later check of all hashes reports.
     if (/^\$\w+\$|^\{\w+\}/.test(password)) return password;
   }
   try {

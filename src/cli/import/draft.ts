@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { RequiredCredentials } from '../../accounts/credential-kinds.ts';
 
-/** A part of the old configuration that the new one does not have; names are those of `--json`. */
+/** A setting of the old server that the new configuration lacks; names are those of `--json`. */
 export const note = z.strictObject({
   file: z.string().describe('As it was given or found; empty for the whole.'),
   line: z.int().describe('From 1; 0 where there is none.'),
@@ -12,14 +12,14 @@ export const note = z.strictObject({
 
 export type Note = z.infer<typeof note>;
 
-/** An account of the old server, as svc is to have it. */
+/** An account of the old server, in svc's terms. */
 export interface DraftAccount {
   name: string;
   /** Where it was found. */
   file: string;
   line: number;
   enabled: boolean;
-  /** Undefined where there is none, or none is accepted. */
+  /** Undefined if there is no password, or none is accepted. */
   password: string | undefined;
   /** OpenSSH public keys. */
   sshKeys: string[];
@@ -28,7 +28,7 @@ export interface DraftAccount {
   home: string;
   /** The general permissions, then rules: an expression and its permissions. */
   permissions: string[][];
-  /** Folders that cases ask about, and the permissions there; without them the general ones. */
+  /** Folders that test cases ask about, and the permissions there; without `granted` the general ones apply. */
   samples: { at: string; granted?: string[] }[];
   virtualFolders: [string, string][];
   requires: RequiredCredentials;
@@ -67,7 +67,7 @@ export interface ImportInput {
   nowMs: number;
 }
 
-/** Everything that svc knows to permit. */
+/** Permits everything that svc knows. */
 export const fullControl = 'allow-full-control';
 export const readOnly = ['allow-read', 'allow-list'];
 
@@ -76,7 +76,7 @@ export function emptyDraft(): Draft {
   return { server: {}, services: {}, accounts: new Map(), createsHomes: true, notes: [] };
 }
 
-/** Makes an account that may do everything with nothing to log in with. */
+/** Creates an account that may do everything but has no credentials. */
 export function draftAccount(name: string, file: string, line: number): DraftAccount {
   return {
     name,
@@ -97,7 +97,7 @@ export function draftAccount(name: string, file: string, line: number): DraftAcc
   };
 }
 
-/** Adds an account, or a note where one of the name is there already: the first counts. @returns whether it was added */
+/** Adds an account. If there is one with the name already, the first one is kept and a note is added. @returns whether it was added */
 export function addAccount(draft: Draft, account: DraftAccount): boolean {
   const { name, file, line } = account;
   if (!draft.accounts.has(name)) {
@@ -108,7 +108,7 @@ export function addAccount(draft: Draft, account: DraftAccount): boolean {
   return false;
 }
 
-/** Switches an account off, as svc would be less strict with it. */
+/** Disables an account, because svc would be less strict with it than the old server. */
 export function disable(
   draft: Draft,
   account: DraftAccount,
@@ -120,12 +120,12 @@ export function disable(
   draft.notes.push({ file: place.file, line: place.line, account: account.name, what, instead: `The account is disabled. ${instead}` });
 }
 
-/** An expression for a folder and all below it, to the letter. */
+/** An expression that matches a folder and everything below it literally. */
 export function belowFolder(path: string): string {
   return `e/^${quoted(path)}\\//`;
 }
 
-/** An expression for one path, to the letter. */
+/** An expression that matches one path literally. */
 export function exactly(path: string): string {
   return `e/^${quoted(path)}$/`;
 }

@@ -6,7 +6,7 @@ import { isServiceError } from '../../lib/errors.ts';
 import { keyLineFault } from '../../ssh/public-keys.ts';
 import { type Draft, type DraftAccount, fullControl, type Note } from './draft.ts';
 
-/** Accounts that get cases of their own. */
+/** Maximum number of accounts that get test cases. */
 const maxAccountsWithCases = 500;
 
 /** The texts that an import writes. */
@@ -26,7 +26,7 @@ interface GroupKey {
 }
 
 /**
- * Makes the configuration and its cases of a draft. Names, hashes and keys that svc would refuse are left out, each with a note.
+ * Writes the configuration and test cases for a draft. Names, hashes and keys that svc would refuse are omitted, each with a note.
  *
  * @param from what was imported, for the first line
  */
@@ -97,7 +97,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
   });
   if (account.requires === 'ssh-key' && account.password !== undefined)
     tell('its password is not taken over, as keys alone are accepted', 'Nothing needs to be done.');
-  // A credential that is refused over SSH must not work over another service that is added later.
+  // A credential that is refused over SSH must not work over a service that is added later.
   if (account.requires === 'ssh-key') account.password = undefined;
   if (account.requires === 'password') account.sshKeys = [];
   if (account.requires === 'both')
@@ -106,7 +106,7 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
     tell(had ? 'no credential can be taken over' : 'there is no credential', 'Nobody can log in until it has a password or a key.');
 }
 
-/** The group with what accounts have in common; the home folder is the group's where it ends with the name. */
+/** The group with the common values of its accounts; the group has the home folder if the folder ends with the account's name. */
 function groupOf(account: DraftAccount, draft: Draft, groups: Map<string, GroupKey>): GroupKey {
   const { name, home, permissions, requires, quotaBytes, largestFileBytes, group } = account;
   const ofUser = home.endsWith(`/${name}`) && userForPath(name) === name ? `${home.slice(0, -name.length)}${userVariable}` : home;
@@ -118,7 +118,7 @@ function groupOf(account: DraftAccount, draft: Draft, groups: Map<string, GroupK
     ...(!isOpen && { permissions }),
     ...(quotaBytes > 0 && { quota_size: quotaBytes }),
     ...(largestFileBytes > 0 && { file_write_size: largestFileBytes }),
-    // Full control would let them share files with people without an account, once a service of HTTP is added.
+    // With full control, accounts could share files with people outside once an HTTP service is added.
     ...(permissions.flat().includes(fullControl) && { tokens: { enabled: false }, links: { enabled: false } }),
   };
   const key = JSON.stringify([group, options]);
@@ -145,7 +145,7 @@ function optionsOf(account: DraftAccount, group: GroupKey): Record<string, unkno
   };
 }
 
-/** Requests of SFTP and of HTTP for something new, and the permissions that are enough for each. */
+/** SFTP and HTTP requests that create something, and sets of permissions that suffice for each. */
 const requests: readonly { needed: readonly string[]; ssh: (path: string) => string; http: (path: string) => string }[] = [
   { needed: ['allow-read'], ssh: (path) => `OPEN-READ ${path}x`, http: (path) => `GET /home${path}x` },
   { needed: ['allow-write', 'allow-create-file'], ssh: (path) => `OPEN-WRITE ${path}x`, http: (path) => `PUT /home${path}x` },
@@ -154,7 +154,7 @@ const requests: readonly { needed: readonly string[]; ssh: (path: string) => str
   { needed: ['allow-list'], ssh: (path) => `OPENDIR ${path}`, http: (path) => `GET /home${path}` },
 ];
 
-/** The rights of an account on the old server, as cases: they hold the configuration, also when it changes later. */
+/** Test cases for the account's rights on the old server: they must hold now, and after later changes of the configuration. */
 function casesOf(account: DraftAccount, isSsh: boolean): Record<string, unknown>[] {
   const { name, enabled, requires, password, sshKeys, permissions, samples } = account;
   const verdict = (isAllowed: boolean) => (isAllowed && enabled ? 'allowed' : 'refused');

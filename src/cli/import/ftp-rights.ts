@@ -1,7 +1,7 @@
 import { type Draft, type DraftAccount, disable, draftAccount, fullControl } from './draft.ts';
 import type { UnixAccount } from './unix-accounts.ts';
 
-/** The permissions that commands of FTP need, without the rights over what is there already. */
+/** The permissions that FTP commands need, without those for existing files. */
 const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   RETR: ['allow-read'],
   LIST: ['allow-list'],
@@ -35,26 +35,26 @@ const rightsOfCommands: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** All rights, one by one, without that of adding only. */
+/** All permissions, one by one, without `allow-create-file`. */
 export const allRights: readonly string[] = [
   'allow-read',
   'allow-list',
   ...(rightsOfCommands.WRITE as readonly string[]).filter((right) => right !== 'allow-create-file'),
 ];
 
-/** The permissions that commands need; all of them for `ALL`. */
+/** The permissions that commands need; `ALL` means all of them. */
 export function commandRights(commands: readonly string[]): string[] {
   return commands.flatMap((command) =>
     command.toUpperCase() === 'ALL' ? [...allRights, 'allow-create-file'] : (rightsOfCommands[command.toUpperCase()] ?? []),
   );
 }
 
-/** A set of permissions as a configuration has it. */
+/** A set of permissions in the notation of the configuration. */
 export function permissionSet(granted: readonly string[]): string[] {
   return allRights.every((right) => granted.includes(right)) ? [fullControl] : [...new Set(granted)];
 }
 
-/** Makes an account of one of the system: its home, and its password as far as that may be taken over. */
+/** Creates an account from one of the system: its home folder, and its password if that can be imported. */
 export function accountOf(draft: Draft, unix: UnixAccount, nowMs: number): DraftAccount {
   const account = {
     ...draftAccount(unix.name, unix.file, unix.line),

@@ -1,6 +1,6 @@
 import { addAccount, type Draft, draftAccount, emptyDraft, type ImportInput, readOnly } from './draft.ts';
 
-/** Reads the files of Apache's htpasswd and of nginx: names and hashes, and nothing of what accounts may do. */
+/** Reads files of Apache's htpasswd and of nginx: names and hashes; they say nothing about permissions. */
 export function importHtpasswd({ files, home, port }: ImportInput): Draft {
   const draft = emptyDraft();
   draft.services.web = { type: 'http', port: port ?? 8080 };

@@ -41,10 +41,10 @@ const readers: Readonly<Record<string, Reader>> = {
 /** Largest file that is read. */
 const maxFileBytes = 64 * 1024 * 1024;
 
-/** Largest configuration that is read (config/reading/source.ts). */
+/** Maximum size of a configuration that is read (config/reading/source.ts). */
 const maxConfigBytes = 4 * 1024 * 1024;
 
-/** Makes a configuration of another server's files. @returns 0 when all is written, 1 when `--check` finds something */
+/** Creates a configuration from another server's files. @returns 0 when all is written, 1 when `--check` finds something */
 export async function importFrom(from: string, named: readonly string[], options: ImportOptions): Promise<number> {
   const outputs = options.check ? undefined : outputPaths(options.out);
   const reader = readers[from] as Reader;
@@ -76,7 +76,7 @@ export async function importFrom(from: string, named: readonly string[], options
   return exitCode.done;
 }
 
-/** The three files that are written; none may be there. */
+/** The three files to write; none may exist. */
 function outputPaths(out: string): { config: string; cases: string; notes: string } {
   const base = basename(out).replace(/(?:\.config)?\.(?:ya?ml|json)$/, '');
   const beside = (suffix: string) => join(dirname(out), `${base}.${suffix}`);
@@ -100,7 +100,7 @@ function readInput(given: string): InputFile {
   }
 }
 
-/** Holds that the result is a configuration, before anything is written. */
+/** Checks that the result is a valid configuration, before anything is written. */
 function assertValid(path: string, text: string): void {
   if (Buffer.byteLength(text) > maxConfigBytes)
     throw new ServiceError(

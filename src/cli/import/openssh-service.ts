@@ -5,7 +5,7 @@ import { algorithmFaults } from '../../ssh/algorithms.ts';
 import type { Draft } from './draft.ts';
 import { type Block, type Directive, matchesPattern } from './sshd-config.ts';
 
-/** Keywords whose subject svc does not have at all: shells, forwarding, other ways to log in, the machine's own log. */
+/** Keywords about features that svc does not have: shells, forwarding, other ways to log in, the machine's own log. */
 const withoutCounterpart =
   /^(?:acceptenv|addressfamily|agentforwarding|allow(?:agent|stream)?local?forwarding|allow\w*forwarding|authorizedprincipals\w*|canonical\w*|casignaturealgorithms|compression\w*|debianbanner|disableforwarding|exposeauthinfo|fingerprinthash|gatewayports|gssapi\w*|hostbased\w*|hostkeyalgorithms|ignorerhosts|ignoreuserknownhosts|ipqos|kerberos\w*|keyregenerationinterval|loglevel|logverbose|maxsessions|modulifile|permit(?:emptypasswords|listen|open|rootlogin|tty|tunnel|userenvironment|userrc)|pidfile|print\w+|protocol|pubkeyauthoptions|rdomain|rhosts\w*|rsaauthentication|dsaauthentication|securitykeyprovider|serverkeybits|setenv|streamlocal\w+|strictmodes|syslogfacility|tcpkeepalive|trustedusercakeys|usedns|uselogin|useprivilegeseparation|versionaddendum|x11\w*|xauthlocation)$/;
 
@@ -13,7 +13,7 @@ const withoutCounterpart =
 const ofAccounts =
   /^(?:(?:allow|deny)(?:users|groups)|authenticationmethods|authorizedkeysfile|challengeresponseauthentication|chrootdirectory|forcecommand|kbdinteractiveauthentication|passwordauthentication|pubkeyauthentication|pubkeyacceptedalgorithms|pubkeyacceptedkeytypes|requiredrsasize|revokedkeys|subsystem)$/;
 
-/** Keywords that become something else, or nothing: the sentence for the list. */
+/** Explanations of keywords that are converted to something else, or to nothing. */
 const remedies: Readonly<Record<string, string>> = {
   authorizedkeyscommand: 'svc runs no commands: list the keys, or write an authentication callout. No keys of the command are taken over.',
   authorizedkeyscommanduser: 'See AuthorizedKeysCommand.',
@@ -30,7 +30,7 @@ const remedies: Readonly<Record<string, string>> = {
   usepam: 'What PAM refuses or asks for (pam_access, second factors, LDAP) svc does not know: write an authentication callout.',
 };
 
-/** Makes the service of what stands before the first `Match`, and a note of each line that is not taken over. */
+/** Creates the service from the lines before the first `Match`, and a note for each line that is not imported. */
 export function importSshService(draft: Draft, blocks: readonly Block[], root: string, port: number | undefined): void {
   const service: Record<string, unknown> = { type: 'ssh' };
   const seen = new Set<string>();
@@ -92,7 +92,7 @@ function setBanner(service: Record<string, unknown>, directive: Directive, root:
   }
 }
 
-/** A list without `+`, `-` or `^` is taken, as far as svc has its names. */
+/** A list without `+`, `-` or `^` is imported, as far as svc knows the names. */
 function setAlgorithms(service: Record<string, unknown>, lists: readonly Directive[], tell: Tell): void {
   const names: string[] = [];
   for (const directive of lists) {
@@ -125,14 +125,14 @@ function setAddresses(
       port,
     }));
   });
-  // `::` is all addresses of both kinds.
+  // `::` means all addresses of both families.
   const all = places.length > 0 ? places : usual.map((port) => ({ address: '::', port }));
   const unique = [...new Map(all.map((place) => [`${place.address} ${place.port}`, place])).values()].slice(0, 16);
   for (const [index, place] of unique.entries()) draft.services[index === 0 ? 'sftp' : `sftp${index + 1}`] = { ...service, ...place };
 }
 
 /**
- * The keys that the server refuses for all accounts: by RevokedKeys, and by the types that it takes.
+ * Finds the keys that the server refuses for all accounts: those in RevokedKeys, and those of types that it does not accept.
  *
  * @returns whether a key is accepted
  */
@@ -160,7 +160,7 @@ export function refusedKeys(draft: Draft, blocks: readonly Block[], root: string
   return (type, blob) => !isUnknown && !revoked.has(blob) && lists.every(({ args }) => takesType(args[0] ?? '', type));
 }
 
-/** RSA keys sign by several algorithms, of which svc takes those with SHA-2. */
+/** RSA keys can sign with several algorithms; svc accepts those with SHA-2. */
 function takesType(list: string, type: string): boolean {
   const names = type === 'ssh-rsa' ? ['rsa-sha2-256', 'rsa-sha2-512'] : [type];
   const patterns = list.replace(/^[+^-]/, '').split(',');

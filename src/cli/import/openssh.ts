@@ -58,7 +58,7 @@ export function importOpenssh({ files, root, home, port, nowMs }: ImportInput): 
   return draft;
 }
 
-/** The root of a chroot and what lies in it directly. */
+/** Matches the root of a chroot, and its direct members. */
 const chrootItself = 'e/^\\/[^\\/]*$/';
 
 interface Reader {
@@ -70,7 +70,7 @@ interface Reader {
   nowMs: number;
 }
 
-/** Public keys, by their lines or by the name of the file. */
+/** Detects files of public keys, by their lines or by the file name. */
 function isKeyFile({ path, text }: InputFile): boolean {
   return /authorized_keys|\.pub$/.test(basename(path)) || /^[^#\n]*\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+) AAAA/m.test(text);
 }
@@ -130,7 +130,7 @@ function groupHint(blocks: readonly Block[], unix: UnixAccount): string {
   return unix.groups.find((group) => named.includes(group)) ?? 'SFTP';
 }
 
-/** AllowUsers and the three like it: patterns of names or groups, of which those with `@` hold for some addresses. */
+/** AllowUsers and the three similar keywords: patterns of names or groups; those with `@` apply to some addresses only. */
 function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: UnixAccount): void {
   const mayApply = blocks.map((block) => ({ block, applies: appliesTo(block, unix) })).filter(({ applies }) => applies !== 'never');
   const isMatched = (patterns: readonly string[], names: readonly string[]) =>
@@ -168,7 +168,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
   }
 }
 
-/** The value of a keyword; where it depends on the address, the account is disabled. */
+/** The value of a keyword; if it depends on the client's address, the account is disabled. */
 function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: UnixAccount, keyword: string): Directive | undefined {
   const { usual, sometimes } = valuesOf(blocks, keyword, unix);
   const other = sometimes.find(({ args }) => args.join(' ') !== usual?.args.join(' '));
@@ -176,7 +176,7 @@ function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: Un
   return usual;
 }
 
-/** Whether a keyword of yes and no is yes for all connections. */
+/** Whether a yes/no keyword is yes for all connections. */
 function isYes({ blocks }: Reader, unix: UnixAccount, keywords: readonly string[]): boolean {
   return keywords.every((keyword) => {
     const { usual, sometimes } = valuesOf(blocks, keyword, unix);
@@ -195,7 +195,7 @@ function setFolder(reader: Reader, account: DraftAccount, unix: UnixAccount): vo
   const value = directive?.args[0] ?? 'none';
   if (value !== 'none') {
     account.home = expandTokens(value, unix).replace(/(.)\/+$/, '$1');
-    // root owns the chroot itself, and nobody else may write there.
+    // The chroot itself belongs to root, and nobody else may write there.
     account.permissions = [[fullControl], [chrootItself, ...readOnly]];
     account.samples = [{ at: '/', granted: readOnly }, { at: '/folder/' }];
     return;
@@ -288,7 +288,7 @@ function setArguments(draft: Draft, account: DraftAccount, directive: Directive,
   );
 }
 
-/** There is one umask for all: the bits that any has. */
+/** svc has one umask for all accounts: it gets every bit that any of them has. */
 function addUmask(draft: Draft, value: string, { file, line }: Directive): void {
   if (!/^[0-7]{1,4}$/.test(value)) return;
   const before = Number.parseInt(String(draft.server.umask ?? '0'), 8);
@@ -324,7 +324,7 @@ function setCredentials(reader: Reader, account: DraftAccount, unix: UnixAccount
   const place = lists[0] as Directive;
   const possible = new Set(needs.filter((need) => need !== 'none'));
   if (possible.size === 0) disable(draft, account, `${place.name} asks for what svc does not have`, 'See required_credentials.', place);
-  // Of alternatives the strictest, where they cannot all be had.
+  // If not all alternatives can be kept, the strictest is used.
   else if (possible.has('both') && (possible.size === 1 || sometimes.length > 0)) account.requires = 'both';
   else if (possible.has('ssh-key') && possible.has('password') && sometimes.length === 0) account.requires = 'any';
   else account.requires = possible.has('ssh-key') ? 'ssh-key' : 'password';

@@ -31,7 +31,7 @@ interface Entry {
 
 const maxDepth = 32;
 
-/** Directives of FTP, of logs and of the process, which svc has no counterpart for, and that take nothing away. */
+/** Directives for FTP, logs and the process without a counterpart in svc; ignoring them removes no restriction. */
 const withoutCounterpart =
   /^(?:access\w*|allowforeignaddress|allowlogsymlinks|allowretrieverestart|allowstorerestart|auth(?:aliasonly|groupfile|order|pam\w*|userfile)|ban\w*|commandbuffersize|controls\w*|createhome|debuglevel|default(?:address|chdir|server|transfermode)|deferwelcome|delay\w*|deleteabortedstores|displaychdir|displayquit|extendedlog|group|groupowner|hidden\w*|identlookups|include|langdefault|langengine|listoptions|loadmodule|logformat|masqueradeaddress|maxinstances|moduleControls\w*|modulepath|multilinerfc2228|passiveports|persistentpasswd|pidfile|port|quotaengine|rewrite\w*|rlimit\w*|rootrevoke|scoreboardfile|serveradmin|serverident|servername|servertype|setenv|sftp(?:acceptenv|ciphers|clientalive|clientmatch|compression|digests|engine|extensions|keyexchanges|log|options|passphraseprovider|rekey|traffic\w*)|showsymlinks|socketbindtight|storeuniqueprefix|syslog\w*|systemlog|tcpnodelay|times\w*|timeout(?:linger|notransfer|session|stalled)|tls\w*|transferlog|useipv6|useencoding|user|userowner|usesendfile|usereversedns|useutf8|wtmplog)$/i;
 
@@ -128,10 +128,10 @@ function readEntries({ path: file, text }: InputFile, draft: Draft): Entry[] {
   return top;
 }
 
-/** Sections that are there for all, or when a module is. */
+/** Sections that apply to all accounts, or if a module is loaded. */
 const transparent = /^(?:global|virtualhost|ifmodule|ifdefine)$/i;
 
-/** The entries that are there for all accounts, out of their sections. */
+/** The entries that apply to all accounts, without their sections. */
 function* flattened(entries: readonly Entry[]): Generator<Entry> {
   for (const entry of entries) {
     if (entry.entries && transparent.test(entry.name)) yield* flattened(entry.entries);
@@ -192,7 +192,7 @@ function isListed(path: string, name: string): boolean {
   }
 }
 
-/** Whether an expression of groups or users holds: all of `a,!b`. */
+/** Whether an expression of groups or users matches: every item of `a,!b` must. */
 function holds(expression: string, names: readonly string[]): boolean {
   return expression
     .split(',')
@@ -219,7 +219,7 @@ function setFolder(draft: Draft, account: DraftAccount, unix: UnixAccount, roots
 
 type Verdict = 'allow' | 'deny' | undefined;
 
-/** Whether a section of limits is for an account; conditions of addresses and classes are not known. */
+/** Whether a section of limits applies to an account; conditions on addresses and classes are unknown. */
 function verdictOf(limit: Entry, unix: UnixAccount): { verdict: Verdict; isConditional: boolean } {
   let [verdict, isConditional, isListed]: [Verdict, boolean, boolean] = [undefined, false, false];
   for (const { name, args } of limit.entries ?? []) {
@@ -234,7 +234,7 @@ function verdictOf(limit: Entry, unix: UnixAccount): { verdict: Verdict; isCondi
       if (isMeant && verdict !== 'deny') verdict = 'allow';
     } else if (lower !== 'order' && lower !== 'ignorehidden') isConditional = true;
   }
-  // AllowUser stands before DenyAll, or after it: it counts in either order.
+  // AllowUser counts before and after DenyAll.
   const isExempt = (limit.entries ?? []).some(
     ({ name, args }) =>
       /^allow(?:user|group)$/i.test(name) && args.every((arg) => holds(arg, /group/i.test(name) ? unix.groups : [unix.name])),
@@ -306,7 +306,7 @@ function orNothing(granted: readonly string[]): string[] {
   return set.length > 0 ? set : ['deny-full-control'];
 }
 
-/** Expressions that paths must not match. */
+/** Converts path filters to expressions that paths must not match. */
 function pathFilters(draft: Draft, account: DraftAccount, all: readonly Entry[]): string[][] {
   const rules: string[][] = [];
   for (const entry of all) {
@@ -322,7 +322,7 @@ function pathFilters(draft: Draft, account: DraftAccount, all: readonly Entry[])
   return rules;
 }
 
-/** Keys in the form of RFC 4716, one file an account. */
+/** Keys in the format of RFC 4716, one file for each account. */
 function addKeys(draft: Draft, account: DraftAccount, unix: UnixAccount, { args }: Entry, root: string): void {
   const path = /^file:(.*)$/.exec(args[0] ?? '')?.[1];
   if (path === undefined) return;

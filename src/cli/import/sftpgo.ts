@@ -28,7 +28,7 @@ const rights: Readonly<Record<string, readonly string[]>> = {
   delete_dirs: ['allow-delete-folder'],
   chmod: [],
   chtimes: [],
-  // Links, owners and copies on the server: svc has none, or asks for other rights.
+  // svc has no links, owners and copies on the server, or needs other rights for them.
   create_symlinks: [],
   chown: [],
   copy: [],
@@ -39,7 +39,7 @@ function permissionsOf(given: readonly string[]): string[] {
   if (has('*')) return [fullControl];
   const granted = given.flatMap((name) => ownMember(rights, name) ?? []);
   if (has('upload')) granted.push(has('overwrite') ? 'allow-write' : 'allow-create-file');
-  // One right of svc stands for two there: it needs both.
+  // Two rights of SFTPGo correspond to one of svc: both are needed.
   if (has('chmod') && has('chtimes')) granted.push('allow-set-attributes');
   if (has('rename_files') && has('rename_dirs')) granted.push('allow-rename');
   return [...new Set(granted)];
@@ -51,7 +51,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const number = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
 const members = (value: unknown): Members => (isObject(value) ? (value as Members) : {});
 
-/** Parts of a dump that svc has in another form, or not at all. */
+/** Parts of a dump that svc represents differently, or lacks. */
 const otherParts: Readonly<Record<string, string>> = {
   admins: 'Add administrators to a service of type console: services.NAME.administrators.',
   api_keys: 'Clients get new credentials of svc.',
@@ -98,7 +98,7 @@ interface Reader {
   nowMs: number;
 }
 
-/** Finds the first line with a text; each text is looked up once, in one pass. */
+/** Finds the first line that contains a text; all texts are found in one pass. */
 function lineFinder(content: string): (text: string) => number {
   const lines = new Map<string, number>();
   let line = 1;
@@ -226,7 +226,7 @@ function addUser(reader: Reader, user: Members): void {
   for (const [holds, what, instead] of loose) if (holds) tell(what, instead);
 }
 
-/** The smaller of two limits; 0 is none. SFTPGo takes the user's where it has one. */
+/** The smaller of two limits; 0 means no limit. SFTPGo uses the user's own limit if there is one. */
 function smallest(own: number, ofGroup: number): number {
   return Math.max(0, own > 0 ? own : ofGroup);
 }
@@ -236,7 +236,7 @@ function dayOf(timeMs: number): string {
   return Number.isNaN(date.getTime()) ? 'a day that cannot be read' : date.toISOString().slice(0, 10);
 }
 
-/** The rights of a folder are for what is in it; what happens to the folder itself is asked of the one above. */
+/** SFTPGo's rights of a folder apply to its content; operations on the folder itself need the rights of its parent. */
 function setPermissions(account: DraftAccount, given: Members, expand: (path: string) => string): void {
   const sets = Object.entries(given).map(([path, names]) => ({
     path: expand(path).replace(/(.)\/+$/, '$1'),
@@ -287,7 +287,7 @@ function setVirtualFolders(
   }
 }
 
-/** Two of them are required where each alone is denied. */
+/** Two credentials are required if each alone is denied. */
 function setCredentials(draft: Draft, account: DraftAccount, denied: readonly string[], protocols: readonly string[]): void {
   const has = (name: string) => !denied.includes(name);
   const byPassword = has('password') && has('password-over-SSH');

@@ -19,7 +19,7 @@ interface Criterion {
   patterns: string;
 }
 
-/** The directives of one `Match`, or those before the first, which have no conditions. */
+/** The directives of one `Match`, or the ones before the first `Match`, which have no conditions. */
 export interface Block {
   criteria: Criterion[];
   directives: Directive[];
@@ -62,7 +62,7 @@ export function splitWords(line: string): string[] | undefined {
   return words;
 }
 
-/** Reads a configuration with all that it includes. @param root the old machine's `/` */
+/** Reads a configuration and the files that it includes. @param root the old machine's `/` */
 export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Block[] {
   const blocks: Block[] = [{ criteria: [], directives: [] }];
   let files = 0;
@@ -86,7 +86,7 @@ export function readSshdConfig(file: InputFile, root: string, notes: Note[]): Bl
             continue;
           }
           try {
-            // Conditions in the file are added to those around it, and end with it.
+            // Conditions within the file are combined with those around it, and end with it.
             const around = blocks.at(-1) as Block;
             read(included, readFileSync(included, 'utf8'), depth + 1, around.criteria);
             if (blocks.at(-1) !== around) blocks.push({ criteria: around.criteria, directives: [] });
@@ -139,7 +139,7 @@ function includedPaths(pattern: string, root: string): string[] {
   }
 }
 
-/** Whether a text matches a pattern of OpenSSH, in which `*` and `?` are wildcards. In linear time for each `*`. */
+/** Whether a text matches an OpenSSH pattern with the wildcards `*` and `?`. Takes linear time for each `*`. */
 export function matchesPattern(text: string, pattern: string): boolean {
   let [at, of, star, kept] = [0, 0, -1, 0];
   while (at < text.length) {
@@ -158,7 +158,7 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return of === pattern.length;
 }
 
-/** Whether a list of patterns matches: one of them, and none with `!`. */
+/** Whether a list of patterns matches: at least one pattern does, and none with `!`. */
 export function matchesList(text: string, patterns: string): boolean {
   const all = patterns.split(',');
   if (all.some((pattern) => pattern.startsWith('!') && matchesPattern(text, pattern.slice(1)))) return false;
@@ -183,8 +183,8 @@ export function appliesTo({ criteria }: Block, { name, groups }: Subject): 'alwa
 }
 
 /**
- * The values that a keyword may have for an account: the one in force where no condition of addresses holds, first (sshd takes the first of
- * `Match`, else the first before them), then those of each block that may hold.
+ * The possible values of a keyword for an account. The first one applies if no condition on addresses holds (sshd takes the first matching
+ * `Match`, else the lines before); the others come from blocks that may match.
  */
 export function valuesOf(
   blocks: readonly Block[],

@@ -13,7 +13,7 @@ export interface UnixAccount {
   password: string | undefined;
   /** Why the password must not be taken over. */
   passwordFault?: string;
-  /** Day since 1970 from which on the account is closed. */
+  /** Day since 1970 on which the account expires. */
   expiresOnDay?: number;
   groups: string[];
 }
@@ -41,7 +41,7 @@ export function unixFileKind({ path, text }: InputFile): 'passwd' | 'shadow' | '
   return named === counted ? named : named && first === undefined ? named : undefined;
 }
 
-/** Reads passwd, shadow and group files as the system would: accounts with their hashes and groups. */
+/** Reads passwd, shadow and group files the way the system does: accounts with their hashes and groups. */
 export function readUnixAccounts(files: readonly InputFile[], nowMs: number, notes: Note[]): Map<string, UnixAccount> {
   const accounts = new Map<string, UnixAccount>();
   const of = (kind: string) => files.filter((file) => unixFileKind(file) === kind);
@@ -80,7 +80,7 @@ function applyShadow(accounts: ReadonlyMap<string, UnixAccount>, fields: string[
   else if (dueDay + Number(inactive || 0) < today) account.passwordFault = 'the password is out of date';
 }
 
-/** The hash that a field holds; locked ones and placeholders are none. */
+/** The hash in a field; undefined for locked accounts and placeholders. */
 function usable(hash: string): string | undefined {
   return hash === '' || hash === 'x' || /^[!*]/.test(hash) ? undefined : hash;
 }

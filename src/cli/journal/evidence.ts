@@ -31,7 +31,7 @@ interface VerifyOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** A journal or an export with what its verification found. */
+/** A journal or an export, and the result of its verification. */
 interface Verified {
   folder: string;
   result: Verification;
@@ -74,7 +74,7 @@ export const receiptResult = z.strictObject({
     .nullable(),
 });
 
-/** Checks that an event, such as that of an upload (`Event-Id`), is in a journal or an export that is whole up to it. */
+/** Checks that an event, such as that of an upload (`Event-Id`), is in a journal or an export that is complete up to it. */
 export async function receipt(uuid: string, named: string | undefined, options: VerifyOptions): Promise<number> {
   const { folder, result } = await verified(named, options);
   const place = isExport(folder) ? await findExported(folder, uuid) : await findJournalled(folder, uuid);
@@ -165,7 +165,7 @@ interface ExportOptions extends ServiceOptions {
 
 export const exported = z.strictObject({ folder: z.string(), events: z.int(), bytes: z.int() });
 
-/** Writes events for others (docs/spec/evidence.md#export). */
+/** Exports events for other parties (docs/spec/evidence.md#export). */
 export async function exportEvents(options: ExportOptions): Promise<number> {
   const folder = await findJournalFolder(options);
   const dataFolder = dirname(folder);
@@ -201,7 +201,7 @@ export async function showKey(options: ServiceOptions): Promise<number> {
   return exitCode.done;
 }
 
-/** Makes the next key; the service takes it with its next checkpoint, which the old key signs. */
+/** Creates the next key; the service uses it from its next checkpoint on, which the old key signs. */
 export async function rotateKey(options: ServiceOptions): Promise<number> {
   const path = journalKeyPath(dirname(await findJournalFolder(options)));
   if (!existsSync(path)) throw new ServiceError('bad-request', `${path} is missing: a service makes it when it starts.`);

@@ -25,7 +25,7 @@ interface Options extends JournalOptions {
   since?: number;
 }
 
-/** The expectations of the configuration, judged by the journal. @throws ServiceError `bad-request` when there are none */
+/** Judges the expectations of the configuration by the journal. @throws ServiceError `bad-request` when there are none */
 async function judged(options: JournalOptions, sinceMs: number) {
   const { config, file } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
   if (Object.keys(config.expectations).length === 0) throw new ServiceError('bad-request', `${file} has no "expectations".`);
@@ -54,7 +54,7 @@ export async function listExpectations(options: Options): Promise<number> {
   return exitCode.done;
 }
 
-/** Says what came of each occurrence. @returns 3 when some are late, missing or malformed */
+/** Prints the state of each occurrence. @returns 3 when some are late, missing or malformed */
 export async function checkExpectations(options: Options): Promise<number> {
   const { past } = await judged(options, options.since ?? systemClock.nowMs() - 30 * dayMs);
   printOccurrences(past, options);
@@ -107,7 +107,7 @@ function painted(state: ToldOccurrence['state']): string {
   return paint(process.stdout, colours[state], state);
 }
 
-/** Columns, separated by tabs where no person reads. */
+/** Writes columns, separated by tabs if the output is not a terminal. */
 function visibleLine(columns: readonly string[]): string {
   const shown = columns.map((column) => (column.includes('\u001b') ? column : visible(column)));
   return shown.join(process.stdout.isTTY ? '  ' : '\t');

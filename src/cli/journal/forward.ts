@@ -26,7 +26,7 @@ const checkEveryMs = 100;
 /**
  * Forwards to Redis the events of a node that no longer runs, from its data folder (docs/spec/command-line.md#events).
  *
- * @throws ServiceError `bad-request` without a journal or a Redis, `unavailable` when a service uses the folder or Redis is away
+ * @throws ServiceError `bad-request` without a journal or a Redis, `unavailable` when a service uses the folder or Redis cannot be reached
  */
 export async function forwardEvents(options: ForwardOptions): Promise<number> {
   if (options.dataFolder === undefined) throw new ServiceError('bad-request', "--data-folder is missing: the dead node's.");

@@ -12,7 +12,7 @@ type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
 /** Prepares this process to start nodes: the same script, without arguments that could reveal anything. */
 export async function nodeForks(): Promise<() => ChildProcess> {
-  // A module of Node.js that is imported by name is loaded by every command.
+  // Imported on demand: a static import would load the module for every command.
   const { default: cluster } = await import('node:cluster');
   // Round robin: otherwise the node that accepts fastest would get most of a burst.
   cluster.schedulingPolicy = cluster.SCHED_RR;
@@ -34,8 +34,8 @@ export async function nodeForks(): Promise<() => ChildProcess> {
 }
 
 /**
- * Gives connections that a node did not take before it ended to another one. node:cluster forgets them, open: their clients would
- * wait for ever.
+ * Passes connections that a node did not accept before it ended to another node. node:cluster forgets them while they are open, and their
+ * clients would wait for ever.
  */
 function rescueConnections(worker: Worker, listening: Set<Worker>): void {
   const { process: child } = worker;
@@ -59,7 +59,7 @@ function rescueConnections(worker: Worker, listening: Set<Worker>): void {
     }
     underWay.clear();
   };
-  // In either order, and connections may be handed over until the second.
+  // The two events come in either order, and connections may be handed over until the second.
   worker.once('exit', rescue);
   worker.once('disconnect', rescue);
 }

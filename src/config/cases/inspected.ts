@@ -19,7 +19,7 @@ interface Inspected {
   isFolder: boolean;
 }
 
-/** Names the inspections that the file of a request meets: `Decision.inspections`, and a step for people. */
+/** Lists the inspections that apply to the file of a request: `Decision.inspections`, and a step for people. */
 export function addInspections(
   { account, mounts, needs, path, destination, isFolder }: Inspected,
   decision: Decision,
@@ -47,7 +47,7 @@ export function addInspections(
   decision.inspections = isJudged ? uuids : [];
 }
 
-/** A verdict of a test case; `late` is one that does not come within `answer_within`. */
+/** A verdict of a test case; `late` means none within `answer_within`. */
 export const mockedVerdicts = ['accept', 'refuse', 'hold', 'failure', 'larger', 'late'] as const;
 export type MockedVerdict = (typeof mockedVerdicts)[number];
 

@@ -36,7 +36,7 @@ export function lintExpectations(config: Config, report: Report, nowMs: number):
   }
 }
 
-/** Tells of a path at which the expected account of the configuration may make no file. */
+/** Reports a path at which the expected account of the configuration may not create a file. */
 function lintWritable(config: Config, options: ExpectationOptions, nowMs: number, tell: (message: string) => void): void {
   const { account = '' } = options;
   const configuration = Object.hasOwn(config.accounts, account) ? config.accounts[account] : undefined;
@@ -44,7 +44,7 @@ function lintWritable(config: Config, options: ExpectationOptions, nowMs: number
   const group = Object.hasOwn(config.groups, configuration.group) ? config.groups[configuration.group] : undefined;
   const permissions = new Permissions(configuration.permissions ?? group?.permissions ?? defaultPermissions, account);
   const dated = pathOfDay(options.path, new Date(nowMs));
-  // Any path may fit an expression; a glob is asked about as the name that it has without wildcards.
+  // Any path may match an expression; of a glob, the name without wildcards is checked.
   if (!dated.startsWith('/') || /[[\]|]/.test(dated)) return;
   const path = dated.replaceAll(/[*?]/g, 'a') as VirtualPath;
   if (!permissions.allowsAny(path, neededRights.createFile))

@@ -7,7 +7,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { isThisMachine } from './lint-remotes.ts';
 
-/** Finds inspections that do not exist, and ways around those that do. */
+/** Finds references to missing inspections, and ways around existing ones. */
 export function lintInspections(config: Config, report: Report): void {
   for (const section of ['groups', 'accounts'] as const)
     for (const [name, { inspections }] of Object.entries(config[section]))
@@ -49,7 +49,7 @@ function checkReferences({ inspections }: Config, { general, rules }: Inspection
 const isInspected = (options: InspectionOptions | undefined) =>
   options !== undefined && [options.general, ...options.rules.map(({ inspections }) => inspections)].some((uuids) => uuids.length > 0);
 
-/** Groups that may write, without inspections, where files of another group are inspected. */
+/** Finds groups that may write without inspections where files of another group are inspected. */
 function findOpenDoors({ groups }: Config, report: Report): void {
   const folders = Object.entries(groups).flatMap(([uuid, group]) =>
     [group.home_folder_path, ...group.virtual_folders.map(([, real]) => real)].flatMap((path) =>
@@ -69,7 +69,7 @@ function findOpenDoors({ groups }: Config, report: Report): void {
   }
 }
 
-/** Accounts whose own value leaves out all inspections of their group, and that may write. */
+/** Finds accounts that may write and whose own value removes all inspections of their group. */
 function findOpenAccounts({ groups, accounts }: Config, report: Report): void {
   for (const [name, { group, inspections, permissions }] of Object.entries(accounts)) {
     const uuid = group ?? defaultGroupUuid;

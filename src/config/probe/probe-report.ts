@@ -54,7 +54,7 @@ function decideOutcome(last: MethodReport, login: LoginReport | undefined): Prob
     case 'partial':
       return 'partial';
     case 'refused':
-      // Right, but not the kind that the group requires.
+      // The credentials are right, but not of the kind that the group requires.
       return last.outcome === 'authenticated' ? 'rejected' : last.outcome;
     default:
       return last.outcome;
@@ -67,7 +67,7 @@ export function certificateCommonName(pem: string): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** The request that is sent to one endpoint after the other, with every secret masked. Names are those of `--json`. */
+/** The request that is sent to each endpoint in turn, with every secret masked. Names are those of `--json`. */
 export function maskRequest(target: Target, credentials: Credentials): MaskedRequest {
   const endpoints = target.chain.flatMap(([, options]) => {
     if (options.type !== 'http') return [];

@@ -6,9 +6,9 @@ import { configJsonSchema } from '../schema/json-schema.ts';
 type Range = readonly [start: number, end: number];
 
 /**
- * Masks the text of a configuration file for display with findings; its length stays. Names of options and values without secrets are shown,
- * all else and comments are masked. A file that does not parse shows only names of options at the beginning of lines, as the end of a secret
- * cannot be found.
+ * Masks the text of a configuration file for display with findings, without changing its length. Only names of options and values that are
+ * not secret are shown. If the file does not parse, only names of options at the beginning of lines are shown, because the end of a secret
+ * is unknown.
  */
 export function maskedSource(text: string): string {
   const start = text.startsWith('\ufeff') ? 1 : 0;
@@ -84,7 +84,7 @@ class Walk {
         const name = isScalar(key) ? String(key.value) : '';
         // The member of a package.json.
         const inner = path.length === 0 && name === 'svc' ? [] : [...path, name];
-        // The text after a comma in a secret without quotes parses as one more key.
+        // In an unquoted secret, the text after a comma parses as one more key.
         const isRest = node.flow === true && isAfterSecret && isScalar(key) && key.type === 'PLAIN';
         if (isScalar(key)) this.#record(key, optionNames().has(name) || !(isInSecret || isRest || isText(name) || resemblesSecret(name)));
         this.node(value, inner);
@@ -114,12 +114,12 @@ function optionPath(path: readonly string[]): readonly string[] {
   return path.slice(path[0] === 'server' ? 1 : 2);
 }
 
-/** Whether a map may be a secret or within one: only names of options are shown then. */
+/** Whether a map may be a secret or part of one: then only names of options are shown. */
 function hidesMembers(path: readonly string[]): boolean {
   return hasSecretName(path) || !optionPath(path).every((name) => optionNames().has(name)) || (path.length > 1 && !isInSection(path));
 }
 
-/** Whether an option of the path is a secret by its name. Outside sections all names count as options. */
+/** Whether an option in the path is secret by its name. Outside sections all names count as options. */
 function hasSecretName(path: readonly string[]): boolean {
   return isSecret(isInSection(path) ? path : ['', '', ...path]);
 }
@@ -128,7 +128,7 @@ function isInSection([section = '']: readonly string[]): boolean {
   return sectionNames().has(section);
 }
 
-/** Whether a key is rather a piece of text, after a wrong quote. */
+/** Whether a key is rather a piece of text after a misplaced quote. */
 function isText(key: string): boolean {
   return /[\t\r\n{}"]|: /.test(key);
 }
@@ -141,7 +141,7 @@ function isShown({ value }: Scalar, path: readonly string[]): boolean {
   return isKnown && maskedText(String(value), path) === String(value);
 }
 
-/** Assembles the text: shown parts, and the layout of the rest. */
+/** Assembles the text: the shown parts, and placeholders of the same layout. */
 function assembled(text: string, { shown, scalars }: Walk): string {
   const [layout, masked, asIs] = [0, 1, 2];
   const kinds = new Uint8Array(text.length).fill(layout);

@@ -15,10 +15,7 @@ import { readRequest } from '../request-body.ts';
 /** A shorter text may occur by chance. */
 const shortestSearched = 4;
 
-/**
- * A value without the secrets that an endpoint may have put into its reply: long ones anywhere in a text, short ones only as the whole
- * text.
- */
+/** Removes secrets that an endpoint may have copied into its reply: long ones anywhere in a text, short ones only as the whole text. */
 function withoutSecrets<T>(value: T, secrets: readonly string[]): T {
   const hidden = secrets.filter((secret) => secret !== '');
   const clean = (part: unknown): unknown => {
@@ -63,7 +60,10 @@ type AuthTestRequest = z.infer<typeof authTestRequest>;
 
 const turns = new FairQueue({ concurrency: testsAtOnce, maxWaitingPerParty: 4, maxWaiting: 16 });
 
-/** `POST /api/auth-test`: asks the methods in force about credentials, which are kept nowhere; event `administratorAction` with the account's name alone. */
+/**
+ * `POST /api/auth-test`: asks the running methods about credentials, which are stored nowhere; event `administratorAction` names only the
+ * account.
+ */
 export async function testLogin(c: ConsoleContext): Promise<Response> {
   const asked = await readRequest(c, authTestRequest);
   const presented = presentedBy(asked);

@@ -3,7 +3,7 @@ import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction } from '../environment.ts';
 import { Parameters } from './parameters.ts';
 
-/** Limits of a list: without `limit`, and the highest. */
+/** Limits of a list: the default, and the maximum. */
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
 

@@ -4,7 +4,7 @@ import { isObject } from '../../lib/json.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction } from '../environment.ts';
 
-/** `GET /api/configuration`: the one in force, its secrets masked. */
+/** `GET /api/configuration`: the running configuration, secrets masked. */
 export function showConfiguration(c: ConsoleContext): Response {
   const { configuration } = c.env.service.sources;
   const running = configuration.running();
@@ -13,7 +13,7 @@ export function showConfiguration(c: ConsoleContext): Response {
   return answerJson(c, { file: configuration.path() ?? null, configuration: masked, set });
 }
 
-/** The options that a file sets, as they are in force; an option that the file writes in another form is shown as a whole. */
+/** The options that a file sets, with their values in force; an option that the file writes in another form is shown as a whole. */
 function onlySet(value: unknown, inFile: unknown): unknown {
   if (!isObject(value) || !isObject(inFile)) return value;
   return Object.fromEntries(
@@ -27,7 +27,7 @@ export function showFindings(c: ConsoleContext): Response {
   return answerJson(c, checked ? toValidation(checked) : { valid: true, file: null, findings: [] });
 }
 
-/** `GET /api/configuration/changes`: what a reload would change, or why it would be refused. */
+/** `GET /api/configuration/changes`: the changes that a reload would make, or why it would be refused. */
 export function showChanges(c: ConsoleContext): Response {
   const { configuration } = c.env.service.sources;
   const checked = configuration.checked();
@@ -42,7 +42,7 @@ export function showChanges(c: ConsoleContext): Response {
   return answerJson(c, { would_reload: reason === null, reason, changes: maskedChanges(running, loaded), findings });
 }
 
-/** `POST /api/configuration/reload`: as `svc reload`, at all nodes. Event `administratorAction`. */
+/** `POST /api/configuration/reload`: like `svc reload`, on all nodes. Event `administratorAction`. */
 export async function reloadConfiguration(c: ConsoleContext): Promise<Response> {
   const report = await c.env.service.sources.configuration.reload();
   const own = report.reloaded ? report.changes.join(', ') : 'refused';

@@ -50,7 +50,7 @@ export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
   return { id, time, handler, outcome, events, attempts, details, source };
 }
 
-/** `POST /api/replays`: sends again, to the handlers of the configuration at their own URLs. */
+/** `POST /api/replays`: sends events again, to the configured handlers at their current URLs. */
 export async function startReplay(c: ConsoleContext): Promise<Response> {
   const { replays } = c.env.service.sources.deliveries;
   const body = await readJsonObject(c);
@@ -85,7 +85,7 @@ function readFilter(value: unknown): ReplaySelection | undefined {
   return readEventSelection(new Parameters(value, selectionNames));
 }
 
-/** `GET /api/replays`: those of all nodes, the newest first. */
+/** `GET /api/replays`: the replays of all nodes, newest first. */
 export async function listReplays(c: ConsoleContext): Promise<Response> {
   return answerJson(c, await c.env.service.sources.deliveries.replays.list());
 }

@@ -6,7 +6,7 @@ import type { EventKinds } from './schemas/events.ts';
 
 type Kind = EventKinds['events'][number];
 
-/** Events about the ordinary work of the service itself, which would hide those about files and people. */
+/** Events about routine work of the service, which would hide those about files and people. */
 const routine = new Set<number>([eventIds.eventDelivered, eventIds.journalCheckpoint, eventIds.methodSkipped]);
 
 const kinds: EventKinds = { events: Object.entries(definitions).map(([name, definition]) => kindOf(name, definition)) };
@@ -15,7 +15,7 @@ function kindOf(name: string, { id, groups }: EventDefinition): Kind {
   return { id: String(id), name: wordsOf(name), groups: [...groups], severity: severityOf(id, groups), is_routine: routine.has(id) };
 }
 
-/** A failure of the service itself is an error; one of a request, which its client was told, a warning. */
+/** A failure of the service itself is an error; a failed request, of which the client knows, is a warning. */
 function severityOf(id: number, groups: EventDefinition['groups']): Kind['severity'] {
   if (groups.includes('failure'))
     return id === eventIds.internalError || groups.includes('process') || groups.includes('expectation') ? 'error' : 'warning';

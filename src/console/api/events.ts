@@ -31,7 +31,7 @@ const atSpanMs = 60_000;
 
 const maxDeliveries = 100;
 
-/** Searches, and streams of all that matches, which last and so have slots of their own. */
+/** Slots for searches; streams of all matches last long, so they have separate slots. */
 const searches = new FairQueue({ concurrency: 2, maxWaitingPerParty: 20, maxWaiting: 100 });
 const streams = new FairQueue({ concurrency: 4, maxWaitingPerParty: 0, maxWaiting: 0 });
 
@@ -50,7 +50,7 @@ export async function listEvents(c: ConsoleContext): Promise<Response> {
     return streamEvents(c, (signal) => inPieces(newestEvents(journal, selection, { before, signal }), max));
   }
   const events = parameters.number('limit', { usual: 100, max: 1000 });
-  // An event that arrives during the search may be found, and sent again by a live tail from `begin`.
+  // An event that arrives during the search may be found, and sent again by a live tail that starts at `begin`.
   const { begin, page } = await inQueue(c, async (signal) => ({
     begin: before ?? (await journal.findEnd()),
     page: await searchPage(journal, selection, { before, limits: { ...pageLimits, events }, clock: service.clock, signal }),
@@ -134,7 +134,7 @@ async function streamEvents(c: ConsoleContext, read: (signal: AbortSignal) => As
   const release = await streams.take(requireAdministrator(c).name);
   const pieces = Readable.from(read(goneSignal(c.env)));
   try {
-    // A journal that cannot be read must not begin with 200.
+    // If the journal cannot be read, the reply must not begin with 200.
     await once(pieces, 'readable');
     outgoing.writeHead(200, headers);
     await pipeline(pieces, outgoing);
@@ -147,7 +147,7 @@ async function streamEvents(c: ConsoleContext, read: (signal: AbortSignal) => As
   }
 }
 
-/** The lines of events, many in one piece. */
+/** Joins the lines of many events to one piece. */
 async function* inPieces(events: AsyncGenerator<FoundEvent>, max: number): AsyncGenerator<Buffer, void> {
   let lines: Buffer[] = [];
   let [bytes, count] = [0, 0];
@@ -173,10 +173,10 @@ export async function followEvents(c: ConsoleContext): Promise<Response> {
   const selection = readEventSelection(parameters);
   const asked = parameters.position('last_event_id');
   const last = incoming.headers['last-event-id'];
-  // The header of a browser that connects again is newer than its URL.
+  // When a browser reconnects, its header is newer than the URL.
   const from = typeof last === 'string' ? parsePosition(last) : asked;
   const journal = service.sources.journal();
-  // Only events after the present end are news. If the end cannot be asked, the last known one counts.
+  // A live tail starts at the current end. If that cannot be determined, the last known end is used.
   await journal.findEnd().catch(() => {});
   const events = live.get(journal) ?? new LiveEvents(journal, service.clock);
   live.set(journal, events);
@@ -210,7 +210,7 @@ function* messages(events: readonly RawEvent[]): Generator<Buffer> {
   }
 }
 
-/** The last piece that began with an event: readers of the same events are sent the same bytes. */
+/** The last piece that began with an event, so that readers of the same events get the same bytes. */
 const serialised = new WeakMap<RawEvent, { events: readonly RawEvent[]; bytes: Buffer }>();
 
 function serialise(events: readonly RawEvent[]): Buffer {
@@ -223,7 +223,7 @@ function serialise(events: readonly RawEvent[]): Buffer {
   return bytes;
 }
 
-/** Replaces carriage returns, which would end a line of a message. svc writes none; in JSON of other programs they are white space. */
+/** Replaces carriage returns, which would end a line of a message. svc writes none; in JSON from other programs they are white space. */
 function oneLine(raw: Buffer): Buffer {
   return raw.includes(carriageReturn) ? Buffer.from(raw.map((byte) => (byte === carriageReturn ? space : byte))) : raw;
 }

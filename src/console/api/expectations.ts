@@ -14,7 +14,7 @@ export const occurrenceQuery = z.object({
   days: z.int().min(1).max(maxDays).default(usualDays).describe('Days of the past.'),
 });
 export const occurrenceList = z.object({ occurrences: z.array(toldOccurrence).describe('The newest first.') });
-/** A schema of its own: the description of the API cannot say that a schema with a name may be null. */
+/** A separate schema, because the API description cannot make a named schema nullable. */
 export const excusedOccurrence = z.object(toldOccurrence.shape);
 export const excuseRequest = z.object({ due: z.string().describe('Due time of the occurrence.'), reason: z.string() });
 

@@ -10,7 +10,7 @@ import { readRequest } from '../request-body.ts';
 import { describeItems } from './collections.ts';
 import { pathPart } from './parameters.ts';
 
-/** Held uploads that one request names; IDs of 1000 fit into a body. */
+/** Maximum number of held uploads in one request; 1000 IDs fit into a body. */
 const maxIds = 1000;
 
 export const heldOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxIds) });

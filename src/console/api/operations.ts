@@ -29,7 +29,7 @@ import { eventFilter, replayList, replayRequest, replayView } from './schemas/re
 /** `POST /api/login`. */
 const passwordLogin = z.object({ username: text, password: text.meta({ format: 'password' }) });
 
-/** The query that says which sessions, locks, bans or uploads are meant. */
+/** The query that selects sessions, locks, bans or uploads. */
 const whichItems = z.object({
   id: z.array(text).describe('ID of an item; repeatable.'),
   account: text.describe('Name of an account.'),
@@ -45,7 +45,7 @@ const removedItems = whichItems.extend({
 /** `DELETE /api/sessions`, `/api/locks`, `/api/bans` and `/api/uploads`. */
 const removedCount = z.object({ removed: count });
 
-/** An operation at a path. The document adds to each that is not open that it is for administrators, and its common refusals. */
+/** An operation at a path. Unless it is open, the document adds that it is for administrators, and the common refusals. */
 export interface Operation {
   id: string;
   summary: string;

@@ -44,12 +44,12 @@ export async function testHandler(c: ConsoleContext): Promise<Response> {
   return answerJson(c, { outcome, details: details ?? '', attempts, event_uuid: events[0]?.uuid ?? '' });
 }
 
-/** `POST /api/handlers/{uuid}/lift-suspension`: lets a suspended URL be asked again at once. */
+/** `POST /api/handlers/{uuid}/lift-suspension`: a suspended URL may be used again at once. */
 export async function liftSuspension(c: ConsoleContext): Promise<Response> {
   const uuid = pathPart(c, 'uuid');
   const url = new Parameters(await readJsonObject(c), ['url']).text('url');
   const control = c.env.service.sources.deliveries.control();
-  // Clients know URLs without their secrets.
+  // Clients know URLs only without their secrets.
   const meant = (await control.suspendedUrls(uuid)).filter((suspended) => redactedUrl(suspended.url) === url);
   if (meant.length === 0) throw new ServiceError('not-found', 'No such URL of this event handler is suspended.');
   for (const suspended of meant) await control.liftSuspension(uuid, suspended.url);

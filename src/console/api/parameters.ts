@@ -60,7 +60,7 @@ export class Parameters {
     return first;
   }
 
-  /** Texts that may have commas, such as names and paths. @returns undefined without any @throws ServiceError `bad-request` for more than `max` */
+  /** Texts that may contain commas, such as names and paths. */
   texts(name: string, max: number): string[] | undefined {
     return this.#items(name, max, (text) => [text]);
   }
@@ -95,7 +95,7 @@ export class Parameters {
     return value;
   }
 
-  /** A number of the body of a request; 0 where it is not given. */
+  /** A number in the body of a request; 0 if it is missing. */
   count(name: string, max: number): number {
     const value = this.#values[name] ?? 0;
     if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > max)
@@ -103,7 +103,7 @@ export class Parameters {
     return value;
   }
 
-  /** A time in ISO 8601 with its offset. @returns Unix time in milliseconds */
+  /** A time in ISO 8601 with an offset. @returns Unix time in milliseconds */
   timeMs(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -134,7 +134,7 @@ function badRequest(message: string): ServiceError {
   return new ServiceError('bad-request', message);
 }
 
-/** A part of the path of a request, by the name that its route gives it. */
+/** A part of the path of a request, by its name in the route. */
 export function pathPart(c: ConsoleContext, name: string): string {
   return c.req.param(name) ?? '';
 }

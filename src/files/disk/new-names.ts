@@ -6,7 +6,7 @@ import type { OpenedFolder } from './opened.ts';
 export interface NameRules {
   /** Whether an existing file may be replaced. */
   mayReplace: boolean;
-  /** What happens if the file must not be replaced (`on_name_taken`). */
+  /** Whether the content is refused or numbered if the file must not be replaced (`on_name_taken`). */
   ifTaken: 'refuse' | 'number';
   /** Whether the account may create a file of another name in the same folder. */
   mayCreate: (name: string) => boolean;

@@ -27,7 +27,7 @@ export function inspectionsOf(
 }
 
 /**
- * The gate that an upload has to pass. ¶
+ * The gate that an upload has to pass.
  *
  * @param path the path that the file is to get; it may change until then
  * @returns undefined for an account none of whose files are inspected

@@ -73,7 +73,7 @@ export interface Kept {
 }
 
 /**
- * Prepares to keep a file or folder of an opened folder while something else takes its name; does nothing on a full disk. ¶
+ * Prepares to keep a file or folder of an opened folder while something else takes its name; does nothing on a full disk.
  *
  * @param mustGo whether a file must leave its name before, as a folder must
  */

@@ -46,7 +46,7 @@ export class TlsChallenges {
   }
 
   /**
-   * Inspects the first record of a connection. ¶
+   * Inspects the first record of a connection.
    *
    * @param giveOn takes a connection that is not a challenge, with all bytes received
    */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { namedSchemas, type Operation, operations } from '../operations.ts';
 
-/** Refusals by status, each with the headers that it brings along. */
+/** Refusals by status, with the headers that belong to them. */
 const refusals: Record<number, [name: string, description: string, ...headers: string[]]> = {
   400: ['BadRequest', 'The request is not as it should be.'],
   401: ['Unauthorized', 'Nobody is logged in, or name or password is not correct.', 'WWW-Authenticate'],
@@ -130,7 +130,10 @@ function describeSchemas(): { describe: Describe; named: Json } {
   };
 }
 
-/** Leaves out what says nothing: limits of exact integers, other members of any type, a choice between equal types, a list of one reference. */
+/**
+ * Omits parts without information: limits of exact integers, other members of any type, a choice between equal types, a list of one
+ * reference.
+ */
 function override({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
