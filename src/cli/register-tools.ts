@@ -190,7 +190,7 @@ FROM is one of
             password_hash, home, ssh_keys, email, group, permissions,
             enabled, quota_size
 
-It writes three files with mode 0600 and replaces none: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt, which names each thing that is not as it was, where it stood and what to do about it. Nothing becomes less strict: an account whose limits svc does not have is disabled.
+It writes three files with mode 0600 and replaces none: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt, which names each thing that is not as it was, where it stood and what to do about it. More than 1,000 accounts go to NAME.accounts.json, which the configuration names. Nothing becomes less strict: an account whose limits svc does not have is disabled.
 
 --check writes nothing: it prints the list, and looks at the files of the accounts below --root for other owners, modes, names that are no UTF-8 or differ by case alone, and links that leave the folder.
 

@@ -9,10 +9,15 @@ import { type Draft, type DraftAccount, fullControl, type Note } from './draft.t
 /** Maximum number of accounts that get test cases. */
 const maxAccountsWithCases = 500;
 
+/** More accounts than these go to a file of their own: a configuration is read and checked whole at each reload. */
+const maxAccountsOfConfig = 1000;
+
 /** The texts that an import writes. */
 export interface Finished {
   /** The configuration. */
   config: string;
+  /** The file of its accounts, in JSON, which is read 20 times as fast as YAML; undefined where they stand in the configuration. */
+  accountsFile: string | undefined;
   /** The cases for `svc test`. */
   cases: string;
   notes: Note[];
@@ -29,8 +34,9 @@ interface GroupKey {
  * Writes the configuration and test cases for a draft. Names, hashes and keys that svc would refuse are omitted, each with a note.
  *
  * @param from what was imported, for the first line
+ * @param names names of the files that are written, which lie in one folder
  */
-export function finish(draft: Draft, from: string, configName: string): Finished {
+export function finish(draft: Draft, from: string, names: { config: string; accountsFile: string }): Finished {
   const notes = [...draft.notes];
   const candidates = [...draft.accounts.values()].filter((account) => isAcceptable(account, notes));
   for (const account of candidates) checkCredentials(account, notes);
@@ -49,17 +55,23 @@ export function finish(draft: Draft, from: string, configName: string): Finished
   const accounts = candidates.filter(({ name }) => name in written);
   const used = new Set(Object.values(written).map((options) => (options as { group: string }).group));
   const kept = [...groups.values()].filter(({ name }) => used.has(name));
+  const hasFile = accounts.length > maxAccountsOfConfig;
   const sections = {
     ...(Object.keys(draft.server).length > 0 && { server: draft.server }),
     services: draft.services,
+    ...(hasFile && { authentications: { local: { type: 'application', accounts_file_path: `./${names.accountsFile}` } } }),
     ...(kept.length > 0 && { groups: Object.fromEntries(kept.map(({ name, options }) => [name, options])) }),
-    accounts: written,
+    ...(!hasFile && { accounts: written }),
   };
   const head = `# yaml-language-server: $schema=./svc.schema.json\n# Imported from ${from} by svc ${SVC_VERSION}. It holds secrets: mode 0600.\n`;
   const yaml = (value: unknown) => toYaml(value, { lineWidth: 0, aliasDuplicateObjects: false });
   const isSsh = Object.values(draft.services).some(({ type }) => type === 'ssh');
-  const cases = { config: `./${configName}`, cases: accounts.slice(0, maxAccountsWithCases).flatMap((account) => casesOf(account, isSsh)) };
-  return { config: head + yaml(sections), cases: yaml(cases), notes, accounts };
+  const cases = {
+    config: `./${names.config}`,
+    cases: accounts.slice(0, maxAccountsWithCases).flatMap((account) => casesOf(account, isSsh)),
+  };
+  const accountsFile = hasFile ? `${JSON.stringify({ accounts: written }, undefined, 1)}\n` : undefined;
+  return { config: head + yaml(sections), accountsFile, cases: yaml(cases), notes, accounts };
 }
 
 function isAcceptable(account: DraftAccount, notes: Note[]): boolean {

@@ -46,15 +46,16 @@ const maxConfigBytes = 4 * 1024 * 1024;
 
 /** Creates a configuration from another server's files. @returns 0 when all is written, 1 when `--check` finds something */
 export async function importFrom(from: string, named: readonly string[], options: ImportOptions): Promise<number> {
-  const outputs = options.check ? undefined : outputPaths(options.out);
+  const outputs = outputPaths(options.out);
+  if (!options.check) assertFree(outputs);
   const reader = readers[from] as Reader;
   const files = named.map(readInput);
   const { home, port } = options;
   const draft = await reader({ files, root: resolve(options.root), home, port, nowMs: systemClock.nowMs() });
-  const finished = finish(draft, from, basename(options.out));
+  const finished = finish(draft, from, { config: basename(outputs.config), accountsFile: basename(outputs.accountsFile) });
   assertValid(resolve(options.out), finished.config);
   const { notes } = finished;
-  if (!outputs) {
+  if (options.check) {
     const { checkHomes } = await import('./check-files.ts');
     notes.push(...checkHomes(finished.accounts, resolve(options.root), dirname(resolve(options.out))));
     report(notes, options.json);
@@ -63,27 +64,33 @@ export async function importFrom(from: string, named: readonly string[], options
   }
   const text = notes.map(noteText).join('\n');
   for (const [path, content] of [
+    [outputs.accountsFile, finished.accountsFile],
     [outputs.config, finished.config],
     [outputs.cases, finished.cases],
     [outputs.notes, `${text || 'Everything was taken over.'}\n`],
   ] as const)
-    writeNamedFile(`Cannot write ${path}`, path, content, { flag: 'wx', mode: 0o600 });
+    if (content !== undefined) writeNamedFile(`Cannot write ${path}`, path, content, { flag: 'wx', mode: 0o600 });
   report(notes, options.json);
   if (options.json) return exitCode.done;
-  print(`${outputs.config}: ${count(finished.accounts.length, 'account')}`);
+  print(`${finished.accountsFile === undefined ? outputs.config : outputs.accountsFile}: ${count(finished.accounts.length, 'account')}`);
+  if (finished.accountsFile !== undefined) print(`${outputs.config}: the configuration that names this file`);
   print(`${outputs.notes}: ${count(notes.length, 'note')} of what is not as it was`);
   print(`${outputs.cases}: cases of who may do what. Next: svc validate ${outputs.config} && svc test ${outputs.cases}`);
   return exitCode.done;
 }
 
-/** The three files to write; none may exist. */
-function outputPaths(out: string): { config: string; cases: string; notes: string } {
+/** The files that are written; that of the accounts only where there are many. */
+type OutputPaths = Record<'config' | 'accountsFile' | 'cases' | 'notes', string>;
+
+function outputPaths(out: string): OutputPaths {
   const base = basename(out).replace(/(?:\.config)?\.(?:ya?ml|json)$/, '');
   const beside = (suffix: string) => join(dirname(out), `${base}.${suffix}`);
-  const paths = { config: out, cases: beside('test.yaml'), notes: beside('import.txt') };
-  const taken = Object.values(paths).find((path) => existsSync(path));
+  return { config: out, accountsFile: beside('accounts.json'), cases: beside('test.yaml'), notes: beside('import.txt') };
+}
+
+function assertFree(outputs: OutputPaths): void {
+  const taken = Object.values(outputs).find((path) => existsSync(path));
   if (taken !== undefined) throw new ServiceError('bad-request', `${taken} exists and is not overwritten; name another file with --out.`);
-  return paths;
 }
 
 /** Reads a file, which may be given as `ACCOUNT=FILE`. */
@@ -105,7 +112,7 @@ function assertValid(path: string, text: string): void {
   if (Buffer.byteLength(text) > maxConfigBytes)
     throw new ServiceError(
       'bad-request',
-      'The configuration would be larger than 4 MiB: import the accounts in parts, and move them to accounts_file_path.',
+      'The configuration would be larger than 4 MiB without its accounts, as they have too many different groups: import them in parts.',
     );
   const errors = checkSource(parseSource(path, text), {}).findings.filter(({ severity }) => severity === 'error');
   const [first] = errors;

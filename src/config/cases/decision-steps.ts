@@ -58,12 +58,23 @@ export function accountInForce(config: Config, question: { user: string; group?:
   }
 }
 
+/** Accounts files that were read for a configuration, by path: many cases ask about one, which may be large. */
+const accountsFiles = new WeakMap<Config, Map<string, AccountsFile>>();
+
+function accountsFileOf(config: Config, path: string): AccountsFile {
+  const files = accountsFiles.get(config) ?? new Map<string, AccountsFile>();
+  accountsFiles.set(config, files);
+  const file = files.get(path) ?? new AccountsFile(path, config.accounts, systemClock, silentLog);
+  files.set(path, file);
+  return file;
+}
+
 /** Finds an account of the configuration or of an accounts file. */
 export function localAccount(config: Config, name: string) {
   for (const [uuid, method] of methodsInForce(config.authentications)) {
     if (method.type !== 'application' || !method.enabled) continue;
     const file = accountsFilePath(method, config.server.data_folder_path);
-    const account = new AccountsFile(file, config.accounts, systemClock, silentLog).find(name);
+    const account = accountsFileOf(config, file).find(name);
     if (account) return { account, method: uuid, where: Object.hasOwn(config.accounts, name) ? 'the configuration' : file };
   }
   return undefined;

@@ -23,7 +23,7 @@ interface Written {
 
 /** Holds that a draft makes a configuration without errors, whose cases pass. @returns its sections */
 export async function assertImported(t: TestContext, draft: Draft, from: string, { isTested = true } = {}): Promise<Written> {
-  const { config, cases, notes } = finish(draft, from, 'svc.config.yaml');
+  const { config, cases, notes } = finish(draft, from, { config: 'svc.config.yaml', accountsFile: 'svc.accounts.json' });
   const { findings } = checkSource(parseSource('/nowhere/svc.config.yaml', config), {});
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error'),
