@@ -77,7 +77,7 @@ export class ConsoleServer {
       catching((error: Error, socket: Socket) => this.#refuseGarbage(error, socket), cut),
     );
     this.#server.on('connection', (socket: Socket) => {
-      // With `maxConnections` node:cluster would hand the connection to this process again and again.
+      // With `maxConnections`, node:cluster would hand the connection to this process again and again.
       if (this.#sockets.size >= this.#service.options.maximum_concurrent_connections) return void socket.destroy();
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -136,7 +136,7 @@ export class ConsoleServer {
   }
 
   /**
-   * Applies new options; requests under way keep the old ones. Administrators that changed or are gone are logged out.
+   * Applies new options; requests under way keep the old ones. Administrators that were changed or removed are logged out.
    *
    * @returns how many sessions and streams ended
    */
@@ -151,9 +151,9 @@ export class ConsoleServer {
     return { sessions: sessions.keepOnly(this.#service.administrators), transfers };
   }
 
-  /** A URL that logs an administrator (by name) in without a password: once, within five minutes. */
+  /** A URL that logs in an administrator (by name) without a password: usable once, within five minutes. */
   loginLink(administrator: string): string {
-    // A fragment is not sent to the server and so is in no log.
+    // A fragment is not sent to the server, so it appears in no log.
     return `${this.url}/#token=${this.#service.links.issue(administrator)}`;
   }
 
@@ -217,15 +217,15 @@ export class ConsoleServer {
     }) as Server;
   }
 
-  // After the beginning of a reply the client would read another reply as its content.
+  // In the middle of a reply, the client would take a second reply for content.
   #refuseGarbage(error: Error, socket: Socket): void {
     if (!socket.writable || systemErrorCode(error) === 'ECONNRESET' || this.#pending.isReplying(socket)) return void socket.destroy();
     socket.end(garbageReply(error, 'svc').reply);
-    // Node.js waits for the client's end without a limit.
+    // Without a limit, Node.js would wait for the client to close.
     this.#service.clock.after(refusedMs, () => socket.destroy());
   }
 
-  /** Ends a reply whose handler failed, without harm to others. */
+  /** Cuts a reply whose handler failed, without affecting others. */
   #cut(reason: unknown, outgoing: ServerResponse): void {
     this.#service.log.error('a request could not be answered', { service: this.#service.uuid, reason });
     outgoing.destroy();
@@ -254,7 +254,7 @@ export class ConsoleServer {
     const isSame = !this.#tlsContext || hasSameAuthorities(this.#tlsContext, context);
     this.#tlsContext = context;
     if (isSame) return;
-    // Clients have to connect again, because the authority of their certificates may be gone; the reply to a reload is still sent.
+    // Clients have to connect again, because their certificates may no longer be trusted; the reply to a reload is still sent.
     const before = [...this.#sockets];
     this.#service.clock.after(leaveMs, () => {
       for (const socket of before) socket.destroy();

@@ -15,7 +15,7 @@ import type { Administrator, Administrators } from './login/administrators.ts';
 import type { AdministratorSession, AdministratorSessions, LoginLinks } from './login/sessions.ts';
 import type { ConsoleSources } from './sources.ts';
 
-/** One console, as its requests share it. Replaced as a whole at a reload. */
+/** The state of one console that its requests share. Replaced as a whole at a reload. */
 export interface ConsoleService {
   readonly uuid: string;
   readonly options: ConsoleOptions;

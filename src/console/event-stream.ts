@@ -4,10 +4,10 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import type { Administrator } from './login/administrators.ts';
 import type { AdministratorSession } from './login/sessions.ts';
 
-/** How often readers hear something, so that neither they nor proxies give up, in milliseconds. */
+/** Interval of heartbeats, so that neither readers nor proxies give up, in milliseconds. */
 const heartbeatMs = 15_000;
 
-/** A reader is cut off if it reads nothing for this time, or if this much waits for it. */
+/** A reader is cut off if it reads nothing for this time, or if this many bytes wait for it. */
 const maxBehindMs = 30_000;
 const maxWaitingBytes = 1024 * 1024;
 
@@ -31,7 +31,7 @@ export function eventText({ event, id, data }: SentEvent): string {
   return `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Server-Sent Events to one reader. Nothing is kept for a reader that is behind: senders heed the result of `send`. */
+/** Server-Sent Events to one reader. Nothing is queued for a slow reader: senders heed the result of `send`. */
 export class EventStream {
   /** Aborts when the reader is gone or has lost its right. */
   readonly signal: AbortSignal;
@@ -104,9 +104,9 @@ export class EventStream {
 
 /** Who may listen, as streams ask their console. */
 interface Listening {
-  /** Records that the page of a session listens. @returns whether the session is in force */
+  /** Records that the page of a session listens. @returns whether the session is valid */
   onBeat: (session: AdministratorSession) => boolean;
-  /** Whether the administrator is the same as at the login. */
+  /** Whether the administrator has not changed since the login. */
   isInForce: (administrator: Administrator) => boolean;
 }
 
@@ -122,7 +122,7 @@ export class EventStreams {
     this.#listening = listening;
   }
 
-  /** Begins to answer with events. @param headers of every reply @returns an ended stream when the reader is gone already */
+  /** Begins to answer with events. @param headers of every reply @returns a closed stream if the reader is gone already */
   open(reader: Reader, headers: Record<string, string>): EventStream {
     // Without the last header proxies such as nginx would buffer the events.
     const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
@@ -136,12 +136,12 @@ export class EventStreams {
     return stream;
   }
 
-  /** Ends the streams of a session that is over. */
+  /** Ends the streams of a session that has ended. */
   endSession(session: AdministratorSession): void {
     for (const stream of [...this.#open]) if (stream.reader.session === session) stream.end();
   }
 
-  /** Ends the streams of administrators that changed or are gone. @returns how many */
+  /** Ends the streams of administrators that were changed or removed. @returns how many */
   keepOnly(): number {
     const over = [...this.#open].filter(({ reader }) => !this.#listening.isInForce(reader.administrator));
     for (const stream of over) stream.end();
@@ -159,7 +159,7 @@ export class EventStreams {
     this.#heartbeat = undefined;
   }
 
-  // A page that listens is in use, so its session continues.
+  // A page that listens counts as activity, so its session continues.
   #beatAll(): void {
     for (const stream of [...this.#open]) {
       stream.beat();

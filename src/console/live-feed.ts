@@ -26,7 +26,10 @@ export class Samples {
   #before: Counts | undefined;
   #isAsking = false;
 
-  /** @param figures counts since the start, and present levels */
+  /**
+   * @param figures counters since the start, and current levels
+   * @param figures counts since the start, and present levels
+   */
   constructor(figures: () => Promise<Counts & Levels>, dependencies: Dependencies) {
     this.#figures = figures;
     this.#dependencies = dependencies;
@@ -39,7 +42,7 @@ export class Samples {
     return this.#samples;
   }
 
-  /** Calls back with each new sample. @returns stops that */
+  /** Calls back with each new sample. @returns a function that stops that */
   listen(onSample: (sample: Sample) => void): () => void {
     this.#listeners.add(onSample);
     return () => void this.#listeners.delete(onSample);
@@ -73,14 +76,14 @@ export class Samples {
   }
 }
 
-// Counts go back when a service is gone.
+// Counters decrease when a service is removed.
 function difference(now: Counts, before: Counts): Counts {
   return Object.fromEntries(
     Object.entries(now).map(([name, count]) => [name, Math.max(count - before[name as keyof Counts], 0)]),
   ) as Counts;
 }
 
-/** Sends changes to all readers of the overview. They share one query; without a reader there is none. */
+/** Sends changes to all readers of the overview. They share one query; without readers nothing is queried. */
 export class LiveFeed {
   readonly #overview: () => Promise<Overview>;
   readonly #samples: Samples;
@@ -129,7 +132,7 @@ export class LiveFeed {
     }
     const text = this.#latest;
     for (const [stream, told] of this.#told) {
-      // A reader that is behind gets the state of that time, not the states in between.
+      // A slow reader gets the current state once it has caught up, not the states in between.
       if (told === text || stream.isBehind) continue;
       this.#told.set(stream, text);
       stream.write(text);

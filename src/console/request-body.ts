@@ -7,7 +7,7 @@ import { GatheredBytes } from '../lib/gathered-bytes.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import type { ConsoleContext } from './environment.ts';
 
-/** Largest body that a schema describes, in bytes: a certificate with room to spare. */
+/** Largest body that a schema describes, in bytes: a certificate fits in easily. */
 const questionLimitBytes = 64 * 1024;
 
 /**
@@ -30,7 +30,7 @@ const bodyLimitBytes = 1024 * 1024;
 /**
  * Reads a JSON object.
  *
- * @throws ServiceError `media-type-unsupported`, `bad-request` when it is not JSON object, `too-large`, `client-gone`
+ * @throws ServiceError `media-type-unsupported`, `bad-request` when it is not a JSON object, `too-large`, `client-gone`
  */
 export async function readJsonObject({ env: { incoming } }: ConsoleContext, limitBytes = bodyLimitBytes): Promise<Record<string, unknown>> {
   // Forms of other origins can send other types without a preflight request (Fetch, CORS-safelisted request-header).

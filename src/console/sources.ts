@@ -13,7 +13,7 @@ import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
 
-/** All that a console shows and does, implemented in `server/`. All figures are those of the whole installation. */
+/** All data and actions of a console, implemented in `server/`. All figures are those of the whole installation. */
 export interface ConsoleSources {
   /** The journal, of all nodes. */
   journal(): EventLog;
@@ -25,7 +25,7 @@ export interface ConsoleSources {
   readonly collections: Collections;
   /** Files that are due. */
   expectations(): Pick<ExpectationWatch, 'list' | 'occurrences' | 'excuse' | 'requireKnown'>;
-  /** Tokens and links in force, newest first, and their end. */
+  /** Valid tokens and links, newest first, and how to end them. */
   readonly grants: {
     list(kind: 'token' | 'link', account: string | undefined): Promise<ShownGrant[]>;
     /** @returns IDs of those that ended */
@@ -66,7 +66,7 @@ export interface ReplaySource {
   cancel(id: string): Promise<void>;
 }
 
-/** The configuration in force, and its file. */
+/** The running configuration, and its file. */
 export interface ConfigurationSource {
   /** Undefined without a file, as is `checked`. */
   path(): string | undefined;

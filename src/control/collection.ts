@@ -3,13 +3,13 @@ import type { HeldContent } from '../files/inspections/holding.ts';
 import { compileAddressRanges } from '../lib/address-ranges.ts';
 import { ServiceError } from '../lib/errors.ts';
 
-/** The items that a request means; without any member all. */
+/** The items that a request selects; without any member, all. */
 export interface Selection {
   ids?: readonly string[] | undefined;
   account?: string | undefined;
   /** An address, or a CIDR range. */
   address?: string | undefined;
-  /** Confirms that all are meant; a removal without another member needs it. */
+  /** Confirms that all are selected; a removal without another member needs it. */
   all?: boolean | undefined;
 }
 
@@ -139,13 +139,13 @@ export interface Collection {
   /** The name of an account in these items, where it differs. */
   readonly nameOf?: (account: string) => string;
   list(): Promise<Item[]>;
-  /** When it resolves, the items are gone for later requests to any process. */
+  /** When it resolves, no later request to any process finds the items. */
   remove(items: readonly Item[]): Promise<void>;
-  /** Undoes the deletion of items; those that cannot come back get a `problem`. */
+  /** Undoes the deletion of items; those that cannot be restored get a `problem`. */
   restore?(items: readonly Item[]): Promise<Item[]>;
   /** The content of an item; `held` has it. @throws ServiceError `not-found` */
   content?(id: string): Promise<HeldContent>;
-  /** Actions on single items beside their removal; `held` has all of `heldActions`. */
+  /** Actions on single items other than removal; `held` has all `heldActions`. */
   readonly actions?: Readonly<Record<HeldAction, (id: string, by: string, reason?: string) => Promise<void>>>;
 }
 
@@ -155,11 +155,11 @@ export type HeldAction = (typeof heldActions)[number];
 
 /** The outcome of an action on one item. */
 export interface ActionResult extends ShownItem {
-  /** Why it was not done; undefined when it was. */
+  /** Why the action failed; undefined if it succeeded. */
   readonly error?: string | undefined;
 }
 
-/** Does something with each named item. @throws ServiceError `bad-request` without items, and where there are no such actions */
+/** Runs an action on each named item. @throws ServiceError `bad-request` without items, or for a collection without such actions */
 export async function actOn(
   collection: Collection,
   action: HeldAction,

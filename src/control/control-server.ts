@@ -24,7 +24,7 @@ import { openSocketPath, type SocketPath } from './control-socket.ts';
 
 type Controlled = Readonly<Record<ControlledName, Collection>>;
 
-/** Further things that operators may have done, by name. Each takes the JSON of an order, and gives its results. @throws ServiceError */
+/** Further orders of operators, by name. Each takes the JSON of an order and returns its results. @throws ServiceError */
 export type Orders = Readonly<Record<string, (order: unknown) => Promise<readonly object[]>>>;
 
 /** Largest order in bytes. */
@@ -36,13 +36,13 @@ const maxConnections = 32;
 /** Time for a client to send its request, in milliseconds. */
 const requestWithinMs = 5000;
 
-/** Time that a client may read nothing, in milliseconds. */
+/** Time for which a client may read nothing, in milliseconds. */
 const stallWithinMs = 30_000;
 
 /**
- * Answers administrators at a Unix socket in the data folder, in place of one that a dead process left. Only the account of the service may
- * open it (0600). Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, locks, bans and trash alike, `POST /trash?id=…` to restore, and
- * `POST /orders/NAME` with a body of JSON; replies are NDJSON.
+ * Answers administrators at a Unix socket in the data folder, replacing the socket of a dead process. Only the account of the service may
+ * open it (0600). Requests are HTTP: `GET /sessions`, `DELETE /sessions?id=…`, the same for locks, bans and trash, `POST /trash?id=…` to
+ * restore, and `POST /orders/NAME` with a body of JSON; replies are NDJSON.
  *
  * @param dataFolderPath the socket in it belongs to this process
  * @returns ends it
@@ -159,7 +159,10 @@ async function actOnHeld(
   return results.map((shown) => ({ shown }));
 }
 
-/** Listens at the control socket of a data folder. @returns closes its path, once the server is closed @throws as `openControlSocket` */
+/**
+ * Listens at the control socket of a data folder. @returns a function that removes its path, once the server is closed @throws as
+ * `openControlSocket`
+ */
 async function listenAtSocket(server: Server, dataFolderPath: string): Promise<() => void> {
   let socket: SocketPath | undefined;
   try {
@@ -167,7 +170,8 @@ async function listenAtSocket(server: Server, dataFolderPath: string): Promise<(
     const { path, close } = socket;
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);
     const listening = once(server, 'listening');
-    // bind(2) makes the file within this call, of this process and no cluster's, and no other account may ever open it.
+    // bind(2) creates the file during this call, in this process instead of the cluster's primary; the umask keeps other accounts from ever
+    // opening it.
     const umask = process.umask(0o177);
     try {
       server.listen({ path, exclusive: true });

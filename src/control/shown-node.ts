@@ -1,13 +1,13 @@
 import * as z from 'zod';
 
-// The shapes that nodes tell each other and that consoles show. Not strict: members of newer nodes are ignored.
+// The messages between nodes, and the data of consoles. Not strict: unknown members of newer nodes are ignored.
 
 export const text = z.string();
 export const count = z.int().nonnegative();
 /** ISO 8601, UTC. */
 export const time = z.string().meta({ format: 'date-time' });
 
-/** Counts of a node since its start; in a sample since the sample before. */
+/** Counters of a node since its start; in a sample, since the previous sample. */
 export const counts = z.object({
   requests: count.describe('Requests over HTTP and SFTP; over SFTP each block of a file is a request.'),
   failures: count,
@@ -35,11 +35,11 @@ export const method = z.object({
   name: text,
   type: text,
   state: text,
-  /** Why it does not run, or what of it fails at present; empty when all is well. */
+  /** Why it does not run, or which part of it fails at present; empty when all is well. */
   reason: text,
 });
 
-/** A file, or an archive, on its way. */
+/** A file or archive that is being transferred. */
 export const transfer = z.object({
   id: text.describe('Unique on its node.'),
   service: text.describe('UUID.'),
@@ -52,7 +52,7 @@ export const transfer = z.object({
   started: time,
 });
 
-/** Errors of one kind: events of the group `failure`, the newest of which is told. */
+/** Errors of one kind: events of the group `failure`; the newest one is shown. */
 export const failure = z.object({
   time,
   id: text,

@@ -26,7 +26,7 @@ export interface EventDefinition {
   id: number;
   /** Text for people of what happened; also the default message, with `{member}` of the event's data put in. */
   meaning: string;
-  /** The texts of its meaning and, between them, the members of `data` that it names. */
+  /** The parts of its meaning between the members of `data` that it names. */
   texts: readonly string[];
   groups: readonly EventGroup[];
   /** Members of `data` that the event may have, in addition to those of file events. */
@@ -360,7 +360,7 @@ export function isEventId(id: number): boolean {
   return byId.has(id);
 }
 
-/** The message of an event: its meaning with members of `data` put in. */
+/** The message of an event: its meaning, with members of `data` inserted. */
 export function formatMessage(id: number, data: Readonly<Record<string, unknown>>): string {
   const { texts } = eventDefinition(id);
   let message = '';

@@ -4,7 +4,7 @@ import { createEvent, stringifyData } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
 
-/** The outcome of delivering an event to the handler that a request waits for. */
+/** The result of delivering an event to the handler that a request waits for. */
 export interface BackendDelivery {
   outcome: 'delivered' | 'failed' | 'discarded' | 'unavailable';
   status?: number;
@@ -16,13 +16,13 @@ export interface BackendDelivery {
 export interface BlockingHandler {
   /** Delivers one event that is in the journal. Never throws. */
   deliver(event: ServiceEvent, marks: EventMarks, position: LogPosition | undefined): Promise<BackendDelivery>;
-  /** Stops waiting for the delivery of this event, which could not be made durable. */
+  /** Stops waiting for the delivery of this event, which could not be written durably. */
   abandon(event: ServiceEvent): void;
 }
 
 const changing = new WeakSet<RequestTrace>();
 
-/** Records that a request has changed something, or is about to: repeating it may do it twice. */
+/** Records that a request has changed something, or is about to, so that repeating it could do that twice. */
 export function recordChange(request: RequestTrace | undefined): void {
   if (request) changing.add(request);
 }
@@ -57,7 +57,9 @@ export class JournalledDispatcher {
     return event;
   }
 
-  /** Like `emit`, but written together with the other events of this turn of the event loop; a reply about it waits for `grouped`. */
+  /**
+   * Like `emit`, but written together with the other events of this turn of the event loop; a reply that depends on it waits for `grouped`.
+   */
   emitGrouped(draft: EventDraft): void {
     this.#sink.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined }, stringifyData(draft));
   }

@@ -36,7 +36,7 @@ export function isSpecialAccount(uuid: string | undefined): boolean {
 function definedData({ data, context: { token, link, request } }: EventDraft): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const name in data) if (data[name] !== undefined) members[name] = data[name];
-  // An event about a token or link names that one, and not the one of its client.
+  // An event about a token or link names that one, and not the one that the client used.
   if (token !== undefined) members.token ??= token;
   if (link !== undefined) members.link ??= link;
   if (request) members.request_id = request.id;
@@ -44,7 +44,7 @@ function definedData({ data, context: { token, link, request } }: EventDraft): R
   return members;
 }
 
-/** The JSON of the `data` of a draft's event, where a part of it is already serialised. */
+/** The JSON of `data` of a draft's event; a part of it may be serialised already. */
 export function stringifyData(draft: EventDraft): string | undefined {
   return draft.shared?.jsonWith(definedData(draft));
 }

@@ -39,7 +39,10 @@ const changes = new Map<string, Pick<RecentChange, 'kind' | 'isFolder'>>([
   [String(eventIds.sftpFolderRemoved), { kind: 'deleted', isFolder: true }],
 ]);
 
-/** The recent changes of an account, newest first, the same kind of change of one path once. @throws ServiceError `unavailable` when the journal cannot be read */
+/**
+ * The recent changes of an account, newest first; changes of one kind and path appear once. @throws ServiceError `unavailable` when the
+ * journal cannot be read
+ */
 export async function recentChanges(journal: NewestFirstJournal, accountUuid: string): Promise<RecentChange[]> {
   const found = new Map<string, RecentChange>();
   const selection = { id: [...changes.keys()].map(Number), uuid: [], account: [accountUuid] };

@@ -6,7 +6,7 @@ import { eventTimeMs } from '../events/journal/search/event-selection.ts';
 import { Expectation, stateIds, type ToldExpectation, type ToldOccurrence } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
 
-/** A journal that can be read from a time on. */
+/** A journal that can be read from a given time on. */
 export interface ReadableJournal {
   openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
   since(sinceMs: number | undefined): LogPosition | undefined;
@@ -15,15 +15,15 @@ export interface ReadableJournal {
 /** The events that expectations are judged by. */
 export const neededIds = [...arrivalIds, ...Object.values(stateIds)];
 
-/** Enabled expectations, which know nothing yet. @param fromMs the first due time that counts @throws as `Expectation` */
+/** Creates the enabled expectations, without any files yet. @param fromMs the first due time that counts @throws as `Expectation` */
 export function makeExpectations(options: Readonly<Record<string, ExpectationOptions>>, fromMs: (uuid: string) => number): Expectation[] {
   return Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? [new Expectation(uuid, one, fromMs(uuid))] : []));
 }
 
 /**
- * Has expectations take the events of a journal up to its present end.
+ * Feeds the events of a journal to expectations, up to its current end.
  *
- * @param onState hears of the events that told a state
+ * @param onState called for the events that reported a state
  * @returns where the journal ended
  */
 export async function readExpectations(
@@ -50,14 +50,14 @@ export async function readExpectations(
   }
 }
 
-/** An event that told the state of an occurrence. */
+/** An event that reported the state of an occurrence. */
 export interface StateEvent {
   expectation: string;
   dueMs: number;
   id: number;
 }
 
-/** Has expectations take one event: a file, or an excuse. */
+/** Feeds one event to expectations: a file, or an excuse. */
 export function takeEvent(
   expectations: readonly Expectation[],
   logged: Parameters<Expectation['add']>[0],
@@ -80,13 +80,13 @@ export function takeEvent(
 
 /** Occurrences of some time. */
 export interface Judged {
-  /** Those whose due time has come, in the order of these times. */
+  /** The occurrences whose due time has passed, in the order of these times. */
   past: ToldOccurrence[];
-  /** The next one of each expectation that is enabled. */
+  /** The next occurrence of each enabled expectation. */
   next: Map<string, ToldOccurrence>;
 }
 
-/** The newest occurrence that was due, and the next one, of each expectation. */
+/** The last occurrence that was due, and the next one, of each expectation. */
 export function summarise(options: Readonly<Record<string, ExpectationOptions>>, { past, next }: Judged): ToldExpectation[] {
   return Object.entries(options).map(([uuid, { name, enabled }]) => ({
     expectation: uuid,
@@ -97,7 +97,7 @@ export function summarise(options: Readonly<Record<string, ExpectationOptions>>,
   }));
 }
 
-/** Judges all occurrences from a time on. @throws as `Expectation` */
+/** Judges all occurrences from a given time on. @throws as `Expectation` */
 export async function evaluate(
   journal: ReadableJournal,
   options: Readonly<Record<string, ExpectationOptions>>,

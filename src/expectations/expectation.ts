@@ -24,10 +24,10 @@ export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, numb
 
 const dayMs = 86_400_000;
 
-/** How long a file of a named day may be late. */
+/** Maximum lateness of a file whose path names the day. */
 const latestMs = 31 * dayMs;
 
-/** An occurrence as it is told (docs/spec/expectations.md#states). */
+/** An occurrence as it is shown (docs/spec/expectations.md#states). */
 export const toldOccurrence = z.strictObject({
   expectation: z.string().describe('UUID of the expectation.'),
   name: z.string(),
@@ -48,7 +48,7 @@ export const toldOccurrence = z.strictObject({
 });
 export type ToldOccurrence = z.infer<typeof toldOccurrence>;
 
-/** One expectation with its newest occurrence that was due, and its next one. */
+/** One expectation with its last due occurrence and its next one. */
 export const toldExpectation = z.strictObject({
   expectation: z.string().describe('UUID of the expectation.'),
   name: z.string(),
@@ -71,7 +71,7 @@ export interface Occurrence {
   readonly dueMs: number;
   readonly opensMs: number;
   readonly graceEndsMs: number;
-  /** No file counts from here on; undefined while the next due time is not known. */
+  /** Files after this time do not count; undefined while the next due time is unknown. */
   closesMs: number;
   readonly path: Expression;
   readonly arrivals: Arrival[];
@@ -79,7 +79,7 @@ export interface Occurrence {
   excuse: string | undefined;
 }
 
-/** One expectation with its occurrences from a time on, which take files as they come. */
+/** One expectation with its occurrences from a given time on; it assigns files to occurrences as they arrive. */
 export class Expectation {
   readonly uuid: string;
   readonly options: ExpectationOptions;
@@ -117,13 +117,13 @@ export class Expectation {
     return this.#dueTimes.after(timeMs);
   }
 
-  /** The time from which on files count for the first occurrence. */
+  /** The time from which files count for the first occurrence. */
   get beginsMs(): number {
     this.advance(this.#fromMs);
     return Math.min(this.#fromMs, this.occurrences[0]?.opensMs ?? this.#fromMs);
   }
 
-  /** Makes the occurrences whose windows are open at a time, and the one after them. */
+  /** Creates the occurrences whose windows are open at a time, and the one after them. */
   advance(nowMs: number): void {
     for (let last = this.occurrences.at(-1); !last || last.opensMs <= nowMs; last = this.occurrences.at(-1)) {
       const dueMs = this.#dueTimes.after(last?.dueMs ?? this.#fromMs - 1);
@@ -132,7 +132,7 @@ export class Expectation {
     }
   }
 
-  /** Forgets occurrences that nothing changes any more. */
+  /** Forgets occurrences whose state can no longer change. */
   forget(nowMs: number): void {
     while (this.occurrences[0] && this.occurrences[0].closesMs + dayMs < nowMs) this.occurrences.shift();
   }
@@ -155,7 +155,7 @@ export class Expectation {
     };
   }
 
-  /** Takes an event of the journal: a file that came. @returns the occurrence that it counts for */
+  /** Takes an event about an arrived file. @returns the occurrence for which the file counts */
   add({ event, group }: Pick<LoggedEvent, 'event' | 'group'>): Occurrence | undefined {
     const { account, group: wantedGroup, minimum_size } = this.options;
     if (!arrivalIds.includes(Number(event.id)) || typeof event.data.path !== 'string') return undefined;
@@ -172,7 +172,7 @@ export class Expectation {
     return taker;
   }
 
-  /** The occurrences whose windows hold a time; both ends of the windows rise. */
+  /** The occurrences whose windows contain a time; occurrences are sorted by both ends of their windows. */
   #openAt(timeMs: number): Occurrence[] {
     let low = 0;
     for (let high = this.occurrences.length; low < high; ) {
@@ -185,7 +185,7 @@ export class Expectation {
     return open;
   }
 
-  // One that has what it needs takes no file that comes after its grace: that file is early for the next one.
+  // An occurrence that is complete takes no file after its grace period: such a file counts for the next occurrence.
   #takes({ arrivals, graceEndsMs }: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
     const fit = arrivals.filter(({ isFit }) => isFit).length;

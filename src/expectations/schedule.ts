@@ -4,10 +4,10 @@ import { clockOf, instantOf } from '../lib/time-zones.ts';
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
-/** Days that are searched for a due time before another: a schedule may name the 29th of February. */
+/** Days to search for the next due time: a schedule may name the 29th of February. */
 const searchedDays = [2, 8, 32, 367, 1500];
 
-/** When a file is due: cron, or a period with a time of day, by the clock of a zone. */
+/** When a file is due: a cron expression, or a period with a time of day, in a time zone. */
 export interface Schedule {
   cron: string | undefined;
   everyMs: number | undefined;
@@ -18,7 +18,7 @@ export interface Schedule {
   holidays: ReadonlySet<string>;
 }
 
-/** Says why a cron expression does not serve. @returns undefined when it does */
+/** Explains why a cron expression cannot be used. @returns undefined when it can */
 export function checkSchedule(cron: string): string | undefined {
   try {
     if (cron.startsWith('@')) throw new Error('a name, not fields');
@@ -29,7 +29,7 @@ export function checkSchedule(cron: string): string | undefined {
   }
 }
 
-// All schedules run by a clock without changes; `instantOf` puts their times into the zone.
+// All schedules run by a clock without daylight saving time; `instantOf` converts their times to the zone.
 function newCron(cron: string): Cron {
   return new Cron(cron, { timezone: 'UTC', paused: true, mode: '5-part' });
 }
@@ -44,10 +44,10 @@ export class DueTimes {
     this.#cron = schedule.cron === undefined ? undefined : newCron(schedule.cron);
   }
 
-  /** The first due time after another; undefined when there is none in ten years. */
+  /** The first due time after a given time; undefined when there is none within ten years. */
   after(timeMs: number): number | undefined {
     const { timeZone, holidays } = this.#schedule;
-    // `instantOf` rises with the clock, and gives no later time for what the clock shows now.
+    // `instantOf` rises with the clock, and never returns a later time for the currently shown one.
     let wall = clockOf(timeMs, timeZone);
     for (const lastMs = timeMs + 3660 * dayMs; ; ) {
       const next = this.#nextWall(wall);
@@ -59,7 +59,7 @@ export class DueTimes {
     }
   }
 
-  /** The last due time before another; undefined when there is none in four years. */
+  /** The last due time before a given time; undefined when there is none within four years. */
   before(timeMs: number): number | undefined {
     for (const days of searchedDays) {
       let found: number | undefined;
@@ -85,7 +85,7 @@ export function isPathOfDay(path: string): boolean {
   return path.search(pathParts) >= 0;
 }
 
-/** Puts the parts of a due time into a path. @param wall what the clock of its zone shows, as UTC */
+/** Inserts the parts of a due time into a path. @param wall the zone's wall-clock time as if it were UTC */
 export function pathOfDay(path: string, wall: Date): string {
   const [yyyy = '', MM = '', dd = '', HH = ''] = wall.toISOString().split(/[-T:]/);
   const values: Record<string, string> = { yyyy, yy: yyyy.slice(-2), MM, dd, HH };
@@ -94,7 +94,7 @@ export function pathOfDay(path: string, wall: Date): string {
 
 const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
-/** Seconds of a duration: a number, or a text such as `30m`. @returns undefined when it is none */
+/** Seconds of a duration: a number, or a text such as `30m`. @returns undefined for anything else */
 export function durationSeconds(value: number | string): number | undefined {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*$/.exec(String(value));
   return match ? Number(match[1]) * (units[match[2] || 's'] as number) : undefined;

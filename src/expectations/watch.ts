@@ -28,17 +28,20 @@ const readEveryMs = 1000;
 /** How long a fault is waited for. */
 const retryAfterMs = 5000;
 
-/** Occurrences that are older are told no more. */
+/** Older occurrences are no longer reported. */
 const oldestMs = 32 * dayMs;
 
-/** Past in which a list finds the last occurrence. */
+/** Time back in which a list looks for the last occurrence. */
 const shownMs = 31 * dayMs;
 
 /** Shared by the processes that watch the same expectations. */
 export interface ExpectationStore {
-  /** Since when each is watched (Unix time in milliseconds): new ones from now on; others are forgotten. @throws ServiceError `unavailable` */
+  /**
+   * Since when each expectation is watched (Unix time in milliseconds): new ones from now on; ones that are not listed are forgotten.
+   * @throws ServiceError `unavailable`
+   */
   since(uuids: readonly string[], nowMs: number): Promise<ReadonlyMap<string, number>>;
-  /** Whether this process is the one that tells, at least for the next seconds. @throws ServiceError `unavailable` */
+  /** Whether this process reports, at least for the next seconds. @throws ServiceError `unavailable` */
   isTeller(): Promise<boolean>;
 }
 
@@ -46,7 +49,7 @@ export interface ExpectationStore {
 export interface ExpectationFigures {
   expectation: string;
   state: OccurrenceState;
-  /** Seconds since the due time of a file that is not there yet; 0 when none is due. */
+  /** Seconds since the due time of a missing file; 0 when none is overdue. */
   overdueS: number;
 }
 
@@ -61,7 +64,7 @@ interface Dependencies {
 
 type AllOptions = Readonly<Record<string, ExpectationOptions>>;
 
-/** Tells by events what came of the expectations of a configuration. The journal is all that it remembers. */
+/** Reports by events how the expectations of a configuration turn out. It keeps no state beside the journal. */
 export class ExpectationWatch {
   readonly #dependencies: Dependencies;
   #options: AllOptions = {};
@@ -72,7 +75,7 @@ export class ExpectationWatch {
     this.#dependencies = dependencies;
   }
 
-  /** Goes by other expectations from now on. */
+  /** Applies other expectations from now on. */
   async apply(options: AllOptions): Promise<void> {
     await this.stop();
     this.#options = options;
@@ -88,7 +91,7 @@ export class ExpectationWatch {
     this.#watched = [];
   }
 
-  /** Of the process that tells; of others none. */
+  /** Figures of the process that reports; the others have none. */
   figures(): ExpectationFigures[] {
     const nowMs = this.#dependencies.clock.nowMs();
     return this.#watched.flatMap((expectation) => {
@@ -101,14 +104,14 @@ export class ExpectationWatch {
     });
   }
 
-  /** The last and the next occurrence of each expectation that passes. @throws ServiceError `unavailable` */
+  /** The last and the next occurrence of each selected expectation. @throws ServiceError `unavailable` */
   async list(isWanted: (options: ExpectationOptions) => boolean = () => true): Promise<ToldExpectation[]> {
     const wanted = Object.fromEntries(Object.entries(this.#options).filter(([, options]) => isWanted(options)));
     if (Object.keys(wanted).length === 0) return [];
     return summarise(wanted, await this.#judge(wanted, shownMs));
   }
 
-  /** Those that expect files of an account, or of its group. @throws ServiceError `unavailable` */
+  /** The expectations for files of an account, or of its group. @throws ServiceError `unavailable` */
   ofAccount({ name, uuid, groupUuid }: Pick<Account, 'name' | 'uuid' | 'groupUuid'>): Promise<ToldExpectation[]> {
     return this.list(
       ({ account, group, enabled }) => enabled && (account === undefined ? group === groupUuid : [name, uuid].includes(account)),
@@ -172,7 +175,7 @@ export class ExpectationWatch {
     }
   }
 
-  /** Watches for as long as this process is the one that tells. */
+  /** Watches while this process is the one that reports. */
   async #watch(signal: AbortSignal): Promise<void> {
     const { journal, store, clock } = this.#dependencies;
     const nowMs = clock.nowMs();
@@ -215,14 +218,14 @@ export class ExpectationWatch {
   }
 }
 
-/** Whether a state is told: one that a file or a person decided does not go back when retention removes the file's event. */
+/** Whether a state is reported: a state that a file or a person decided does not revert when retention removes the file's event. */
 function isNews(before: number | undefined, next: number): boolean {
   if (before === undefined) return true;
   const isDecided = before === stateIds.met || before === stateIds.late || before === stateIds.excused;
   return before !== next && !(isDecided && (next === stateIds.missing || next === stateIds.malformed)) && next !== stateIds.missing;
 }
 
-/** The account of the events: handlers filter by its name. */
+/** The account of the events, so that handlers can filter by its name. */
 function tellingAccount({ account }: Pick<ExpectationOptions, 'account'>) {
   return account === undefined ? processAccount() : { ...processAccount(), name: account };
 }

@@ -120,7 +120,7 @@ function challenges(exchange: Exchange, isSessionGone: boolean): string[] {
   return exchange.service.options.announce_session_authentication ? [basicChallenge, 'session'] : [basicChallenge];
 }
 
-/** The challenge for a bearer's token (RFC 6750 §3). */
+/** The challenge for a bearer token (RFC 6750 §3). */
 function bearerChallenge({ message, details }: ServiceError): string {
   const description = details[overDetail] ? `, error_description="${message.replace(/["\\]/g, '')}"` : '';
   return `Bearer realm="Web files access", error="invalid_token"${description}`;

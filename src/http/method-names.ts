@@ -38,12 +38,12 @@ export function operationsOf(isFolder: boolean): Readonly<Record<string, Request
   return isFolder ? ofFolders : ofFiles;
 }
 
-/** Methods that change nothing (RFC 9110 §9.2.1, RFC 4918 §9.1). */
+/** Safe methods (RFC 9110 §9.2.1, RFC 4918 §9.1). */
 export const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND']);
 
 export const webdavMethods: ReadonlySet<string> = new Set(['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK']);
 
-/** All methods that some URL of a service answers. */
+/** All methods that any URL of a service supports. */
 export const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE', 'OPTIONS', ...webdavMethods]);
 
 /** Methods on files and folders whose outcome the permissions decide. */

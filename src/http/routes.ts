@@ -57,15 +57,15 @@ import { isClassTwo, optionsReply } from './webdav/webdav-class.ts';
 
 /** Facts of a route for `Allow`, besides its method. */
 interface RouteTraits {
-  /** Which requests have the route; the others go on to what ends the pattern. */
+  /** The requests that the route applies to; others go on to the route that ends the pattern. */
   condition?: (exchange: Exchange) => boolean;
-  /** Whether HEAD does not stand for this GET, which changes something. */
+  /** Whether HEAD is not answered like this GET, because the GET changes something. */
   refusesHead?: boolean;
 }
 
 type AddRoute = (methods: string, patterns: string | readonly string[], handler: HttpHandler, traits?: RouteTraits) => void;
 
-/** Routes whose OPTIONS name the methods alone: handlers by pattern and method. */
+/** Routes whose OPTIONS reply lists only the methods: handlers by pattern and method. */
 const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>>> = {
   '/account-service/recent': { GET: showRecent },
   '/account-service/expectations': { GET: showExpectations },
@@ -87,13 +87,13 @@ const plainRoutes: Readonly<Record<string, Readonly<Record<string, HttpHandler>>
  * docs/design/decisions.md#http-connections-and-requests-http-httpconnection-httpmiddleware-httprequest-httpreply.
  */
 export function createApp(): Hono<HttpEnvironment> {
-  // Hono hands on what `fetch` was given.
+  // Hono passes on the second argument of `fetch`.
   const getPath = (_: Request, options?: { env?: unknown }) => canonicalPath((options as { env: Exchange }).env.target);
   const app = new Hono<HttpEnvironment>({ getPath });
   app.use(receive);
   addRoutes(app);
   app.onError((error, c) => {
-    // RFC 9110 §15.5.6: a 405 names what is allowed.
+    // RFC 9110 §15.5.6: a 405 lists the allowed methods.
     if (isServiceError(error, 'method-not-allowed')) error.details.allow = allowedMethods(app.routes, c);
     return respondToFault(c.env, error);
   });
@@ -101,7 +101,7 @@ export function createApp(): Hono<HttpEnvironment> {
   return app;
 }
 
-/** Adds all that a service answers. Patterns are of canonical paths (`canonicalPath`); GET stands for HEAD, too. The last route of a pattern refuses. */
+/** Adds all routes of a service. Patterns are canonical paths (`canonicalPath`); GET includes HEAD. The last route of a pattern refuses. */
 function addRoutes(app: Hono<HttpEnvironment>): void {
   const on: AddRoute = (methods, patterns, handler, { condition, refusesHead } = {}) => {
     const route: Handler<HttpEnvironment> = ({ env }, next) =>
@@ -114,10 +114,10 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
       respond(c.env, reply(c.env, allowedMethods(app.routes, c)));
   const describePlain = describing((_, allow) => ({ status: 204, headers: { allow } }));
 
-  // Browsers ask for pages of other origins before they send anything else.
+  // Browsers send a preflight before a request from a page of another origin.
   on('OPTIONS', '*', answerPreflight, { condition: isPreflight });
 
-  // /home/…, a file, and /home/…/, a folder. OPTIONS comes before the credentials, as WebDAV clients ask before they authenticate.
+  // /home/…, a file, and /home/…/, a folder. OPTIONS needs no credentials, because WebDAV clients send it before they authenticate.
   const members = ['/file/*', '/folder/*'];
   app.options(
     '/file/*',
@@ -146,7 +146,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
 
   addLinkRoutes(app, on);
 
-  // /home/__svc__/…, for those who have signed in. Browsers of other origins ask what there is before they sign in.
+  // /home/__svc__/…, for signed-in clients. Browsers of other origins send OPTIONS before they sign in.
   const [uploads, upload] = ['/account-service/uploads', '/account-service/uploads/*'] as const;
   app.on('OPTIONS', [uploads, upload], describing(describeUploads));
   app.use(upload, answerAsTus);
@@ -166,7 +166,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   app.post(upload, overridden);
   on('ALL', upload, refuse);
 
-  // The trash: all of it, one thing in it, and its restoration.
+  // The trash: as a whole, one item, and its restoration.
   on('GET', '/account-service/trash', showTrash);
   on('POST', '/account-service/trash', postTrashForm);
   on('DELETE', '/account-service/trash', emptyTrash);
@@ -208,7 +208,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('GET', assetRoutes, sendAsset);
   on('ALL', assetRoutes, refuse);
 
-  // /, /home and *. Explorer and davfs2 ask for the abilities of the server before they request their path.
+  // /, /home and *. Explorer and davfs2 send OPTIONS here before they request their path.
   on('OPTIONS', ['/root', '/home'], (exchange) => respond(exchange, optionsReply(exchange, 'OPTIONS, GET, HEAD, PROPFIND')));
   on('ALL', ['/root', '/home'], redirectHome);
   on('OPTIONS', '/server', (exchange) => respond(exchange, optionsReply(exchange, listMethods(app.routes, exchange))));
@@ -216,7 +216,7 @@ function addRoutes(app: Hono<HttpEnvironment>): void {
   on('ALL', '/refused', refuseTarget);
 }
 
-/** Adds what visitors of links may do, below /__svc__/s/: nothing but this. */
+/** Adds the requests that visitors of links may send, below /__svc__/s/: nothing else is possible there. */
 function addLinkRoutes(app: Hono<HttpEnvironment>, on: AddRoute): void {
   const [uploads, upload] = [['/link/file/uploads', '/link/folder/uploads'], '/link/file/uploads/*'] as const;
   const dropsByTus = (exchange: Exchange) => isDrop(exchange) && speaksTus(exchange);

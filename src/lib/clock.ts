@@ -5,7 +5,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The only home of `Date.now` and of timers, so that a test can stop time (`test/support/manual-clock.ts`). */
+/** The only code that uses `Date.now` and timers, so that tests can stop time (`test/support/manual-clock.ts`). */
 export interface Clock {
   /** Wall clock, Unix time in milliseconds with a fraction. */
   nowMs(): number;

@@ -80,7 +80,7 @@ export function isServiceError(error: unknown, ...codes: ErrorCode[]): error is 
   return error instanceof ServiceError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Errors of Linux that Node.js has no name for. */
+/** Linux errors without a name in Node.js. */
 const unnamedErrors = new Map<unknown, string>([
   [-116, 'ESTALE'],
   [-122, 'EDQUOT'],

@@ -1,4 +1,4 @@
-/** A map whose entries end at their own times; beyond the limit the oldest is dropped. Times are in milliseconds of one clock. */
+/** A map whose entries expire at individual times; beyond the limit the oldest is dropped. Times are in milliseconds of one clock. */
 export class ExpiringMap<Value> {
   readonly #maxEntries: number;
   // Made when needed: most of these maps stay empty.

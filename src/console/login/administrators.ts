@@ -9,11 +9,11 @@ import type { ConsoleOptions } from '../../config/schema/console-options.ts';
 export interface Administrator {
   readonly name: string;
   readonly role: AdministratorRole;
-  /** Hash of name, role and password: it differs once the configuration changes one of them. */
+  /** Hash of name, role and password: it changes when the configuration changes one of them. */
   readonly stamp: string;
 }
 
-/** Whether an administrator decides about held uploads, and may see their content. */
+/** Whether an administrator may decide about held uploads and see their content. */
 export function mayReview({ role }: Pick<Administrator, 'role'>): boolean {
   return role !== 'viewer';
 }
@@ -28,20 +28,20 @@ export class Administrators {
     this.#passwords = passwords;
   }
 
-  /** The administrator of a name in the present configuration. */
+  /** The administrator of a name in the running configuration. */
   named(name: string): Administrator | undefined {
     if (!Object.hasOwn(this.#options, name)) return undefined;
     const { password, role } = this.#options[name] as ConsoleOptions['administrators'][string];
     return { name, role, stamp: hash('sha256', JSON.stringify([name, role, password]), 'base64') };
   }
 
-  /** Whether the configuration still has an administrator as at the login. */
+  /** Whether the configuration still has an administrator, unchanged since the login. */
   knows({ name, stamp }: Administrator): boolean {
     return this.named(name)?.stamp === stamp;
   }
 
   /**
-   * The administrator of a name and a password; an unknown name takes the work of a wrong password.
+   * The administrator of a name and a password; an unknown name takes as much work as a wrong password.
    *
    * @param turn the address of the client, and whether the same credentials were accepted from it recently
    * @throws ServiceError `unavailable` when too many checks wait

@@ -14,8 +14,8 @@ export function isReading({ method }: ConsoleExchange): boolean {
 }
 
 /**
- * Refuses requests for a host name that is not the console's: the page of another site may have its own name resolve to the console's
- * address, and would read the replies (DNS rebinding). An IP address as host is not resolved.
+ * Refuses requests for a host name that is not the console's. Otherwise another site could let its own name resolve to the console's
+ * address, and its page could read the replies (DNS rebinding). An IP address as host is not resolved.
  *
  * @throws ServiceError `forbidden`
  */
@@ -28,8 +28,8 @@ export const checkHost: ConsoleMiddleware = async ({ env: { host, service } }, n
 };
 
 /**
- * Refuses changes that a page of another site made a browser send. The session cookie, which a browser adds by itself, counts only where
- * the browser says that the page is one of the console's.
+ * Refuses changes that a page of another site makes a browser send. The session cookie, which a browser adds by itself, is accepted only if
+ * the browser states that the page belongs to the console.
  *
  * @throws ServiceError `forbidden`
  */

@@ -12,14 +12,14 @@ import { readJsonObject } from '../request-body.ts';
 import { type Administrator, mayReview } from './administrators.ts';
 import { isReading, sessionCookie } from './check-origin.ts';
 
-/** How an administrator logged in, as events tell it. */
+/** The way an administrator logged in, for events. */
 type LoginWay = 'password' | 'basic' | 'link';
 
 /**
- * Authenticates a request: by Basic in `Authorization`, else by the session cookie. A change needs the role `operator`, for held
- * uploads `reviewer` is enough, and a journal that can record it.
+ * Authenticates a request: by Basic in `Authorization`, else by the session cookie. A change needs the role `operator`, for held uploads
+ * `reviewer` is enough, and a journal that can record it.
  *
- * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a change that the role does not make
+ * @throws ServiceError `unauthorized`, `too-many-requests` for a banned address, `forbidden` for a change that the role does not allow
  */
 export const authenticate: ConsoleMiddleware = async ({ env: exchange }, next) => {
   const authorization = header(exchange, 'authorization');
@@ -71,7 +71,7 @@ function checkLink(exchange: ConsoleExchange, token: string): Promise<Administra
 }
 
 /**
- * Checks credentials within the limits for guesses; event `administratorLogin`, of credentials known for Basic only now and then.
+ * Checks credentials within the limits for guesses; event `administratorLogin`, for repeated Basic credentials only now and then.
  *
  * @throws ServiceError `unauthorized`, `too-many-requests` with event `addressRefused` for a banned address or name
  */
@@ -109,7 +109,7 @@ export async function login(c: ConsoleContext): Promise<Response> {
   return beginSession(c, await checkPassword(c.env, username, password, 'password'));
 }
 
-/** `POST /api/login/link`: a session for the token of a login link, once. */
+/** `POST /api/login/link`: a session for the token of a login link, which is used up. */
 export async function loginByLink(c: ConsoleContext): Promise<Response> {
   const { token } = await readJsonObject(c, loginBodyLimitBytes);
   if (typeof token !== 'string') throw new ServiceError('bad-request', 'The body must be an object with the string "token".');

@@ -6,7 +6,7 @@ import type { Administrator, Administrators } from './administrators.ts';
 /** Lifetime of a login link, in milliseconds. */
 export const linkLifetimeMs = 5 * 60_000;
 
-/** Valid links at once; one more invalidates the oldest. */
+/** Maximum number of valid links; one more invalidates the oldest. */
 const maxLinks = 16;
 
 /** Links that log in without a password: once, within five minutes. Only hashes of their tokens are kept. */
@@ -25,19 +25,19 @@ export class LoginLinks {
     return token;
   }
 
-  /** The name that a token logs in; undefined for a token that was used, or is too old. */
+  /** The name of the administrator that a token logs in; undefined for a token that was used or has expired. */
   redeem(token: string): string | undefined {
     return this.#names.take(sessionKey(token), this.#clock.monotonicMs());
   }
 }
 
-/** Sessions that an administrator may have at once; one more ends the one unused for longest. */
+/** Maximum number of sessions of an administrator; one more ends the one unused for longest. */
 export const maxSessionsPerAdministrator = 100;
 
-/** How often sessions that are over are removed, in milliseconds. */
+/** How often ended sessions are removed, in milliseconds. */
 const sweepEveryMs = 5000;
 
-/** A session in force. `key` is the hash of its ID, which is not kept. */
+/** A valid session. `key` is the hash of its ID, which is not kept. */
 export interface AdministratorSession {
   readonly key: string;
   readonly administrator: Administrator;
@@ -57,7 +57,7 @@ interface Entry {
   lastUsedMs: number;
 }
 
-/** Sessions of administrators, in the memory of this process: none outlives the console. */
+/** Sessions of administrators, in the memory of this process: they end with the console. */
 export class AdministratorSessions {
   readonly #clock: Clock;
   readonly #lifetimes: () => Lifetimes;
@@ -90,7 +90,7 @@ export class AdministratorSessions {
     return id;
   }
 
-  /** The active session of an ID, whose activity is recorded; undefined without one. */
+  /** The valid session of an ID, whose activity is recorded; undefined if there is none. */
   find(id: string): AdministratorSession | undefined {
     const entry = this.#sessions.get(sessionKey(id));
     if (!entry || this.#endIfOver(entry)) return undefined;
@@ -98,7 +98,7 @@ export class AdministratorSessions {
     return entry.session;
   }
 
-  /** Records activity. @returns whether the session is in force */
+  /** Records activity. @returns whether the session is valid */
   touch({ key }: AdministratorSession): boolean {
     const entry = this.#sessions.get(key);
     if (!entry) return false;
@@ -112,7 +112,7 @@ export class AdministratorSessions {
     if (this.#sessions.delete(session.key)) this.#onEnd(session);
   }
 
-  /** Ends the sessions of administrators that are gone, or have another password or role. @returns how many */
+  /** Ends the sessions of administrators that were removed, or have another password or role. @returns how many */
   keepOnly(administrators: Administrators): number {
     const over = this.#find((administrator) => !administrators.knows(administrator));
     for (const session of over) this.end(session);

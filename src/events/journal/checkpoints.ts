@@ -17,8 +17,8 @@ const checkpointSchema = z.strictObject({
 });
 
 /**
- * A signed statement of what the journal held (docs/spec/evidence.md#checkpoints). `hash` is SHA-256 over `previous` and the bytes of the
- * segment between the checkpoint before and `position`; `key` is the public key, as base64 of its SubjectPublicKeyInfo.
+ * A signed statement about the content of the journal (docs/spec/evidence.md#checkpoints). `hash` is SHA-256 over `previous` and the bytes
+ * of the segment between the checkpoint before and `position`; `key` is the public key, as base64 of its SubjectPublicKeyInfo.
  */
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 export type UnsignedCheckpoint = Omit<Checkpoint, 'signature'>;
@@ -52,7 +52,10 @@ export function isSignedByItsKey(checkpoint: Checkpoint): boolean {
   }
 }
 
-/** @returns undefined for a line that is no checkpoint */
+/**
+ * @returns undefined for a line that is not a checkpoint
+ * @returns undefined for a line that is no checkpoint
+ */
 export function parseCheckpoint(line: string): Checkpoint | undefined {
   try {
     return checkpointSchema.safeParse(JSON.parse(line)).data;
@@ -67,7 +70,7 @@ export function keyName(key: KeyObject): string {
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 }
 
-/** A checkpoint that somebody kept: its members, or the whole event that tells of it. @returns undefined when the line has none */
+/** A checkpoint that another party kept: its members, or the whole event about it. @returns undefined when the line has none */
 export function parseWitness(line: string): Checkpoint | undefined {
   try {
     const value = JSON.parse(line) as { data?: unknown } | null;

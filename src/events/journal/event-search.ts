@@ -5,7 +5,7 @@ import { type EventSelection, isSelected } from './search/event-selection.ts';
 /** A journal to search, of a service that may be running. */
 export type SearchedJournal = Pick<EventLog, 'openReader' | 'since'>;
 
-/** Called with the position of a line that is no event, and the reason. */
+/** Called with the position of a line that is not an event, and the reason. */
 export type OnBadLine = (place: string, reason: string) => void;
 
 /** Whether an event is in the journal. @param sinceMs its earliest time, Unix time in milliseconds */

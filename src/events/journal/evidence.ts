@@ -10,30 +10,30 @@ import { type Checkpoint, checkpointsPath, keyName, parseCheckpoint, signCheckpo
 import type { LogPosition } from './position.ts';
 import { listSegments, repairSegment, segmentPath } from './segments.ts';
 
-/** The longest time that events are without a checkpoint (docs/spec/evidence.md#checkpoints). */
+/** The longest time for which events may lack a checkpoint (docs/spec/evidence.md#checkpoints). */
 const checkpointEveryMs = 60_000;
 
-/** Bytes that are collected before they are hashed: one call for many small lines. */
+/** Bytes that are collected before they are hashed, so that many small lines need one call. */
 const hashedAtOnceBytes = 64 * 1024;
 
-/** Bytes that are held while they cannot be hashed; more are read back from the file. */
+/** Bytes that are kept in memory until they can be hashed; more are read back from the file. */
 const maxHeldBytes = 1024 * 1024;
 
-/** Says where a chain goes on whose checkpoints somebody removed: no checkpoint has this hash. */
+/** Marks a chain whose earlier checkpoints were removed: no checkpoint has this hash. */
 const lostPrevious = '0'.repeat(64);
 
 export interface EvidenceOptions {
   /** The journal's folder. */
   folder: string;
-  /** The private key, made when it is missing. A key beside it named `….next` replaces it with the next checkpoint. */
+  /** The private key, created if it is missing. A key beside it named `….next` replaces it with the next checkpoint. */
   keyPath: string;
   clock: Clock;
   log: Log;
-  /** Hears of each checkpoint that is on disk, but for the one at the end. */
+  /** Called with each checkpoint that is on disk, except the one at the end. */
   onCheckpoint: (checkpoint: Checkpoint) => void;
 }
 
-/** The lines of one segment that are not hashed yet, or not under a checkpoint. */
+/** The lines of one segment that are not hashed yet, or not covered by a checkpoint. */
 interface Part {
   segment: number;
   /** Bytes of the segment that `#hash` has. */
@@ -55,7 +55,7 @@ export class JournalEvidence {
   #hash: Hash;
   /** In the order of their segments; the last one grows. */
   #parts: Part[];
-  /** Whether events came since the last checkpoint, its own apart. */
+  /** Whether there are events since the last checkpoint, other than the checkpoint's own. */
   #isDue = false;
   #isWriting = false;
   #isClosing = false;
@@ -63,7 +63,7 @@ export class JournalEvidence {
   readonly #runs = new SharedRuns(() => this.#write());
   readonly #timer: Timer;
 
-  /** @param end of the journal, whose last line is whole @throws what reading or making the key throws */
+  /** @param end of the journal, whose last line is complete @throws what reading or making the key throws */
   constructor(options: EvidenceOptions, end: LogPosition) {
     this.#options = options;
     this.#path = checkpointsPath(options.folder);
@@ -78,9 +78,9 @@ export class JournalEvidence {
   }
 
   /**
-   * Takes lines that were appended.
+   * Adds lines that were appended.
    *
-   * @param segment its number @param isOwn whether they tell of a checkpoint: one is not due for its own event
+   * @param segment its number @param isOwn whether they are the event of a checkpoint, which needs no further checkpoint
    */
   add(segment: number, bytes: Buffer, isOwn: boolean): void {
     let part = this.#parts.at(-1);
@@ -98,14 +98,14 @@ export class JournalEvidence {
     else if (part.heldBytes > maxHeldBytes) part.held = undefined;
   }
 
-  /** Resolves once a checkpoint says that retention removes all segments up to this one. @throws when it cannot be written */
+  /** Resolves once a checkpoint states that retention removes all segments up to this one. @throws when it cannot be written */
   async removing(segment: number): Promise<void> {
     this.#removingTo = Math.max(this.#removingTo, segment);
     await this.#runs.run();
     if ((this.#last.removed_to ?? 0) < segment) throw new Error('The checkpoint of the removal could not be written.');
   }
 
-  /** Ends with a checkpoint of all that the journal has. */
+  /** Ends with a checkpoint that covers the whole journal. */
   async close(): Promise<void> {
     this.#timer.cancel();
     this.#isClosing = true;
@@ -138,7 +138,7 @@ export class JournalEvidence {
   async #checkpoint(part: Part): Promise<void> {
     const { clock, keyPath, folder } = this.#options;
     const fd = openIfThere(segmentPath(folder, part.segment));
-    // A file that somebody removed: there is nothing to say of it, which is what a verification finds.
+    // The file was removed by somebody: nothing can be stated about it, and a verification will find that.
     if (fd === undefined) return;
     try {
       await this.#hashPart(part, fd);
@@ -158,7 +158,7 @@ export class JournalEvidence {
       const removedTo = Math.max(this.#removingTo, this.#last.removed_to ?? 0);
       if (removedTo > 0) unsigned.removed_to = removedTo;
       if (nextKey) unsigned.next_key = keyName(nextKey);
-      // The lines first: after a power cut no checkpoint names lines that are gone.
+      // Lines are synced first, so that after a power cut no checkpoint covers lines that are lost.
       await fdatasyncAsync(fd);
       await this.#keep(signCheckpoint(unsigned, this.#key));
       if (nextKey) this.#key = takeNextKey(keyPath, nextKey);
@@ -189,7 +189,7 @@ export class JournalEvidence {
     part.heldBytes = 0;
   }
 
-  /** Hashes all of a part; lines that come meanwhile are held again. */
+  /** Hashes all of a part; lines that arrive meanwhile are kept in memory again. */
   async #hashPart(part: Part, fd: number): Promise<void> {
     const chunk = Buffer.allocUnsafe(part.held ? 0 : hashedAtOnceBytes * 4);
     while (!part.held && part.hashed < part.end) {
@@ -227,7 +227,7 @@ function openChain(
   const last = parseCheckpoint(known.at(-1) ?? '');
   const next = readKey(nextKeyPath(keyPath));
   if (found && last) return { key: next && last.next_key === keyName(next) ? takeNextKey(keyPath, next) : found, last };
-  // The first checkpoint is there before the key: so a key without any says that somebody removed them.
+  // The first checkpoint is written before the key, so a key without any checkpoint shows that they were removed.
   const isFirst = !found && known.length <= 1;
   if (!isFirst)
     log.error('the journal has lost its checkpoints or their key; see "svc journal verify"', { checkpoints: path, key: keyPath });
@@ -249,7 +249,10 @@ function openChain(
   return { key, last: checkpoint };
 }
 
-/** @returns the last lines of the file; all of one that is short */
+/**
+ * @returns the last lines of the file; all lines of a short one
+ * @returns the last lines of the file; all of one that is short
+ */
 function readLines(path: string, log: Log): string[] {
   repairSegment(path, log);
   return readFileSync(path, 'utf8').split('\n').slice(0, -1);
@@ -267,7 +270,7 @@ function appendDurably(path: string, text: string, flag = 'a'): void {
   if (isNew) syncFolder(dirname(path));
 }
 
-/** The key that takes over with the next checkpoint: `svc journal key rotate` writes it. */
+/** The path of the key that takes over with the next checkpoint: `svc journal key rotate` writes it. */
 export function nextKeyPath(keyPath: string): string {
   return `${keyPath}.next`;
 }

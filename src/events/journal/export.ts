@@ -15,7 +15,7 @@ import { publicKeyFromName, readCheckpoints, type Verification } from './verify.
 export const exportFormats = ['ndjson', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** The statement of an export: what was selected, and the digest of the events, signed with the key of the journal. */
+/** The statement of an export: the selection, and the digest of the events, signed with the journal's key. */
 const statementSchema = z.strictObject({
   server: z.string(),
   since: z.string().nullable(),
@@ -25,7 +25,7 @@ const statementSchema = z.strictObject({
   events: z.int(),
   bytes: z.int(),
   sha256: z.string(),
-  /** `hash` of the newest checkpoint then. */
+  /** `hash` of the newest checkpoint at that time. */
   checkpoint: z.string().nullable(),
   time: z.string(),
   key: z.string(),
@@ -75,7 +75,7 @@ export async function exportJournal(options: ExportOptions): Promise<Pick<Statem
   const publicKey = publicKeyFromName(unsigned.key).export({ type: 'spki', format: 'pem' });
   writeFileSync(join(out, 'public-key.pem'), publicKey, { flag: 'wx', mode: 0o644 });
   const signature = sign(null, Buffer.from(JSON.stringify(unsigned)), key).toString('base64');
-  // Last: a folder without it is no export.
+  // Written last: a folder without it is not an export.
   writeFileSync(join(out, statementName), `${JSON.stringify({ ...unsigned, signature })}\n`, { flag: 'wx', mode: 0o600 });
   return counted;
 }
@@ -114,7 +114,7 @@ async function writeEvents({
   return { events, bytes, sha256: hash.digest('hex') };
 }
 
-/** The events of an export, one after the other. @throws ServiceError `bad-request` for one in CSV, which is for spreadsheets */
+/** The events of an export, one by one. @throws ServiceError `bad-request` for an export in CSV, which is only for spreadsheets */
 export async function* exportedEvents(folder: string): AsyncGenerator<ServiceEvent> {
   const path = eventsPath(folder, 'ndjson');
   if (!existsSync(path))
@@ -143,14 +143,14 @@ function csvRow(event: ServiceEvent): string {
   return `${cells.map(csvCell).join()}\r\n`;
 }
 
-/** A cell by RFC 4180. A spreadsheet runs one that begins like a formula: these begin with an apostrophe. */
+/** A cell by RFC 4180. A spreadsheet would run a cell that begins like a formula, so an apostrophe is put before it. */
 function csvCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /**
- * Checks an export: its statement is signed, by `publicKey` or the key beside it, and its events are those of the statement.
+ * Checks an export: that its statement is signed by `publicKey` or the key beside it, and that its events match the statement.
  *
  * @throws ServiceError `bad-request` when the folder has no readable statement
  */

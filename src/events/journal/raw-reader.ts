@@ -6,16 +6,16 @@ import { countLines, LineReader, splitLines } from './lines.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { segmentPath } from './segments.ts';
 
-/** Size from which a block is full, in bytes. */
+/** Size in bytes at which a block is full. */
 const blockBytes = 64 * 1024;
 
-/** Blocks that are kept: a reader further behind reads the files. */
+/** Maximum number of kept blocks: a reader further behind reads the files. */
 const maxBlocks = 64;
 
-/** Lines that were written in a row into one file. */
+/** Consecutive lines of one file. */
 type WrittenBlock = Omit<RawBlock, 'isOwn' | 'events'>;
 
-/** The positions and numbers of the newest lines, so that a reader that counts them need not read them back. */
+/** The positions and numbers of the newest lines, so that a reader that only counts them need not read them back. */
 export class RecentBlocks {
   #blocks: WrittenBlock[] = [];
   #isLastOpen = false;
@@ -97,7 +97,7 @@ function rawBlock(folder: string, block: WrittenBlock, isOwn: boolean): RawBlock
   return { ...block, isOwn, events: () => readAgain(folder, block) };
 }
 
-/** @throws ServiceError `unavailable` when the lines are gone, or not as they were written */
+/** @throws ServiceError `unavailable` when the lines are gone or were altered */
 async function readAgain(folder: string, { count, bytes, position }: WrittenBlock): Promise<RawEvent[]> {
   const text = Buffer.allocUnsafe(bytes);
   const fd = openIfThere(segmentPath(folder, position.segment));

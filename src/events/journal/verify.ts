@@ -8,7 +8,7 @@ import { listSegments, segmentPath } from './segments.ts';
 
 const chunkBytes = 1024 * 1024;
 
-/** A journal's events are larger than this only where somebody else wrote them. */
+/** Events of svc are never larger than this; only another program could write a larger one. */
 const maxTailBytes = 64 * 1024;
 
 const journalFault = z
@@ -43,11 +43,11 @@ export type Verification = z.infer<typeof verification>;
 export interface VerifyOptions {
   /** The journal's folder. */
   folder: string;
-  /** The key that has to be among those that signed; any chain of keys will do when left out. */
+  /** A key that must be among the signing keys; if left out, any chain of keys is accepted. */
   publicKey?: KeyObject | undefined;
-  /** Checkpoints that somebody else kept. */
+  /** Checkpoints that another party kept. */
   witness?: readonly Checkpoint[];
-  /** Checkpoints that are older are not checked (Unix time in milliseconds). */
+  /** Older checkpoints are not checked; Unix time in milliseconds. */
   sinceMs?: number | undefined;
 }
 
@@ -76,7 +76,7 @@ export async function verifyJournal(options: VerifyOptions): Promise<Verificatio
   return result;
 }
 
-/** A last line without its end is of a process that was killed while it wrote. */
+/** An incomplete last line comes from a process that was killed while it wrote. */
 export function readCheckpoints(folder: string): Checkpoint[] {
   const path = checkpointsPath(folder);
   if (!existsSync(path)) return [];
@@ -180,7 +180,7 @@ async function checkSegment(
 ): Promise<void> {
   const segment = (checkpoints[0] as Checkpoint).segment;
   const end = (checkpoints.at(-1) as Checkpoint).position;
-  // By the length of a segment that is ended it is known whether lines were removed or added.
+  // The length of an ended segment shows whether lines were removed or added.
   const shift = isLast ? Math.min(size - end, 0) : size - end;
   const fd = openIfThere(segmentPath(folder, segment));
   if (fd === undefined) throw new Mismatch(segment, 0, 'the segment is missing');
@@ -210,7 +210,10 @@ function describeMismatch(fd: number, from: number, to: number, time: string, sh
   return `bytes were changed ${range}`;
 }
 
-/** @returns the digest as hex; that of a range that ends early fits nothing */
+/**
+ * @returns the digest as hex; a range that ends early gets one that matches nothing
+ * @returns the digest as hex; that of a range that ends early fits nothing
+ */
 async function hashRange(fd: number, hash: Hash, from: number, to: number): Promise<string> {
   const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(to - from, 1)));
   for (let position = from; position < to; ) {
@@ -222,7 +225,7 @@ async function hashRange(fd: number, hash: Hash, from: number, to: number): Prom
   return hash.digest('hex');
 }
 
-/** Looks for events before the first checkpoint and behind the last one. @throws Mismatch */
+/** Looks for events before the first checkpoint and after the last one. @throws Mismatch */
 function checkEnds(checkpoints: readonly Checkpoint[], folder: string, result: Verification): void {
   const [first] = checkpoints;
   const last = checkpoints.at(-1);
@@ -244,7 +247,7 @@ function checkEnds(checkpoints: readonly Checkpoint[], folder: string, result: V
   if (result.uncovered || !last) result.outcome = 'undecided';
 }
 
-/** Whether the bytes behind a checkpoint are the event that tells of it. */
+/** Whether the bytes after a checkpoint are the event about it. */
 function isOwnEvent(folder: string, segment: number, position: number, size: number, checkpoint: Checkpoint): boolean {
   if (size - position > maxTailBytes) return false;
   const tail = readFileSync(segmentPath(folder, segment)).subarray(position).toString('utf8');

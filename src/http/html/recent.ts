@@ -13,7 +13,8 @@ import { bdi, type Html, html, icon } from './pages/html.ts';
 import type { Language, PageTextName } from './pages/locales/language.ts';
 
 /**
- * GET of the page of recent changes of the account (docs/spec/http.md#recent-changes): those that it may still see, in their present state.
+ * GET of the page of recent changes of the account (docs/spec/http.md#recent-changes): those that it may still see, with the current state
+ * of the files.
  */
 export async function showRecent(exchange: Exchange): Promise<Response> {
   const context = pageContextOf(exchange);
@@ -64,10 +65,10 @@ const kindTexts: Readonly<Record<ChangeKind, PageTextName>> = {
   deleted: 'changeDeleted',
 };
 
-/** Changes in a row stand as one, which opens, from this number on. */
+/** From this number on, consecutive changes are grouped in one item that can be opened. */
 const leastGrouped = 3;
 
-/** The same for changes of one kind in one folder, in the same hour. */
+/** The same for changes of one kind in one folder within the same hour. */
 function groupKey({ kind, path, destination, atMs }: RecentChange): string {
   const shown = destination ?? path;
   return JSON.stringify([kind, shown.slice(0, shown.lastIndexOf('/')), Math.floor(atMs / 3_600_000)]);
@@ -92,7 +93,10 @@ function folderLink(language: Language, files: AccountFiles, folder: VirtualPath
   return files.may(folder, 'listFolder') ? html`<a href="${memberUrlPath(folder, true)}">${name}</a>` : name;
 }
 
-/** @returns nothing for a change of something that the account may not see at present */
+/**
+ * @returns nothing for a change of something that the account may not see now
+ * @returns nothing for a change of something that the account may not see at present
+ */
 function changeItem(language: Language, files: AccountFiles, change: RecentChange): Html[] {
   const { kind, destination, atMs } = change;
   const path = parsedPath(destination ?? change.path);
@@ -122,7 +126,10 @@ function description(language: Language, files: AccountFiles, { kind, path: chan
   return html`${before}${bdi(baseName(from))}${after}`;
 }
 
-/** @returns undefined for what the account may not see at present */
+/**
+ * @returns undefined for a path that the account may not see now
+ * @returns undefined for what the account may not see at present
+ */
 function inspect(files: AccountFiles, path: VirtualPath): { entry: Entry | undefined } | undefined {
   try {
     return { entry: files.inspect(path) };

@@ -16,7 +16,7 @@ import { type PageContext, pageHeaders } from './pages/page.ts';
 /** A search that was asked for. */
 export interface AskedSearch {
   text: string;
-  /** Whether all that the account has is searched, from whichever folder. */
+  /** Whether all files of the account are searched, not only those of the folder. */
   isEverywhere: boolean;
   /** Folder where it begins. */
   top: VirtualPath;
@@ -51,7 +51,7 @@ ${tools(context, model, searchForm(context, path, asked))}
   const page = layout(context, { title, body, hasScript: true });
   if (isForScript) return respond(exchange, { status: 200, headers: pageHeaders(context), body: page.replace(marker, '</tbody></table>') });
   const [before = '', after = ''] = page.split(marker);
-  // The beginning is shown while the search goes on.
+  // The beginning is shown while the search continues.
   return sendChunks(exchange, pageHeaders(context), foundChunks(context, before, exchange.files.search(top, text), { after, text }), {
     startsAfter: 1,
   });
@@ -89,7 +89,7 @@ function line({ language }: PageContext, { path, name, isFolder, sizeBytes, modi
 `;
 }
 
-/** A name with what was searched for marked, where that stands in it as it was typed but for its case. */
+/** A name with the searched text highlighted, if the name contains it apart from case. */
 function marked(name: string, text: string): Html {
   const at = name.toLowerCase().indexOf(text.toLowerCase());
   if (at < 0 || name.toLowerCase().length !== name.length) return bdi(name);

@@ -14,7 +14,7 @@ import type { PageContext } from './pages/page.ts';
 
 const sharedUrl = '/home/__svc__/links';
 
-/** GET of the page of the links that an account made (docs/spec/links.md#lists); it needs no scripts. */
+/** GET of the page of the links that an account created (docs/spec/links.md#lists); it needs no scripts. */
 export function showSharedPage(exchange: Exchange, links: readonly Grant[]): Promise<Response> {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -78,7 +78,7 @@ export interface SharedActions {
   revoke(ids: readonly string[]): Promise<number>;
 }
 
-/** POST of a form of that page: asks, then revokes. */
+/** POST of a form of that page: asks for confirmation, then revokes. */
 export async function postSharedForm(exchange: Exchange, actions: SharedActions): Promise<Response> {
   const fields = await readSmallForm(exchange, formLimitBytes);
   const wanted = new Set(fields.getAll('selected'));

@@ -18,7 +18,7 @@ import type { PageContext } from './pages/page.ts';
 
 const trashUrl = '/home/__svc__/trash';
 
-/** Items of one page: a form with more of them would be refused. */
+/** Maximum number of items of a page: a form with more would be refused. */
 const itemsOfPage = 1000;
 
 /** GET of the page of the trash (docs/spec/files.md#trash); it needs no scripts. */
@@ -62,7 +62,7 @@ function folderOf({ language }: PageContext, { path }: Trashed): Html {
   return folder === '/' ? html`${language.text('files')}` : bdi(folder);
 }
 
-/** POST of a form of that page: restores, or asks before it ends something for good. */
+/** POST of a form of that page: restores, or asks for confirmation before it deletes for good. */
 export async function postTrashForm(exchange: Exchange): Promise<Response> {
   const { files } = signedIn(exchange);
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded')
@@ -98,7 +98,7 @@ function done(code: FlashCode, count: number): Reply {
   return { status: 303, headers: { location: trashUrl, 'set-cookie': flashCookieLine(code, count), 'cache-control': 'no-store' } };
 }
 
-/** Does something with each item; a page tells what failed, and asks for another name where one is taken. */
+/** Runs an action on each item; a page reports failures, and asks for another name if one is taken. */
 async function forEach(
   exchange: Exchange,
   ids: readonly string[],
@@ -141,7 +141,7 @@ function failedItem(context: PageContext, trashed: Trashed | undefined, id: stri
   }</li>`;
 }
 
-/** A name to begin with; the reader may change it. */
+/** A suggested name; the reader may change it. */
 function otherName(name: string): string {
   const shown = name.replace(/[\u0000-\u001f\u007f]/g, '_');
   const dot = shown.lastIndexOf('.');

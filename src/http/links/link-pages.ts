@@ -7,7 +7,7 @@ import type { PageContext } from '../html/pages/page.ts';
 import type { Reply } from '../reply/reply.ts';
 import { type Exchange, signedIn, type Visit } from '../request/exchange.ts';
 
-/** The facts of a link for its visitor: from whom, for how long, and the note. */
+/** Information about a link for its visitor: from whom, until when, and the note. */
 export function aboutLink({ language }: PageContext, { link }: Visit, more: Html | false = false): Html {
   const isDrop = link.link?.kind === 'drop';
   const { maximumDownloads } = link.link ?? {};
@@ -41,7 +41,7 @@ export function downloadAll({ language }: PageContext): Html {
   return html`<p><a class="button primary" href="?zip" download>${icon('download')}${language.text('downloadAll')}</a></p>`;
 }
 
-/** The page of a link where visitors drop files; nothing of what is there is seen. */
+/** The page of a link where visitors upload files; it shows no existing files. */
 export function dropPage(exchange: Exchange, visit: Visit): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -50,7 +50,7 @@ export function dropPage(exchange: Exchange, visit: Visit): Reply {
     path: visit.root,
     mayLook: false,
     mayWrite: true,
-    // Names that are taken get a number, so there is nothing to say of them.
+    // Taken names get a number, so the page need not ask.
     mayReplace: true,
     onNameTaken: 'number',
     retainDays: 0,
@@ -84,7 +84,7 @@ function preview(name: string, url: string): Html | undefined {
   }
 }
 
-/** The page that asks for the password of a link, and says nothing else. */
+/** The page that asks for the password of a link, and reveals nothing else. */
 export function passwordPage(exchange: Exchange, isWrong: boolean): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;

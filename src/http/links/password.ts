@@ -22,7 +22,7 @@ export const linkPasswordDetail = 'link_password';
 /**
  * Lets a visitor in who has the password of a link (docs/spec/links.md#password): by the cookie, by Basic with any name, or by the form.
  *
- * @returns the reply to the form, which sets the cookie; undefined for a request that goes on
+ * @returns the reply to the form, which sets the cookie; undefined for a request that may continue
  * @throws ServiceError `unauthorized` without it, `too-many-requests` after too many wrong ones for the link or from the address
  */
 export async function unlock(exchange: Exchange, grant: Grant, secret: string): Promise<Response | undefined> {
@@ -40,7 +40,7 @@ export async function unlock(exchange: Exchange, grant: Grant, secret: string): 
   const path = linkUrlPath(secret, '/' as VirtualPath, true);
   const { options } = exchange.service;
   const isSecure = options.type === 'https' || options.accepted_origins.length > 0;
-  // Lax: the link is followed from mails, and the cookie opens nothing without the secret of the URL.
+  // `Lax`, because links are opened from mails; the cookie is useless without the secret of the URL.
   const line = `${passwordCookie}=${proofOf(secret, hash)}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   return respond(exchange, { status: 303, headers: { location: path, 'set-cookie': line, 'cache-control': 'no-store' } });
 }
@@ -61,13 +61,13 @@ async function checkPassword(exchange: Exchange, { id }: Grant, password: string
   if (!isRight) throw passwordNeeded('wrong');
 }
 
-/** The password of the form; undefined for another request. */
+/** The password from the form; undefined for another request. */
 async function typedPassword(exchange: Exchange): Promise<string | undefined> {
   if (mediaTypeOfRequest(exchange) !== 'application/x-www-form-urlencoded') return undefined;
   return (await readSmallForm(exchange)).get('password') ?? undefined;
 }
 
-/** A proof that only those get who gave the password; it ends with the link, and holds on all nodes. */
+/** A value that only visitors with the password get; valid on all nodes, and until the link ends. */
 function proofOf(secret: string, passwordHash: string): string {
   return createHmac('sha256', passwordHash).update(secret).digest('base64url');
 }

@@ -10,7 +10,7 @@ import { respond } from '../reply/respond.ts';
 import { type Exchange, header, type Visit } from '../request/exchange.ts';
 import type { MemberResult } from '../rest/member-actions.ts';
 
-/** Files of one receipt; more make a URL that some clients cut. */
+/** Maximum number of files of one receipt; more would make a URL that some clients truncate. */
 export const maxReceiptFiles = 200;
 
 /** A file of a receipt. */
@@ -21,7 +21,7 @@ interface ReceivedFile extends DroppedFile {
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** GET of the receipt of files that a visitor dropped (docs/spec/links.md#receipt): a page, JSON or text. */
+/** GET of the receipt of files that a visitor uploaded (docs/spec/links.md#receipt): a page, JSON or text. */
 export async function showReceipt(exchange: Exchange): Promise<Response> {
   const visit = exchange.visit as Visit;
   const query = new URLSearchParams(exchange.target.query);
@@ -100,7 +100,7 @@ function receiptItem({ language }: PageContext, file: ReceivedFile): Html {
 `;
 }
 
-/** The reply to a form with files that all arrived, or are held: the browser goes on to the receipt. */
+/** The reply to a form whose files were all stored or held: the browser is sent to the receipt. */
 export function droppedPageReply(exchange: Exchange, results: readonly MemberResult[]): Reply {
   const visit = exchange.visit as Visit;
   const files = results.flatMap(({ dropped }) => dropped ?? []).slice(0, maxReceiptFiles);

@@ -31,7 +31,7 @@ export const visit: HttpMiddleware = async ({ env: exchange }, next) => {
 };
 
 /**
- * Has the link's account asked about, as it is now, narrowed to the link. Sets `exchange.client`.
+ * Looks up the link's account in its current state, narrowed to the link. Sets `exchange.client`.
  *
  * @throws ServiceError `gone` for a link that is over, `unavailable` while its account cannot be asked about
  */
@@ -50,7 +50,7 @@ function linkOver(message = 'The link is over.'): ServiceError {
 
 const numberingAccounts = new WeakMap<Account, Account>();
 
-/** The same account, whose files get a number where their name is taken: a visitor does not know what is there. */
+/** The same account, whose uploads get a number if their name is taken: a visitor does not know the existing names. */
 function numbering(account: Account): Account {
   const known = numberingAccounts.get(account) ?? { ...account, onNameTaken: 'number' };
   numberingAccounts.set(account, known);
@@ -59,7 +59,7 @@ function numbering(account: Account): Account {
 
 const hourMs = 3_600_000;
 
-/** Visits whose event was emitted, so that each visitor has one an hour. */
+/** Visits whose event was emitted, so that each visitor causes one event an hour. */
 const opened = new ExpiringMap<true>(100_000);
 
 function noteOpened(exchange: Exchange, { id, link, paths }: Grant): void {
@@ -71,7 +71,7 @@ function noteOpened(exchange: Exchange, { id, link, paths }: Grant): void {
   grants.store.count(id, 'opened').catch((reason) => log.warn('a visit to a link was not counted', { reason }));
 }
 
-/** The link of a secret. Wrong ones count as guesses from the address; those who have a right one are not held up by that. */
+/** Finds the link of a secret. Wrong secrets count as guesses from the address; visitors with a right one are not blocked by that. */
 async function findLink(exchange: Exchange, secret: string): Promise<Grant> {
   const read = readSecret(secret);
   // A typo is told without a look-up.
@@ -118,7 +118,10 @@ function visitOf(exchange: Exchange, link: Grant, target: LinkTarget): Visit {
   };
 }
 
-/** @throws ServiceError `gone` where nothing is any more */
+/**
+ * @throws ServiceError `gone` if nothing exists there any more
+ * @throws ServiceError `gone` where nothing is any more
+ */
 function isFileAt(files: AccountFiles, root: VirtualPath): boolean {
   const entry = files.inspect(root);
   if (!entry) throw new ServiceError('gone', 'What the link led to is not there any more.');
@@ -138,7 +141,7 @@ function inside(root: VirtualPath, names: readonly string[]): VirtualPath {
   return names.reduce<VirtualPath>(memberPath, root);
 }
 
-/** Whether the visitor's link is one to drop files by. */
+/** Whether the visitor's link is for uploads. */
 export function isDrop({ visit }: Exchange): boolean {
   return visit?.link.link?.kind === 'drop';
 }

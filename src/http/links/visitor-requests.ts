@@ -33,7 +33,7 @@ function getDrop(exchange: Exchange, visit: Visit, below: VirtualPath): Promise<
   return respond(exchange, dropPage(exchange, visit));
 }
 
-/** A page or JSON for those who ask for that; the file itself for programs such as curl and wget, which have the URL alone. */
+/** A page or JSON for clients that ask for it; the file itself for programs such as curl and wget, which only have the URL. */
 function getSharedFile(exchange: Exchange, visit: Visit, below: VirtualPath): Promise<Response> {
   if (below !== '/') return getFile(exchange);
   const type = preferredType(header(exchange, 'accept'), ['application/octet-stream', 'text/html', 'application/json']);
@@ -54,7 +54,7 @@ function getSharedFolder(
   return getFolder(exchange, below === '/' ? shownLink(visit) : {});
 }
 
-/** POST of a form: files to drop, or members of a folder to have as an archive. */
+/** POST of a form: files to upload, or members of a folder to download as an archive. */
 export function postLinked(exchange: Exchange): Promise<Response> {
   const type = mediaTypeOfRequest(exchange);
   const isForm = type === 'multipart/form-data' || type === 'application/x-www-form-urlencoded';
@@ -68,7 +68,7 @@ function namesJson(exchange: Exchange): boolean {
   return preferredType(header(exchange, 'accept'), ['text/html', 'application/json']) === 'application/json';
 }
 
-/** A link as its visitors get it in JSON. */
+/** A link in the JSON that its visitors get. */
 function shownLink({ link, root }: Visit) {
   return {
     kind: link.link?.kind,

@@ -4,7 +4,7 @@ import { formatReprDigest } from '../../lib/headers/digest-fields.ts';
 import { baseName } from '../../lib/virtual-path.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
-/** A file that a visitor has dropped, as replies tell it: nothing of the path of the link's maker. */
+/** A file that a visitor uploaded, as replies show it: without any path of the link's creator. */
 export interface DroppedFile {
   target: string;
   size: number;
@@ -12,10 +12,10 @@ export interface DroppedFile {
   event_id: string;
 }
 
-/** Name of the header with the ID of the event of a dropped file, for replies without a body. */
+/** Name of the header with the event ID of an uploaded file, for replies without a body. */
 const eventIdHeader = 'event-id';
 
-/** An upload as its reply tells it (docs/spec/links.md#drop). */
+/** An upload as its reply shows it (docs/spec/links.md#drop). */
 export function droppedFile({ path, entry, sha256, eventUuid }: UploadResult): DroppedFile {
   const digest = { 'sha-256': sha256?.toString('base64') ?? '' };
   return { target: baseName(path), size: entry.sizeBytes, digest, event_id: eventUuid };
@@ -43,7 +43,7 @@ export function storedReply({ path, offsetBytes, completion }: UploadRecord, hea
   return jsonReply(201, { results: [file] }, { ...headers, 'cache-control': 'no-store' });
 }
 
-/** Path and query of the receipt of dropped files, relative to their link. */
+/** Path and query of the receipt of uploaded files, relative to their link. */
 export function receiptQuery(files: readonly DroppedFile[]): string {
   return `receipt?ids=${files.map(({ event_id }) => event_id).join(',')}`;
 }

@@ -12,7 +12,9 @@ export function internalErrorText(reference: string): string {
   return `Internal error. Reference: ${reference}`;
 }
 
-/** Logs and counts a fault outside of handlers, or of a reply, and answers 500, or cuts the connection if the reply has begun. Never throws. */
+/**
+ * Logs and counts an error outside of handlers or during a reply. Answers 500, or cuts the connection if the reply has begun. Never throws.
+ */
 export function failRequest(exchange: Exchange, error: unknown): void {
   const { outgoing, isHead, service, request, method } = exchange;
   if (endedClient(outgoing, error)) return;
@@ -76,11 +78,14 @@ export async function stream(exchange: Exchange, status: number, headers: ReplyH
   return RESPONSE_ALREADY_SENT;
 }
 
-/** @returns undefined where a header has several lines */
+/**
+ * @returns undefined if a header has several lines
+ * @returns undefined where a header has several lines
+ */
 function nativeResponse(exchange: Exchange, reply: Reply): Response | undefined {
   const { status } = reply;
   const hasNoBody = status === 204 || status === 304;
-  // As bytes: with a text the adapter would encode the bytes of headers such as `server-path` again.
+  // As bytes: for a text the adapter would encode the bytes of headers such as `server-path` again.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   const replied = hasNoBody
     ? reply.headers

@@ -50,7 +50,7 @@ export class PagedBody {
     await this.#writer.end();
   }
 
-  // Sent a moment later, so that the read for the next page begins first, and other requests run between.
+  // Sent a moment later, so that the next read starts first and other requests run between.
   async #turn(): Promise<void> {
     await this.#written;
     const bytes = this.#page.subarray(0, this.#usedBytes);
@@ -58,7 +58,7 @@ export class PagedBody {
       await this.#writer.write(bytes);
       this.sentBytes += bytes.length;
     });
-    // Awaited at the next turn; a failure until then must not count as unhandled.
+    // Awaited at the next turn; a failure before that must not count as unhandled.
     this.#written.catch(() => {});
     [this.#page, this.#other] = [this.#other, this.#page];
     this.#usedBytes = 0;
@@ -78,7 +78,7 @@ const largeBytes = 1024 * 1024 + 64 * 1024;
 /** For one of very many downloads, or a stream of HTTP/2: its first window (RFC 9113 §6.9.2). */
 const smallBytes = 64 * 1024;
 
-/** Maximum of downloads with large buffers: slow clients keep theirs for long. */
+/** Maximum number of downloads with large buffers: slow clients keep theirs for long. */
 const maxLargePairs = 32;
 
 const maxIdlePairs = 8;

@@ -15,7 +15,10 @@ export class FolderRedirect extends Error {
   }
 }
 
-/** The redirect to the `/` form of a folder (docs/spec/http.md#redirects-to-folders): 302 for GET and HEAD, 307 for the rest; the query is kept. */
+/**
+ * The redirect to the `/` form of a folder (docs/spec/http.md#redirects-to-folders): 302 for GET and HEAD, 307 for other methods; the query
+ * is kept.
+ */
 export function folderRedirectReply(exchange: Exchange, path: VirtualPath): Reply {
   const status = exchange.method === 'GET' || exchange.isHead ? 302 : 307;
   return { status, headers: { location: exchange.urlOf(path, true) + exchange.target.query } };
@@ -30,7 +33,7 @@ export function redirectFolder(path: VirtualPath, error: unknown): unknown {
 export type MemberUrl = Pick<Extract<RequestTarget, { kind: 'member' }>, 'path' | 'isFolder'>;
 
 /**
- * The member of the account that a URL of a request header means: absolute, or a path.
+ * The member of the account at a URL in a request header; the URL is absolute, or only a path.
  *
  * @throws ServiceError `bad-request`, `name-invalid`, `other-host`, `never-allowed`, `name-reserved`
  */

@@ -20,7 +20,7 @@ function requestedHosts(exchange: ServiceRequest): string[] {
 }
 
 /**
- * Whether an origin is one of this service (docs/spec/http.md#cross-site-requests): in `accepted_origins`, or the host and port that the
+ * Whether an origin belongs to this service (docs/spec/http.md#cross-site-requests): in `accepted_origins`, or the host and port that the
  * request asked for, in either scheme, since a proxy may end TLS; in `https` alone once that is in `accepted_origins`.
  */
 export function isOwnOrigin(exchange: ServiceRequest, { protocol, host, origin }: URL): boolean {
@@ -37,10 +37,7 @@ export function isOwnAuthority(exchange: ServiceRequest, authority: string): boo
   return [...requestedHosts(exchange), ...accepted].some((host) => bare(host) === bare(authority));
 }
 
-/**
- * The origin that URLs for others begin with (docs/spec/links.md#url): `public_url`, else the first of `accepted_origins`, else the address that the
- * connection came to. Never a Host header, which any client writes.
- */
+/** The origin of URLs for other people */
 export function publicOrigin({ incoming, service: { options } }: { incoming: Incoming; service: { options: HttpServiceOptions } }): string {
   const [accepted] = options.accepted_origins;
   if (options.public_url !== '') return options.public_url;

@@ -3,7 +3,7 @@ import { jsonReply } from '../reply/reply.ts';
 import { respond } from '../reply/respond.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 
-/** GET of the files that are due from the account (docs/spec/expectations.md#accounts). */
+/** GET of the expected files of the account (docs/spec/expectations.md#accounts). */
 export async function showExpectations(exchange: Exchange): Promise<Response> {
   const { account } = signedIn(exchange);
   if (!account.showExpectations) throw new ServiceError('never-allowed', 'Files that are due are not shown to this account.');

@@ -14,14 +14,14 @@ export function heldUrl(id: string): string {
   return `/home/${reservedName}/${heldCollection}/${id}`;
 }
 
-/** A held upload that a client is told of as a success. */
+/** A held upload that is reported to the client as a success. */
 export interface HeldResult {
   id: string;
   /** Virtual path. */
   path: string;
 }
 
-/** The held upload that a fault tells of; undefined for another fault, and where the client is to hear of a failure. */
+/** The held upload that an error reports; undefined for other errors, and if the client is to be told of a failure. */
 export function heldResult(error: unknown): HeldResult | undefined {
   if (!isHeld(error) || error.code !== 'held') return undefined;
   return { id: error.details.held_id as string, path: error.details.held_path as string };
@@ -29,7 +29,7 @@ export function heldResult(error: unknown): HeldResult | undefined {
 
 /** The reply to a request whose file is held: 202 (docs/spec/inspections.md#what-clients-hear). */
 export function heldReply({ visit }: Exchange, { id, path }: HeldResult, headers: Reply['headers'] = {}): Reply {
-  // A visitor sees no path of the link's maker, and has no page of what is held.
+  // A visitor sees no path of the link's creator, and has no page of held uploads.
   if (visit)
     return jsonReply(202, { results: [{ target: baseName(path as VirtualPath), held: id }] }, { ...headers, 'cache-control': 'no-store' });
   return jsonReply(202, { results: [{ target: path, held: id }] }, { ...headers, location: heldUrl(id), 'cache-control': 'no-store' });
@@ -41,13 +41,13 @@ export async function ownHeld(exchange: Exchange): Promise<HeldUpload[]> {
   return (await files.environment.held.list(account.uuid)).filter(({ path }) => isReached(exchange, path));
 }
 
-/** Whether the holder of a token or link reaches what the account has at a path; the account itself does. */
+/** Whether the client may reach a path: a token or link may exclude it. */
 export function isReached(exchange: Exchange, path: VirtualPath): boolean {
   const { account, files } = signedIn(exchange);
   return !account.grant || files.may(path, 'confirmDeletion') || files.may(path, 'createFile');
 }
 
-/** Facts of a refusal that a client hears beside its neutral message. */
+/** Facts about a refusal that a client gets in addition to the neutral message. */
 export interface ShownRefusal {
   /** UUID of the inspection. */
   inspection?: string;
@@ -55,7 +55,7 @@ export interface ShownRefusal {
   response?: unknown;
 }
 
-/** The words of the inspection that refused a file, as far as the service shows them (`public_error`). */
+/** The message of the inspection that refused a file, as far as the service shows it (`public_error`). */
 export function shownRefusal(exchange: Exchange, { details }: Pick<ServiceError, 'details'>): ShownRefusal {
   if (typeof details.inspection !== 'string') return {};
   const { inspection } = details;

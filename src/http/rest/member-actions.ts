@@ -43,8 +43,8 @@ export function destinationFolder(folder: VirtualPath, text: string): VirtualPat
 }
 
 /**
- * Moves or copies each named member of a folder, under its own name, into another folder, one after the other; a folder that is copied tells how far
- * it has come.
+ * Moves or copies each named member of a folder, under its own name, into another folder, one after the other; the copy of a folder reports
+ * its progress.
  *
  * @param stop interrupts a copy
  */
@@ -82,7 +82,7 @@ async function* transferMember(
     await (kind === 'move' ? files.move(path, to, rules) : files.copyFile(path, to, { ...rules, stop }));
     return [];
   } catch (error) {
-    // Without a header `Overwrite` the client has set no condition.
+    // Without the header `Overwrite` the client has set no condition.
     if (isServiceError(error, 'destination-exists'))
       throw new ServiceError('exists', 'The name is taken at the destination.', { cause: error });
     throw error;
@@ -107,7 +107,7 @@ export interface MemberResult {
   /** Undefined for a success. */
   problem: Problem | undefined;
   status: number;
-  /** The held upload that it became, which is no problem. */
+  /** The held upload that it became; not a problem. */
   held?: HeldResult | undefined;
   /** The file that a visitor dropped. */
   dropped?: DroppedFile | undefined;
@@ -129,15 +129,20 @@ export function memberErrorsReply(exchange: Exchange, status: number, results: r
   );
 }
 
-/** @returns the problems of an action that did the rest */
+/**
+ * @returns the problems of an action that succeeded otherwise
+ * @returns the problems of an action that did the rest
+ */
 type MemberAction = (path: VirtualPath) => Promise<readonly Problem[]>;
 
-/** Does something with each named member of a folder, one after the other, and yields each outcome. A fault of one does not stop the others. */
+/**
+ * Runs an action on each named member of a folder, one after the other, and yields each outcome. An error of one does not stop the others.
+ */
 export function eachMember(folder: VirtualPath, names: readonly string[], action: MemberAction): AsyncGenerator<MemberResult> {
   return eachResult(names, (name) => action(targetPath(folder, name)));
 }
 
-/** Does something with each target, one after the other, as `eachMember`. */
+/** Runs an action on each target, like `eachMember`. */
 export async function* eachResult(
   targets: readonly string[],
   action: (target: string) => Promise<readonly Problem[]>,
@@ -158,7 +163,7 @@ export async function allResults(results: AsyncIterable<MemberResult>): Promise<
   return all;
 }
 
-/** A refusal as the result of a member. @throws other faults again */
+/** A refusal as the result of a member. @throws other errors again */
 export function memberFailure(target: string, error: unknown): MemberResult {
   const held = heldResult(error);
   if (held) return { target, problem: undefined, status: 202, held };
@@ -166,7 +171,9 @@ export function memberFailure(target: string, error: unknown): MemberResult {
   return { target, problem: error, status: statusOf[error.code] };
 }
 
-/** Deletes a file, or a folder with its content. @param stop interrupts the deletion of a folder @returns a problem for each path that was left */
+/**
+ * Deletes a file, or a folder with its content. @param stop interrupts the deletion of a folder @returns a problem for each remaining path
+ */
 export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?: AbortSignal): Promise<readonly Problem[]> {
   const entry = files.inspect(path, 'deleteMember');
   if (!entry?.isFolder) {
@@ -176,7 +183,7 @@ export async function deleteMember(files: AccountFiles, path: VirtualPath, stop?
   return files.deleteFolder(path, { stop });
 }
 
-/** Restores something from the trash. @returns its path now */
+/** Restores an item of the trash. @returns its path now */
 export function restoreMember(files: AccountFiles, id: string, wanted?: string): Promise<VirtualPath> {
   const verify = (to: VirtualPath) => {
     if (pathSegments(to)[0] === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');

@@ -41,7 +41,7 @@ async function* jsonChunks(facts: object, listing: AsyncIterable<ListedEntry[]>)
 
 const linesType = 'application/x-ndjson';
 
-/** A search of a folder (`?search=TEXT`), or of all that the account has (`&scope=everywhere`); an empty text without one. */
+/** The text to search for in a folder (`?search=TEXT`), or in all files of the account (`&scope=everywhere`); empty without a search. */
 function askedSearch({ target, path }: Exchange): AskedSearch {
   const query = new URLSearchParams(target.query);
   const isEverywhere = query.get('scope') === 'everywhere';
@@ -53,12 +53,12 @@ function askedSearch({ target, path }: Exchange): AskedSearch {
   };
 }
 
-/** Whether a client asks for lines of JSON by name. */
+/** Whether a client explicitly asks for JSON lines. */
 function asksForLines(exchange: Exchange): boolean {
   return namesType(header(exchange, 'accept'), linesType);
 }
 
-/** GET of what a search finds, a line of JSON for each as soon as it is found (docs/spec/files.md#listings). */
+/** GET of search results: a line of JSON for each, sent as soon as it is found (docs/spec/files.md#listings). */
 function sendFoundLines(exchange: Exchange, { top, text }: AskedSearch): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store', vary: 'accept, content-type' };
   return sendChunks(exchange, headers, lines(exchange.files.search(top, text)), { startsAfter: 0 });
@@ -96,7 +96,7 @@ export async function postFolder(exchange: Exchange): Promise<Response> {
   return postFolderCommands(exchange);
 }
 
-/** POST to a folder whose URL lacks its final slash is sent there. */
+/** A POST to a folder whose URL lacks the final slash is redirected. */
 export const redirectPostOfFolder: HttpMiddleware = ({ env: { method, target, client } }, next) => {
   if (method === 'POST' && target.kind === 'member' && client?.files.inspect(target.path)?.isFolder) throw new FolderRedirect(target.path);
   return next();

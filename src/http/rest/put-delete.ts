@@ -121,7 +121,7 @@ export async function putFile(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 201, headers: mergeHeaders(own, passed) });
 }
 
-/** Headers for a file that got another name than was asked for (`on_name_taken`). */
+/** Headers for a file that was stored under another name than requested (`on_name_taken`). */
 function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders {
   return stored === asked ? {} : { location: memberUrlPath(stored, false), 'server-path': serverPathValue(stored) };
 }
@@ -133,7 +133,9 @@ export async function putFolder(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 201 });
 }
 
-/** RFC 9110 §14.4: a partial PUT that is taken for a whole one destroys the file. §8.4: a coded body that is stored as sent is returned as plain. */
+/**
+ * RFC 9110 §14.4: a partial PUT taken for a whole one destroys the file. §8.4: an encoded body stored as it is would be served as plain.
+ */
 export function refuseUnsupportedHeaders(exchange: Exchange): void {
   if (header(exchange, 'content-range') !== undefined) throw new ServiceError('bad-request', 'Content-Range is not supported on PUT.');
   const coding = header(exchange, 'content-encoding')?.trim().toLowerCase();

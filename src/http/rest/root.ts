@@ -6,7 +6,7 @@ import { type Exchange, header } from '../request/exchange.ts';
 /** Time in seconds that browsers remember the answer; a reload may remove an origin. */
 const rememberedS = 600;
 
-/** Whether a browser asks whether a page of another origin may send a request (Fetch, CORS-preflight), and it may. */
+/** Whether a request is a CORS preflight (Fetch) from an allowed origin. */
 export function isPreflight(exchange: Exchange): boolean {
   return exchange.corsOrigin !== undefined && header(exchange, 'access-control-request-method') !== undefined;
 }
@@ -40,7 +40,7 @@ export function sendSecurityText(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 200, headers, body: `Contact: ${securityContact}\nExpires: ${expires}\nPreferred-Languages: en\n` });
 }
 
-/** The target `*` of other methods. @throws ServiceError `bad-request` */
+/** The target `*` with a method other than OPTIONS. @throws ServiceError `bad-request` */
 export function refuseServerTarget(): never {
   throw new ServiceError('bad-request', 'The target "*" is for OPTIONS alone.');
 }
@@ -50,7 +50,7 @@ export function refuseTarget({ target }: Exchange): never {
   throw target.kind === 'refused' ? target.fault : new ServiceError('bad-request', 'The request target is not understood.');
 }
 
-/** URLs below `/home/__svc__/` that there are none of (docs/spec/http.md#urls). @throws ServiceError `name-reserved` */
+/** Unknown URLs below `/home/__svc__/` (docs/spec/http.md#urls). @throws ServiceError `name-reserved` */
 export function refuseReserved(): never {
   throw new ServiceError('name-reserved', 'This name is reserved.');
 }

@@ -16,7 +16,7 @@ import { hasBody, readJsonBody } from '../request/request-body.ts';
 
 const uncached = { 'cache-control': 'no-store' };
 
-/** GET of the account's tokens in force; the holder of a token sees those that it made. */
+/** GET of the account's valid tokens; the holder of a token sees those created with it. */
 export async function listTokens(exchange: Exchange): Promise<Response> {
   requireTokens(exchange);
   const tokens = await ownTokens(exchange);
@@ -38,7 +38,7 @@ export async function postTokens(exchange: Exchange): Promise<Response> {
   });
 }
 
-/** DELETE of a token: it is over when the reply arrives, with all that it made. */
+/** DELETE of a token: it and all grants created with it have ended when the reply arrives. */
 export async function revokeToken(exchange: Exchange): Promise<Response> {
   const { account, context } = signedIn(exchange);
   if (account.grant?.token !== requestedId(exchange)) requireTokens(exchange);
@@ -47,7 +47,7 @@ export async function revokeToken(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204 });
 }
 
-/** POST of a rotation: 201 with a new token in place of the former one. */
+/** POST of a rotation: 201 with a new token that replaces the old one. */
 export async function rotateToken(exchange: Exchange): Promise<Response> {
   requireTokens(exchange);
   const grant = ownToken(exchange);
@@ -105,7 +105,10 @@ function requireRights(exchange: Exchange, paths: readonly VirtualPath[] | undef
   }
 }
 
-/** The token of the URL. @throws ServiceError `not-found`, also for a token of another account, and one that the client's token did not make */
+/**
+ * The token of the URL. @throws ServiceError `not-found`, also for a token of another account, and one that was not created with the
+ * client's token
+ */
 function ownToken(exchange: Exchange): Grant {
   const { account } = signedIn(exchange);
   const { service } = exchange;

@@ -12,19 +12,19 @@ import { hasBody, readJsonBody } from '../request/request-body.ts';
 import { serverPathValue } from '../request/request-target.ts';
 import { restoreMember } from './member-actions.ts';
 
-/** The reply's form of something in the trash (docs/spec/files.md#trash): `deleted` in seconds with milliseconds. */
+/** An item of the trash as replies show it (docs/spec/files.md#trash): `deleted` in seconds with milliseconds. */
 function shownTrashed({ id, path, sizeBytes, isFolder, deletedMs, origin }: Trashed) {
   return { id, path, size: sizeBytes, is_directory: isFolder, deleted: Math.round(deletedMs) / 1000, by: origin.account.name };
 }
 
-/** GET of the trash: what the account may restore, newest first. */
+/** GET of the trash: the items that the account may restore, newest first. */
 export async function showTrash(exchange: Exchange): Promise<Response> {
   if (replyFormat(exchange) === 'html') return showTrashPage(exchange);
   const trash = (await signedIn(exchange).files.trash.list()).map(shownTrashed);
   return respond(exchange, jsonReply(200, { trash }, { 'cache-control': 'no-store' }));
 }
 
-/** DELETE of the trash: 204, or 422 with an item for each thing that the account may not end. */
+/** DELETE of the trash: 204, or 422 with an entry for each item that the account may not delete. */
 export async function emptyTrash(exchange: Exchange): Promise<Response> {
   const left = await signedIn(exchange).files.trash.empty();
   if (left.length === 0) return respond(exchange, { status: 204 });
@@ -43,7 +43,7 @@ export async function endTrashed(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204 });
 }
 
-/** POST of a restoration, with another path if the body names one: 201 with its path. */
+/** POST of a restoration, to another path if the body names one: 201 with the path. */
 export async function restoreTrashed(exchange: Exchange): Promise<Response> {
   const wanted = await wantedPath(exchange);
   const path = await restoreMember(signedIn(exchange).files, trashedId(exchange), wanted);

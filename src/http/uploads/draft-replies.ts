@@ -8,12 +8,12 @@ import type { Reply, ReplyHeaders } from '../reply/reply.ts';
 import { type Exchange, signedIn } from '../request/exchange.ts';
 import { completeField, interopVersion, limitField, uploadUrl } from './upload-request.ts';
 
-/** `ServerResponse` writes its own interim replies (100, 102, 103) with it; Node.js 20 has nothing for others. */
+/** `ServerResponse` uses it for its own interim replies (100, 102, 103); Node.js 20 has no public method for others. */
 interface RawReply {
   _writeRaw(text: string, encoding: 'latin1'): void;
 }
 
-/** Sends an interim reply (RFC 9110 §15.2), unless the final one has begun or the client speaks HTTP/1.0, which has none. */
+/** Sends an interim reply (RFC 9110 §15.2), unless the final reply has begun or the client speaks HTTP/1.0, which has none. */
 function send104({ incoming, outgoing }: Exchange, version: number, state: Readonly<Record<string, string>>): void {
   if (outgoing.headersSent) return;
   const headers = { 'upload-draft-interop-version': String(version), ...state };
@@ -63,7 +63,7 @@ export function announceProgress(exchange: Exchange, upload: ResumableUpload): v
   upload.onProgress = (offsetBytes) => send104(exchange, version, { 'upload-offset': String(offsetBytes) });
 }
 
-/** The reply about an upload that failed, as long as its record is kept. */
+/** The reply about a failed upload, while its record is kept. */
 export function overReply(exchange: Exchange, { code, message }: FailedUpload): Reply {
   const item = { message: messageFor(exchange, { code: code as ErrorCode, message }) };
   return errorsReply(410, [item], { 'cache-control': 'no-store', 'upload-complete': completeField(true) });
@@ -90,7 +90,7 @@ function problemReply(status: number, type: string, title: string, members: obje
   };
 }
 
-/** A fault whose reply says whether the upload is over, and the limits if one was exceeded. */
+/** An error whose reply says whether the upload has ended, and the limits if one was exceeded. */
 export function afterFault(exchange: Exchange, error: unknown, record?: UploadRecord): unknown {
   if (isServiceError(error, 'client-gone')) return error;
   return withHeaders(error, {

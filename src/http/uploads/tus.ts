@@ -15,7 +15,7 @@ import { withHeaders } from './draft-replies.ts';
 import { checkRequestSize, completeUpload, headersOfLines, receiveContent } from './upload-content.ts';
 import { limitField, postTarget, uploadOrder, uploadUrl } from './upload-request.ts';
 
-/** The reply to OPTIONS of a URL where uploads begin, with the limits of all accounts. */
+/** The reply to OPTIONS for a URL where uploads begin, with the limits that apply to all accounts. */
 export function withUploadLimit({ service }: Exchange, reply: Reply): Reply {
   const limit = limitField({ 'max-append-size': service.options.maximum_request_size });
   return { ...reply, headers: { ...reply.headers, 'upload-limit': limit } };
@@ -37,7 +37,7 @@ function isOverridden(exchange: Exchange): boolean {
   return header(exchange, 'x-http-method-override') !== undefined;
 }
 
-/** POST of tus to the collection of uploads: an upload is created, perhaps with its first content (docs/spec/uploads.md#tus). */
+/** POST of tus to the collection of uploads: creates an upload, perhaps with its first content (docs/spec/uploads.md#tus). */
 export const createTusUpload = tus(async (exchange: Exchange) => {
   const lengthBytes = bytesField(exchange, 'upload-length');
   if (defersLength(exchange) === (lengthBytes !== undefined))
@@ -70,7 +70,7 @@ export const createTusUpload = tus(async (exchange: Exchange) => {
 /** tus 1.0.0, checksum: the digest of a request is not that of its content. */
 const checksumMismatch = 460;
 
-/** A fault that ended an upload or prevented it, for good. Clients of tus repeat a 409 or 423 for ever, so it has another status. */
+/** An error that finally ended or prevented an upload. tus clients repeat a 409 or 423 for ever, so it gets another status. */
 class UploadOver extends Error {
   readonly fault: Pick<ServiceError, 'code' | 'message'>;
 
@@ -80,13 +80,13 @@ class UploadOver extends Error {
   }
 }
 
-/** Marks a fault that ended the upload; the reply to another one has the upload's state. */
+/** Marks an error that ended the upload; the reply to another error has the upload's state. */
 function tusFault(error: unknown, { record }: ResumableUpload): unknown {
   if (!isServiceError(error) || error.code === 'client-gone') return error;
   return record.outcome?.kind === 'failed' ? new UploadOver(error) : withHeaders(error, tusState(record));
 }
 
-/** Marks a fault that prevented an upload. */
+/** Marks an error that prevented an upload. */
 export function tusRefusal(error: unknown): unknown {
   return isServiceError(error) && statusOf[error.code] === 409 ? new UploadOver(error) : error;
 }
@@ -96,7 +96,7 @@ function statusOfEnd(code: ErrorCode): number {
   return code === 'not-found' ? 410 : 422;
 }
 
-/** A handler of tus requests: checks the version, and answers faults as clients of tus understand them. */
+/** A handler of tus requests: checks the version, and answers errors as tus clients understand them. */
 export function tus(handler: HttpHandler): HttpHandler {
   return async (exchange: Exchange) => {
     try {
@@ -157,7 +157,7 @@ export function checkTusVersion(exchange: Exchange): void {
   });
 }
 
-/** A number of bytes. @returns undefined when the header is missing @throws ServiceError `bad-request` for what is no number */
+/** A number of bytes. @returns undefined when the header is missing @throws ServiceError `bad-request` for anything but a number */
 export function bytesField(exchange: Exchange, name: 'upload-offset' | 'upload-length'): number | undefined {
   const text = header(exchange, name);
   if (text === undefined) return undefined;
@@ -256,7 +256,7 @@ export function checkTusContentType(exchange: Exchange): void {
     throw new ServiceError('media-type-unsupported', `The content of a request is ${tusContentType}.`);
 }
 
-// A wrong offset is the one conflict that clients can solve: they ask for the offset and go on.
+// A wrong offset is the only conflict that clients can solve: they ask for the offset and continue.
 function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes: number, saidBytes: number | undefined): void {
   const { outcome, lengthBytes } = record;
   if (outcome?.kind === 'failed') throw uploadOver(outcome);

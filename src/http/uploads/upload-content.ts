@@ -22,11 +22,11 @@ import { keptConditions, representationDigests } from './upload-request.ts';
 
 /** How a request brings content. */
 interface ContentRequest {
-  /** Digests of this content alone: all of it counts, or none. */
+  /** Digests of this content alone; if one differs, all of it is discarded. */
   digests: readonly ExpectedDigest[];
   /** Also receives the content, for example for a digest. */
   observer?: DigestVerifier | undefined;
-  /** Whether content behind the announced end is the end of the upload, and not of the request alone. */
+  /** Whether content after the announced end ends the upload, and not only the request. */
   overrunEnds: boolean;
 }
 
@@ -60,7 +60,7 @@ async function settle(exchange: Exchange, upload: ResumableUpload, error: unknow
 
 function isEnd(error: unknown, { overrunEnds }: ContentRequest): boolean {
   if (isOverrun(error)) return overrunEnds;
-  // A fault of this request alone; a correct one may go on.
+  // An error of this request only; a correct one may continue.
   if (isServiceError(error, 'digest-mismatch', 'length-mismatch', 'bad-request')) return false;
   if (isServiceError(error, 'too-large')) return error.details.of_file === true;
   return isFinal(error);
@@ -109,7 +109,7 @@ export function wholeContent(notes: Readonly<Record<string, string>>): WholeCont
 }
 
 /**
- * Completes an upload that has all its content, as every upload is committed.
+ * Completes an upload that has all its content, in the way every upload is committed.
  *
  * @param seen digests of the request that brought all the content; without it the content is read again
  * @returns the headers of the reply to a PUT of the whole
@@ -139,7 +139,7 @@ export async function completeUpload(exchange: Exchange, upload: ResumableUpload
       ...(exchange.visit ? receiptHeaders(result) : { 'server-path': serverPathValue(result.path) }),
     };
     const headers = mergeHeaders(own, await backendReplyHeaders(exchange, result.path, result));
-    // The file is stored, even if the record of that fails: the cleaning of uploads finds out.
+    // The file is stored, even if its record cannot be updated: the clean-up of uploads will notice.
     await upload.conclude({ kind: 'stored', headers: headerLines(headers) }).catch(() => {});
     return headers;
   } finally {

@@ -30,8 +30,8 @@ function malformed(what: string): ServiceError {
 }
 
 /**
- * Reads the target of a POST to the collection of uploads: `path` of `Upload-Metadata`, or its `filename`, or that of `Content-Disposition`, in the
- * `folder` that `Upload-Metadata` or the query names, else in the home folder.
+ * Reads the target of a POST to the collection of uploads: `path` of `Upload-Metadata`, or its `filename`, or that of
+ * `Content-Disposition`; in the `folder` named by `Upload-Metadata` or the query, else in the home folder.
  *
  * @returns the path, and upload metadata as the header of `metadata_fields` would have it
  * @throws ServiceError `bad-request`, `name-invalid`, `name-reserved`
@@ -82,10 +82,10 @@ function decoded(text: string): string {
 // The header fields of Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), which tus 1.0.0 shares in part. A malformed value counts
 // as absent, as the draft says.
 
-/** The supported iterations of the draft: the ones that tus-js-client has under two names, and those of July 2026. */
+/** The supported versions of the draft: the two that tus-js-client offers, and that of July 2026. */
 const interopVersions: ReadonlySet<number> = new Set([5, 6, 8, 9]);
 
-/** The iteration of the draft that the client speaks, if it is supported. */
+/** The version of the draft that the client speaks, if it is supported. */
 export function interopVersion(exchange: Exchange): number | undefined {
   const version = integerField(exchange, 'upload-draft-interop-version');
   return version !== undefined && interopVersions.has(version) ? version : undefined;
@@ -163,7 +163,7 @@ export async function uploadOrder(
     const value = header(exchange, name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  // The receipt of what visitors send has its digest.
+  // The receipt of a visitor's uploads has their digests.
   const ofLink = exchange.visit ? { 'want-repr-digest': 'sha-256=10' } : {};
   const kept = { ...notes, ...Object.fromEntries(headers), ...ofLink };
   representationDigests(kept);

@@ -11,13 +11,16 @@ export interface SignedMessage {
   signature: string;
 }
 
-/** The key of an ACME account: ECDSA P-256, signatures by ES256 (RFC 7518 §3.4). */
+/** The key of an ACME account: ECDSA P-256, signatures with ES256 (RFC 7518 §3.4). */
 export class AccountKey {
   readonly #key: KeyObject;
   /** The public key, with its members in the order of RFC 7638 §3.3. */
   readonly jwk: { crv: string; kty: string; x: string; y: string };
 
-  /** @param pem private key. @throws Error when it is none of P-256 */
+  /**
+   * @param pem private key. @throws Error when it is not on P-256
+   * @param pem private key. @throws Error when it is none of P-256
+   */
   constructor(pem: string) {
     this.#key = createPrivateKey(pem);
     const { crv = '', kty = '', x = '', y = '' } = this.#key.export({ format: 'jwk' });
@@ -38,10 +41,10 @@ export class AccountKey {
   }
 
   /**
-   * Binds the account to one that exists outside of ACME (RFC 8555 §7.3.4).
+   * Binds the account to an account outside of ACME (RFC 8555 §7.3.4).
    *
    * @param hmacKey in base64url
-   * @param url of the resource that makes accounts
+   * @param url of the resource that creates accounts
    */
   bind({ keyId, hmacKey }: { keyId: string; hmacKey: string }, url: string): SignedMessage {
     const [head, body] = [base64url({ alg: 'HS256', kid: keyId, url }), base64url(this.jwk)];

@@ -12,15 +12,15 @@ const patienceMs = 300_000;
 const maxReplyBytes = 256 * 1024;
 const maxNonceTries = 6;
 
-/** Shortest and longest wait between two looks: an authority may ask for any. */
+/** Shortest and longest pause between two polls: an authority may ask for any. */
 const leastWaitMs = 500;
 const maxWaitMs = 30_000;
 
-/** Ways in which an authority checks that a domain is ours (RFC 8555 §8.3, RFC 8737). */
+/** Ways in which an authority verifies control of a domain (RFC 8555 §8.3, RFC 8737). */
 export const challengeTypes = ['http-01', 'tls-alpn-01'] as const;
 export type ChallengeType = (typeof challengeTypes)[number];
 
-/** A proof to be shown while the authority looks. */
+/** A proof to be presented while the authority checks. */
 export interface Challenge {
   type: ChallengeType;
   domain: string;
@@ -30,7 +30,7 @@ export interface Challenge {
 
 /** An order that failed, or an authority that does not keep to RFC 8555. */
 export class AcmeError extends Error {
-  /** How long the authority asks to be left alone. */
+  /** Time in milliseconds for which the authority wants no requests. */
   readonly retryAfterMs: number;
 
   constructor(message: string, retryAfterMs = 0) {
@@ -51,7 +51,7 @@ interface AcmeReply {
 export interface AcmeAccount {
   directory: string;
   key: AccountKey;
-  /** Address that the authority may write to; empty for none. */
+  /** Contact address for the authority; empty for none. */
   email: string;
   /** Account outside of ACME, for authorities that need one. */
   external: { keyId: string; hmacKey: string } | undefined;
@@ -59,7 +59,7 @@ export interface AcmeAccount {
   caPem: string | undefined;
 }
 
-/** How an order's challenges are shown, and withdrawn. Both may throw. */
+/** Presents the challenges of an order, and withdraws them. Both methods may throw. */
 export interface ChallengePresenter {
   show(challenge: Challenge): Promise<void>;
   withdraw(challenge: Challenge): Promise<void>;
@@ -156,7 +156,7 @@ export class AcmeClient {
     }
   }
 
-  /** Looks until a resource has a status. @throws AcmeError when it gets another one that is final, or none in time */
+  /** Polls until a resource has a status. @throws AcmeError when it gets another final one, or does not get it in time */
   async #await(url: string, what: string, wanted: readonly string[]): Promise<Record<string, unknown>> {
     const endMs = this.#clock.monotonicMs() + patienceMs;
     for (;;) {
@@ -171,7 +171,10 @@ export class AcmeClient {
     }
   }
 
-  /** @throws AcmeError for any reply that is no success */
+  /**
+   * @throws AcmeError for any reply that is not a success
+   * @throws AcmeError for any reply that is no success
+   */
   async #post(url: string, payload: object | '', what: string): Promise<AcmeReply> {
     for (let tries = 1; ; tries++) {
       const nonce = this.#nonce ?? (await this.#newNonce());
@@ -250,7 +253,7 @@ function urlOf(members: Record<string, unknown>, name: string): string {
   return checkedUrl(members[name], `"${name}"`);
 }
 
-/** ACME is spoken over TLS alone (RFC 8555 §6.1). */
+/** ACME requires TLS (RFC 8555 §6.1). */
 function checkedUrl(value: unknown, what: string): string {
   if (typeof value === 'string' && value.length <= 2000 && URL.canParse(value) && new URL(value).protocol === 'https:') return value;
   throw new AcmeError(`the authority gave no https URL for ${what}`);
@@ -271,7 +274,7 @@ function faultOf(members: Record<string, unknown>): string {
   return `: ${inWords([type, error.detail ?? ''].filter((part) => part !== '').join(', '))}`;
 }
 
-/** A text of the authority for logs and events: of one line, and not endless. */
+/** A text from the authority for logs and events: on one line, and of limited length. */
 function inWords(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').slice(0, 500);
 }

@@ -37,7 +37,7 @@ export function certificateRequest(domains: readonly string[], key: KeyObject): 
 }
 
 /**
- * A certificate that nobody vouches for, and its key, as one PEM text.
+ * A self-signed certificate and its key, as one PEM text.
  *
  * @param options.lastsDays days until its end
  * @param options.challengeDigest SHA-256 of a key authorization, which makes it the answer to a challenge by TLS (RFC 8737 §3)

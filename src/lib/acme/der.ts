@@ -1,4 +1,4 @@
-/** Encodes values in DER (X.690), as far as certificates and requests for them need it. */
+/** Encodes values in DER (X.690), as far as certificates and certificate requests need it. */
 
 function element(tag: number, content: Buffer): Buffer {
   const { length } = content;
@@ -15,7 +15,7 @@ export function setOf(item: Buffer): Buffer {
   return element(0x31, item);
 }
 
-/** A number that is not negative, by its bytes without leading zeros. */
+/** A non-negative number, from its bytes without leading zeros. */
 export function integer(bytes: Buffer): Buffer {
   return element(0x02, (bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
 }

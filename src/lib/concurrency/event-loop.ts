@@ -8,10 +8,10 @@ export async function forEachConcurrently<T>(items: readonly T[], atOnce: number
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/** Items between two pauses; one may take almost a millisecond (a path of many folders, an event). */
+/** Number of items between two pauses; one item may take almost a millisecond (a path of many folders, an event). */
 const itemsPerTick = 8;
 
-/** Iterates over the many items that a request may have, and lets other requests run between them: synchronous work would block these. */
+/** Iterates over the many items that a request may have, and lets other requests run between them, which synchronous work would block. */
 export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
   let seen = 0;
   for (const item of items) {
@@ -21,8 +21,8 @@ export async function* cooperatively<T>(items: Iterable<T>): AsyncGenerator<T> {
 }
 
 /**
- * Memoizes a function for the rest of this turn of the event loop, whose requests often ask the same. Its result must depend on the argument
- * alone, and not on a session or a ban.
+ * Memoizes a function for the rest of this turn of the event loop, because its requests often ask the same. The result must depend only on
+ * the argument, not on a session or a ban.
  */
 export function memoizeForTick<T extends string | number>(make: (argument: string) => T): (argument: string) => T {
   const known = new Map<string, T>();

@@ -49,7 +49,7 @@ export const writevAsync = promisify(writev) as unknown as (
   position: number,
 ) => Promise<{ bytesWritten: number }>;
 
-/** Fills `target` from a position of a file. @returns bytes read; fewer than the target has if the file ends before */
+/** Fills `target` from a position of a file. @returns bytes read; fewer than the target's length if the file ends before */
 export function readFully(fd: number, target: Buffer, position = 0): number {
   let done = 0;
   while (done < target.length) {
@@ -84,7 +84,7 @@ export function openIfThere(path: string): number | undefined {
   }
 }
 
-/** The number of files and sockets that this process may have open; 1024 where the system does not tell. */
+/** The number of files and sockets that this process may have open; 1024 if the system does not report it. */
 export function maxDescriptors(): number {
   try {
     const [, max = ''] = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];

@@ -20,7 +20,7 @@ export interface LineWithOffset {
 export interface BackwardBlock {
   /** Last one first. */
   lines: LineWithOffset[];
-  /** Offset of the first one, skipped ones included, in bytes from the start of the file. */
+  /** Offset of the first line, including skipped ones, in bytes from the start of the file. */
   start: number;
   readBytes: number;
 }

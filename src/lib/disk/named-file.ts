@@ -52,7 +52,7 @@ export function readCaCertificates(path: string, option: string): string | undef
   return path === '' ? undefined : readNamedFile(path, option).toString('utf8');
 }
 
-/** Content of files that were read as root, by path, for use after this process has dropped root. */
+/** Content of files that were read as root, by path, for use after root was dropped. */
 export const readAsRoot = new Map<string, Buffer>();
 
 let onOld: (path: string) => void = () => {};

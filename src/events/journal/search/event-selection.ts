@@ -2,10 +2,10 @@ import type { EventGroup } from '../../catalogue.ts';
 import { eventDefinition, isEventId } from '../../catalogue.ts';
 import type { ServiceEvent } from '../../event.ts';
 
-/** The groups that tell how something ended. */
+/** The groups that describe how something ended. */
 export const eventStatuses = ['success', 'failure', 'informational'] as const satisfies EventGroup[];
 
-/** Selects events: all given members must hold, of a list one item. An empty list is the same as none. */
+/** Selects events: every given member must match, and of a list one item. An empty list is the same as none. */
 export interface EventSelection {
   id: number[];
   uuid: string[];
@@ -17,7 +17,7 @@ export interface EventSelection {
   exceptId?: number[];
   /** Groups of the catalogue. */
   group?: EventGroup[];
-  /** Outcomes: also groups of the catalogue, so that both lists hold. */
+  /** Outcomes; they are groups of the catalogue as well, but `status` and `groups` must both match. */
   status?: (typeof eventStatuses)[number][];
   /** Groups of accounts. */
   userGroup?: string[];
@@ -28,7 +28,7 @@ export interface EventSelection {
   /** Addresses of clients. */
   address?: string[];
   requestId?: string[];
-  /** Part of some value of the event: no pattern, case-sensitive. */
+  /** A text that some value of the event contains; not a pattern, case-sensitive. */
   text?: string;
 }
 

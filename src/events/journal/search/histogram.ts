@@ -15,8 +15,8 @@ interface PartCounts {
 type RangeSelection = EventSelection & { since: number; until: number };
 
 /**
- * Counts the selected events of each part of a time range, from its end back until its limits. Other work of the process runs between
- * blocks of some hundred events.
+ * Counts the selected events in each part of a time range, backwards from its end until a limit is reached. Other work of the process runs
+ * between blocks of some hundred events.
  *
  * @param parts number of equal parts
  * @returns the oldest part first, and the Unix time in milliseconds from which on all are counted
@@ -39,7 +39,7 @@ export async function countInParts(
       const event = parseEvent(raw);
       if (typeof event === 'string') continue;
       const atMs = eventTimeMs(event);
-      // Events of one moment may stand in another order than their times.
+      // Events that happened at almost the same time may be stored in another order.
       if (atMs < since - outOfOrderMs) return { counts, countedSinceMs: since };
       oldestMs = Math.min(oldestMs, atMs);
       if (!isSelected(event, selection)) continue;
@@ -53,5 +53,5 @@ export async function countInParts(
   return { counts, countedSinceMs: since };
 }
 
-/** Events of several processes, and of a clock that was set, are out of order by this much at most. */
+/** Maximum disorder of events: several processes write them, and clocks may be set. */
 const outOfOrderMs = 60_000;

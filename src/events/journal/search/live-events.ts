@@ -9,7 +9,7 @@ import { parseEvent } from '../reader.ts';
 import { type EventSelection, isSelected, selectsAll } from './event-selection.ts';
 import { selectionNeedles } from './selection-keys.ts';
 
-/** Old blocks are dropped while the others have enough events, or all of them too many bytes. */
+/** Old blocks are dropped while the others have enough events, or all together have too many bytes. */
 const enoughEvents = 1024;
 const maxBytes = 4 * 1024 * 1024;
 
@@ -82,7 +82,7 @@ export class KeptEvents {
     for (const kept of this.#blocks.slice(index)) yield (await readKept(kept)).slice(Math.max(number - kept.first, 0));
   }
 
-  /** Number of the first event at or behind a position. @throws ServiceError `unavailable` when it is gone */
+  /** Number of the first event at or after a position. @throws ServiceError `unavailable` when it is gone */
   async findNumber(position: LogPosition): Promise<number> {
     const last = this.#blocks.at(-1);
     if (!last || comparePositions(last.block.next, position) <= 0) return this.#end;
@@ -134,7 +134,7 @@ type FollowedJournal = Pick<EventLog, 'end' | 'openReader' | 'openRawReader' | '
 interface Reading {
   stop: AbortController;
   growth: Growth;
-  /** Why it ended: its followers get the error, and the next one begins another reading. */
+  /** Why it ended: its followers get the error, and the next follower starts a new reading. */
   fault: unknown;
 }
 
@@ -150,12 +150,12 @@ export class LiveEvents {
     maxWaitingPerParty: Number.POSITIVE_INFINITY,
     maxWaiting: Number.POSITIVE_INFINITY,
   });
-  /** Shared by all followers: one further behind hears of a lag. */
+  /** Shared by all followers; one that falls further behind gets a lag. */
   readonly #kept = new KeptEvents();
   #end: LogPosition;
   #followers = 0;
   #reading: Reading | undefined;
-  /** Ends when all followers get their next batch: the same events for all. */
+  /** Ends when all followers get their next batch, so that all get the same events. */
   #pause: Promise<void> | undefined;
 
   constructor(journal: FollowedJournal, clock: Clock) {
@@ -233,7 +233,7 @@ export class LiveEvents {
     }, selection);
     try {
       for (let position = from, blocks = 1, isThere = false; !isThere && !signal.aborted; blocks++) {
-        // Held only while reading: a follower that takes no batch blocks nobody.
+        // Held only while reading: a follower that takes no batch blocks no other.
         const endTurn = await this.#readersBack.take('');
         const { events, next } = await reader.next(position).finally(endTurn);
         // No await until the number is known: the kept events change.

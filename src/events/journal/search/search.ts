@@ -8,7 +8,7 @@ import { type EventSelection, isGiven, isSelected } from './event-selection.ts';
 /** An event that a search found. */
 export type FoundEvent = Pick<LoggedEvent, 'event' | 'raw' | 'position' | 'node'>;
 
-/** Limits of one page of a search; `bytes` counts bytes read, to within a block. */
+/** Limits of one page of a search; `bytes` counts bytes read, rounded up to a block. */
 export interface SearchLimits {
   events: number;
   bytes: number;

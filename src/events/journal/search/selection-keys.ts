@@ -50,8 +50,8 @@ export function wantedKeys(selection: EventSelection): { kind: FilterKind; keys:
 }
 
 /**
- * Lists of byte strings; the JSON of a selected event has at least one of each list, so lines without are not parsed. Likely rare ones come
- * first. All values are written by `JSON.stringify`, so equal values have equal bytes.
+ * Lists of byte strings; the JSON of a selected event has at least one of each list, so lines without one are not parsed. Likely rare ones
+ * come first. All values are written by `JSON.stringify`, so equal values have equal bytes.
  */
 export function selectionNeedles(selection: EventSelection): Buffer[][] {
   const { id, uuid, account, path, address, requestId, text } = selection;

@@ -20,7 +20,7 @@ export class SelectiveReader implements EventReader {
     this.#reader = new JournalReader(folder, onBadLine);
   }
 
-  /** Other events among the wanted ones come, too. */
+  /** Other events come along with the wanted ones. */
   async next(from: LogPosition | undefined): Promise<EventBlock> {
     return this.#reader.next(await this.#firstWanted(from));
   }
@@ -51,7 +51,7 @@ export class SelectiveReader implements EventReader {
     this.#segment = listSegments(this.#folder).find((segment) => segment.number >= number);
     if (!this.#segment) return;
     const wanted = this.#wanted;
-    // Lines that are no events are reported, so they are read.
+    // Lines that are not events are reported, so they must be read.
     this.#ranges = await readSummary(this.#segment.path, async (summary) =>
       summary.badLines === 0 ? summary.findRanges(wanted) : undefined,
     );

@@ -65,7 +65,7 @@ export async function summarise({ number, path }: Segment, pause: () => Promise<
 /** How often missing summaries are searched. */
 const checkEveryMs = 10_000;
 
-/** Rest in proportion to the work before it, for a busy and an idle event loop. */
+/** Length of the rest in proportion to the work before it, for a busy and an idle event loop. */
 const restWhenBusy = 199;
 const restWhenIdle = 4;
 
@@ -81,8 +81,8 @@ const leftBehind = /^events-\d+\.summary\.[0-9a-f]+\.tmp$/;
 type SummariserOptions = Pick<SegmentChainOptions, 'folder' | 'clock' | 'log'>;
 
 /**
- * Writes the missing, torn or outdated summaries of ended journal files, newest first. It works in pieces of a few milliseconds
- * and rests between them: searches are right without summaries, too.
+ * Writes the missing, torn or outdated summaries of ended journal files, newest first. It works in pieces of a few milliseconds and rests
+ * between them, because searches are right without summaries, too.
  */
 export class Summariser {
   readonly #options: SummariserOptions;

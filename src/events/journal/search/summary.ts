@@ -4,7 +4,7 @@ import { openIfThere, readAsync } from '../../../lib/disk/descriptors.ts';
 import type { EventSelection } from './event-selection.ts';
 import { type BlockKeys, type FilterKind, filterKinds, wantedKeys } from './selection-keys.ts';
 
-/** Bits of a filter for each key: with these hashes about one absent key in a hundred seems to be present. */
+/** Bits of a filter for each key: with these hashes, about one absent key in a hundred is reported as present. */
 const bitsPerKey = 10;
 const hashes = 7;
 
@@ -69,7 +69,7 @@ const longestFirstLine = 64;
 /** Size of the beginning that distinguishes a journal file from others of its name and size. */
 const fingerprintBytes = 1024;
 
-/** A part of a journal file: whole lines. */
+/** A part of a journal file: complete lines. */
 export interface BlockSummary {
   bytes: number;
   /** When its first and last events happened, Unix time in milliseconds; the block may have no events. */
@@ -125,7 +125,7 @@ export async function readFingerprint(fd: number): Promise<Pick<SummaryHeader, '
   return { journal_bytes: fstatSync(fd).size, journal_crc32: crc32(await readBytes(fd, 0, fingerprintBytes)) };
 }
 
-/** Reads the summary of a journal file. @returns undefined without a whole summary of this file */
+/** Reads the summary of a journal file. @returns undefined without a complete summary of this file */
 export async function readSummary<T>(segmentPath: string, read: (summary: Summary) => Promise<T>): Promise<T | undefined> {
   const journalFd = openIfThere(segmentPath);
   const fd = journalFd === undefined ? undefined : openIfThere(summaryPath(segmentPath));

@@ -3,7 +3,9 @@ import { bdi, type Html, html, icon } from './html.ts';
 import { languages } from './locales/language.ts';
 import type { PageAccount, PageContext, Theme } from './page.ts';
 
-/** The menu of a page: account, colours, language, password, API and logout. A popover needs no script to open, close and return the focus. */
+/**
+ * The menu of a page: account, colours, language, password, API and logout. A popover opens, closes and returns the focus without a script.
+ */
 export function accountMenu(context: PageContext): Html {
   const { language, account } = context;
   const person = account?.isAnonymous === false ? account : undefined;
@@ -53,7 +55,7 @@ const themes: readonly { theme: Theme; icon: IconName; text: 'themeSystem' | 'th
 ];
 
 interface ChoiceContext extends Pick<PageContext, 'language' | 'theme'> {
-  /** The page that a choice leads back to; without it the page's script handles the choice. */
+  /** The page that a choice returns to; without it the page's script handles the choice. */
   url?: string;
 }
 

@@ -47,7 +47,7 @@ export class AssetFiles {
   }
 }
 
-/** A file of src/web as the build put it in. @param name its path there, such as `shared/page.css` */
+/** A file of src/web that the build embedded. @param name its path in src/web, such as `shared/page.css` */
 export function webFile(name: string): string {
   const text = webFiles[name];
   if (text === undefined) throw new Error(`The build put no ${name} in.`);
@@ -58,7 +58,7 @@ export function webFile(name: string): string {
 export const frameStyles = { base: 'shared/page.css', controls: 'shared/controls.css', frame: 'shared/frame.css', menu: 'shared/menu.css' };
 
 /**
- * The style sheet of a kind of pages: the shared styles and its own. The order counts, as rules for narrow screens come last.
+ * The style sheet of a kind of pages: the shared styles and its own. The order matters: rules for narrow screens come last.
  *
  * @param content styles of the content, which dialogs stand above
  * @param screens styles that stand above dialogs
@@ -82,7 +82,7 @@ export function assetHeaders({ contentType }: Pick<Asset, 'contentType'>) {
   };
 }
 
-/** Packs a content on the first request, better than the build does. */
+/** Compresses content at the first request, better than the build does. */
 function packedOnce(body: () => Buffer): Pick<Asset, 'body' | 'packed'> {
   let packed: Buffer | undefined;
   return { body, packed: () => (packed ??= gzipSync(body(), { level: 9 })) };

@@ -3,11 +3,11 @@ import type { ReplyHeaders } from '../../reply/reply.ts';
 import { type Html, html, icon } from './html.ts';
 import type { Language } from './locales/language.ts';
 
-/** Colours of the pages: as the system says, or as the reader chose. */
+/** Colours of the pages: those of the system, or the reader's choice. */
 export const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
-/** Facts of the reader and of the service for every page. */
+/** Facts about the reader and the service that every page needs. */
 export interface PageContext {
   language: Language;
   theme: Theme;
@@ -18,7 +18,7 @@ export interface PageContext {
   urlOf: (path: VirtualPath, isFolder: boolean) => string;
   /** The folder that is the root for the reader, and its name; undefined for the home folder. */
   linked: { root: VirtualPath; name: string } | undefined;
-  /** Whether the menu leads to the description of the API. */
+  /** Whether the menu links to the API description. */
   showApiLink: boolean;
   /** The client, once it is authenticated. */
   account: PageAccount | undefined;
@@ -56,7 +56,7 @@ export interface PageAccount {
 export const views = ['list', 'grid'] as const;
 export type View = (typeof views)[number];
 
-/** The links to both; the one that changes nothing is not shown. */
+/** The links to both views; the one of the current view is hidden. */
 export function viewSwitch({ language }: PageContext) {
   return html`<a class="button quiet to-grid" href="?view=grid" title="${language.text('asGrid')}">${icon('grid')}<span class="hidden">${language.text('asGrid')}</span></a>
 <a class="button quiet to-list" href="?view=list" title="${language.text('asList')}">${icon('list')}<span class="hidden">${language.text('asList')}</span></a>`;
@@ -81,21 +81,21 @@ const policy = [
   "media-src 'self'",
   // The preview of a PDF. No page lets itself be framed.
   "frame-src 'self'",
-  // A drawing is parsed by a request for a blob of the script's own.
+  // The script parses a drawing by requesting a blob that it made.
   "connect-src 'self' blob:",
   "form-action 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
 ].join('; ');
 
-/** Headers of every page: nothing from elsewhere, no inline code, no frame, no cache. No script makes HTML of a text. */
+/** Headers of every page: nothing from other origins, no inline code, no frames, no cache, and no script that turns text into HTML. */
 export function pageHeaders({ linked }: Pick<PageContext, 'linked'>): ReplyHeaders {
-  // The URL of a link's page is a secret, which no request tells.
+  // The URL of a link's page is a secret, so no request may carry it as a referrer.
   if (linked) return { ...pageHeaders({ linked: undefined }), 'referrer-policy': 'no-referrer' };
   return headersWith(`${policy}; require-trusted-types-for 'script'; trusted-types 'none'`);
 }
 
-/** Headers of the API page: Swagger UI makes HTML of texts and sanitizes it itself. */
+/** Headers of the API page: Swagger UI turns text into HTML and sanitizes it itself. */
 export function apiPageHeaders(): ReplyHeaders {
   return headersWith(policy);
 }

@@ -7,8 +7,8 @@ import type { ListingModel } from './listing-model.ts';
 import { orderQuery, rangeOfPage, rowsOfPage, type ShownRange } from './listing-model.ts';
 
 /**
- * The end of a listing: the number of members, links to other pages of a very large folder or a word about an empty one, and the number of unreadable
- * names. For rows that are left to the script it has their number.
+ * The end of a listing: the number of members, links to other pages of a very large folder or a word about an empty one, and the number of
+ * unreadable names. If the script adds the rows, it has their number.
  */
 function listingEnd(context: PageContext, model: ListingModel, shown: ShownRange) {
   const { language } = context;
@@ -84,10 +84,10 @@ function modifiedSeconds({ modifiedMs }: ListedEntry): number {
   return Math.floor(modifiedMs / 1000);
 }
 
-/** Names that are the same in HTML, in attributes without quotes and in URLs. */
+/** Names that need no escaping in HTML, in unquoted attributes and in URLs. */
 const plainName = /^[\w.-]+$/;
 
-/** Names that are the same in HTML and in quoted attributes, and read from left to right: nearly all others. */
+/** Names that need no escaping in HTML and in quoted attributes, and read from left to right: nearly all others. */
 const quotableName = /^[ !#$%()*+,\-./0-9:;=?@A-Z[\\\]^_`a-z{|}~]+$/;
 
 /**
