@@ -13,6 +13,7 @@ import { descriptorsNameFiles } from './disk/real-roots.ts';
 import { asServiceError } from './disk/system-errors.ts';
 import type { Entry, ListedEntry } from './entry.ts';
 import type { FilesEnvironment } from './files-environment.ts';
+import { ownHeldAt } from './inspections/own-held.ts';
 import type { LockedPath, LockGuard } from './locks/lock-guard.ts';
 import { type Mounts, resolveMounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
@@ -86,6 +87,11 @@ export class AccountFiles {
     const seesFiles = rights.some((right) => right !== 'traverse' && this.account.permissions.allows(path, right));
     if (!seesFiles && !entry?.isFolder) throw denied();
     return entry;
+  }
+
+  /** The account's own held upload of a name that nothing has. The caller checks with `inspect`. */
+  async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
+    return (await ownHeldAt(this.#paths, path))?.entry;
   }
 
   /** Whether the account may know what exists at a path. A path that is not visible counts as absent, and replies are the same either way. */
@@ -237,7 +243,6 @@ export class AccountFiles {
 
   /**
    * The account's unfinished upload of an ID, or a recently ended one, for this request alone.
-   *
    * @param onWanted called when a newer request wants the upload; without it that one waits
    * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` when a newer request wants it already
    */
@@ -245,11 +250,7 @@ export class AccountFiles {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
   }
 
-  /**
-   * The record of such an upload. Requests that bring content to it are ended first; other queries go on.
-   *
-   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended
-   */
+  /** The record of such an upload. Requests that bring content to it are ended first; other queries go on. @throws as `resumable` */
   inspectResumable(id: string): Promise<UploadRecord> {
     return inspectUpload(this.#paths, id);
   }

@@ -99,7 +99,7 @@ async function writtenLikeModel(
     exclusive: false,
     truncate: start.truncate,
     copyLimitBytes: start.inPlace ? 10 : 1_000_000_000,
-    isTemporaryName: () => false,
+    finalName: () => undefined,
   });
   const model = new Model(old && !start.truncate ? Buffer.from(old) : Buffer.alloc(0));
   const waiting: Promise<unknown>[] = [];
@@ -157,7 +157,7 @@ test('an upload within a quota: never more than it, and none is taken for good',
           exclusive: false,
           truncate: true,
           copyLimitBytes: 0,
-          isTemporaryName: () => false,
+          finalName: () => undefined,
         });
         const fits = await upload.write(0, [Buffer.alloc(size)]).then(
           () => true,

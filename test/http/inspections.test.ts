@@ -190,3 +190,25 @@ test('with answer: refuse clients hear 422 of what is held', async (t) => {
   assert.equal((await server.put('/home/d/name', 'odd')).status, 422);
   assert.equal((await heldOf(server)).length, 1);
 });
+
+test('MOVE of a held upload gives it another name in its folder, for its own account alone', async (t) => {
+  const bob = { user: `bob:${testPassword}` };
+  const server = await inspecting(t, {}, { accounts: { bob: { password: await cheapHash(testPassword) } } });
+  await server.put('/home/d/x.tmp', 'odd');
+  const move = (to: string, options = {}) => server.send('MOVE', '/home/d/x.tmp', { headers: { destination: `/home${to}` }, ...options });
+  assert.equal((await move('/d/x', bob)).status, 404);
+  assert.equal((await move('/x')).status, 422);
+  server.inspector.decide = () => ({ status: 204 });
+  assert.equal((await server.put('/home/d/taken', 'old')).status, 201);
+  assert.equal((await move('/d/taken', { headers: { destination: '/home/d/taken', overwrite: 'F' } })).status, 412);
+  server.inspector.decide = undefined;
+  const moved = await move('/d/x');
+  const [item] = await heldOf(server);
+  assert.deepEqual([moved.status, moved.headers.location], [202, `/home/__svc__/held/${item?.id}`]);
+  assert.equal(item?.path, '/d/x');
+  const told = (await server.events()).filter(({ id }) => id === '40072').map(({ data }) => [data.path, data.moved_from]);
+  assert.deepEqual(told, [
+    ['/d/x.tmp', undefined],
+    ['/d/x', '/d/x.tmp'],
+  ]);
+});

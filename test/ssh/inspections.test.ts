@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inspectionOptions } from '../../src/files/inspections/options.ts';
 import { openFlags, packetTypes, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import { sftpDoors } from '../support/doors.ts';
 import { startInspector } from '../support/inspector.ts';
+import { until } from '../support/receiver.ts';
 import { type RawSftp, type TestSession, testFiles, testSession } from '../support/sftp-session.ts';
 
 const { read, write, create, truncate, append } = openFlags;
@@ -16,10 +17,14 @@ interface Options {
   publicError?: boolean;
   copyLimitBytes?: number;
   keepPartial?: boolean;
+  withinS?: number;
 }
 
 /** A session of an account that has `/d/*` inspected. */
-async function session(t: TestContext, { answer = 'accept', publicError = false, copyLimitBytes, keepPartial }: Options = {}) {
+async function session(
+  t: TestContext,
+  { answer = 'accept', publicError = false, copyLimitBytes, keepPartial, withinS = 20 }: Options = {},
+) {
   const inspector = await startInspector(t);
   const group = { inspections: { general: [], rules: [{ expression: '/d/*', inspections: ['check'] }] } };
   const options = {
@@ -28,7 +33,7 @@ async function session(t: TestContext, { answer = 'accept', publicError = false,
     ...(keepPartial ? { partial_uploads: 'keep' as const } : {}),
   };
   const opened = testSession(t, options, group, testFiles(t, group));
-  const check = inspectionOptions.parse({ type: 'http', url: inspector.url, test_at_start: false });
+  const check = inspectionOptions.parse({ type: 'http', url: inspector.url, answer_within: withinS, test_at_start: false });
   const { inspections } = opened.environment.held;
   inspections.prepare({ inspections: { check }, held: { days: 1, maximum_per_account: 100, answer } })();
   t.after(() => opened.environment.held.stop());
@@ -146,4 +151,94 @@ test('the beginning of a file is not kept where files are inspected', async (t) 
   await served;
   assert.deepEqual(visible(join(home, 'd')), []);
   assert.deepEqual(visible(home).sort(), ['d', 'part.filepart']);
+});
+
+const nothing = statusCodes.noSuchFile;
+const posixRename = (sftp: RawSftp, from: string, to: string) =>
+  sftp.status(packetTypes.extended, (fields) => fields.text('posix-rename@openssh.com').text(from).text(to));
+
+/** The size that STAT tells, or the code of its status. */
+async function sizeAt(sftp: RawSftp, path: string): Promise<number> {
+  const reply = await sftp.ask(packetTypes.stat, (fields) => fields.text(path));
+  return reply.kind === 'attrs' ? Number(reply.attributes.sizeBytes) : (reply as { code: number }).code;
+}
+
+test('a file with a temporary name is judged once, by its final name; when it gets another one, again', async (t) => {
+  const { client, home, inspector } = await session(t);
+  for (const [temporary, final] of [
+    ['a.csv.filepart', 'a.csv'],
+    ['.in.b.csv', 'b.csv'],
+    ['c.csv.1a2b3c4d.partial', 'c.csv'],
+  ] as const) {
+    assert.equal((await put(client, `d/${temporary}`, 'fine')).code, ok);
+    assert.equal(await client.rename(`d/${temporary}`, `d/${final}`), ok);
+    const told = inspector.requests.splice(0).map(({ facts: { file } }) => [file.path, file.name, file.media_type]);
+    assert.deepEqual(told, [[`/d/${final}`, final, 'text/csv; charset=utf-8']]);
+  }
+  inspector.decide = ({ facts: { file } }) => ({ status: String(file.name).endsWith('.exe') ? 422 : 204 });
+  assert.equal((await put(client, 'd/x.csv.part', 'fine')).code, ok);
+  assert.equal(await client.rename('d/x.csv.part', 'd/x.exe'), failure);
+  assert.equal(await client.rename('d/x.csv.part', 'd/x.txt'), ok);
+  assert.deepEqual(visible(join(home, 'd')).sort(), ['a.csv', 'b.csv', 'c.csv', 'x.txt']);
+});
+
+test('a held upload is seen by its own account under its name, gets times, and follows its rename to the final name', async (t) => {
+  const { client, home, environment, inspector } = await session(t);
+  assert.equal((await put(client, 'd/x.filepart', 'odd')).code, ok);
+  assert.equal(await sizeAt(client, 'd/x.filepart'), 3);
+  const times = { accessedS: 1_600_000_000, modifiedS: 1_500_000_000 };
+  assert.equal(await client.status(packetTypes.setstat, (fields) => fields.text('d/x.filepart').attributes({ times })), ok);
+  assert.equal(await client.rename('d/x.filepart', 'elsewhere'), failure, 'it stays in its folder');
+  assert.equal(await client.rename('d/x.filepart', 'd/x'), ok);
+  assert.equal(await sizeAt(client, 'd/x.filepart'), nothing);
+  assert.equal(await sizeAt(client, 'd/x'), 3);
+  await assert.rejects(client.open('d/x', read), { status: nothing });
+  assert.equal(inspector.requests.length, 1, 'it was judged under that name');
+  const [item] = await environment.held.list();
+  assert.deepEqual([item?.path, item?.held.state], ['/d/x', 'held']);
+  assert.deepEqual(visible(join(home, 'd')), []);
+  await environment.held.release(String(item?.id), { administrator: 'olga' });
+  assert.equal(readFileSync(join(home, 'd/x'), 'utf8'), 'odd');
+  assert.equal(statSync(join(home, 'd/x')).mtimeMs, times.modifiedS * 1000);
+});
+
+test('a held upload that gets a name which was not judged is judged again, also while that is under way', async (t) => {
+  const { client, home, environment, inspector } = await session(t);
+  assert.equal((await put(client, 'd/x.json.filepart', 'odd')).code, ok);
+  inspector.decide = ({ facts: { file } }) => (file.name === 'y.json' ? { status: 204 } : undefined);
+  assert.equal(await client.rename('d/x.json.filepart', 'd/y.json'), ok);
+  await until('it is accepted', async () => visible(join(home, 'd')).length === 1 && (await environment.held.list()).length === 0);
+
+  const late = await session(t, { withinS: 0.05 });
+  assert.equal((await put(late.client, 'd/x.filepart', 'wait')).code, ok);
+  assert.equal(await late.client.rename('d/x.filepart', 'd/y'), ok);
+  late.inspector.decide = ({ facts: { file } }) => (file.name === 'y' ? { status: 422 } : undefined);
+  late.inspector.answerWaiting(204);
+  await until('it is refused', async () => (await late.environment.held.list()).length === 0);
+  assert.deepEqual(visible(join(late.home, 'd')), []);
+});
+
+test('a held upload is renamed onto a name that is taken as a file would be', async (t) => {
+  const { client, home, environment } = await session(t);
+  writeFileSync(join(home, 'd/x'), 'old');
+  assert.equal((await put(client, 'd/x.part', 'odd')).code, ok);
+  assert.equal(await client.rename('d/x.part', 'd/x'), failure);
+  assert.equal(await posixRename(client, 'd/x.part', 'd/x'), ok);
+  assert.equal(readFileSync(join(home, 'd/x'), 'utf8'), 'old');
+  const [item] = await environment.held.list();
+  await environment.held.release(String(item?.id), { administrator: 'olga' });
+  assert.equal(readFileSync(join(home, 'd/x'), 'utf8'), 'odd');
+  // RENAME wants a free name: so does the release.
+  assert.equal((await put(client, 'd/y.part', 'odd')).code, ok);
+  assert.equal(await client.rename('d/y.part', 'd/y'), ok);
+  writeFileSync(join(home, 'd/y'), 'other');
+  const [next] = await environment.held.list();
+  await assert.rejects(environment.held.release(String(next?.id), { administrator: 'olga' }), { code: 'destination-exists' });
+});
+
+test('with answer: refuse nothing is seen of what is held', async (t) => {
+  const { client } = await session(t, { answer: 'refuse' });
+  assert.equal((await put(client, 'd/x.filepart', 'odd')).code, failure);
+  assert.equal(await sizeAt(client, 'd/x.filepart'), nothing);
+  assert.equal(await client.rename('d/x.filepart', 'd/x'), nothing);
 });

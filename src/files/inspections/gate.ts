@@ -90,8 +90,9 @@ export function inspectedContent(
   { account, context, environment }: AccountPaths,
   path: VirtualPath,
   content: Pick<HiddenContent, 'folder' | 'hiddenName' | 'sizeBytes' | 'modifiedMs' | 'current'>,
-  { metadata = {} }: GateOptions,
+  { metadata = {}, toldAs }: GateOptions,
 ): MovableContent {
+  const told = toldAs === undefined ? path : memberPath(parentPath(path), toldAs);
   let realPath = `${content.folder()}/${content.hiddenName}`;
   const { sizeBytes, modifiedMs } = content;
   const { uuid, name } = environment.held.server;
@@ -117,7 +118,7 @@ export function inspectedContent(
   };
   return {
     sizeBytes,
-    mediaType: mediaTypeByName(baseName(path)),
+    mediaType: mediaTypeByName(baseName(told)),
     realPath: () => realPath,
     chunks,
     sha256: () => {
@@ -125,7 +126,7 @@ export function inspectedContent(
       return digest;
     },
     facts: {
-      file: { path, name: baseName(path), modified: modifiedMs / 1000, metadata, replaces: content.current() !== undefined },
+      file: { path: told, name: baseName(told), modified: modifiedMs / 1000, metadata, replaces: content.current() !== undefined },
       account: { username: account.name, uuid: account.uuid, group: account.groupUuid },
       client: { address: context.account.peer.address },
       creator: { uuid: context.component.uuid, type: context.component.type },

@@ -21,6 +21,8 @@ export interface HeldFacts {
   readonly account: AccountSnapshot;
   /** The state of the name when a client set conditions (`stateAt`); a release replaces nothing else. */
   readonly expected?: string | undefined;
+  /** The name by which inspections judge it, if its path has a temporary one. */
+  readonly toldAs?: string | undefined;
   /** Where a file lay that was moved. */
   readonly movedFrom?: VirtualPath | undefined;
   /** The process that inspects it at present. */

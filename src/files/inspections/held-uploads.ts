@@ -6,7 +6,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { Timer } from '../../lib/clock.ts';
 import { forEachConcurrently } from '../../lib/concurrency/event-loop.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
 import { AccountPaths } from '../account-paths.ts';
 import { keptName } from '../disk/temporaries.ts';
 import type { FilesEnvironment } from '../files-environment.ts';
@@ -32,6 +32,12 @@ const leaseMs = 60_000;
 
 /** If the content of a record does not appear within this time, it is lost. */
 const contentWithinMs = 60_000;
+
+/** How inspections judged an upload: which ones, and under which name. */
+interface Judged {
+  uuids: ReadonlySet<string>;
+  name: string;
+}
 
 /** How a held upload ends. */
 interface HeldEnding {
@@ -105,6 +111,7 @@ export class HeldUploads implements Holding {
       account: accountSnapshot(account),
       expected: options.isConditional ? stateAt(`${folder}/${content.name}`) : undefined,
       movedFrom: options.movedFrom,
+      toldAs: options.toldAs,
       inspector: rest && { process: this.#process, untilMs: sinceMs + leaseMs },
     };
     const { metadata, backendUuid, movedFrom } = options;
@@ -123,12 +130,32 @@ export class HeldUploads implements Holding {
     const told = verdicts.map(({ inspection, verdict, message }) => ({ inspection, verdict, message }));
     const data = { held_id: id, reason, verdicts: told, total_write: content.sizeBytes, moved_from: movedFrom };
     await paths.emitDurable(eventIds.uploadHeld, path, data).finally(() => {
-      if (rest) void this.#follow(id, rest, uuids);
+      if (rest) void this.#follow(id, rest, { uuids, name: options.toldAs ?? baseName(path) });
     });
-    const details = { held_id: id, held_path: path };
-    const message = 'The file is held for review.';
-    if (this.inspections.held.answer === 'refuse') return new ServiceError('unprocessable', message, { details });
-    return new ServiceError('held', message, { details });
+    const code = this.inspections.held.answer === 'refuse' ? 'unprocessable' : 'held';
+    return heldError(code, id, path);
+  }
+
+  async at(target: string, accountUuid: string): Promise<HeldUpload | undefined> {
+    const own = (await this.store.named(target)).filter(isHeldUpload).filter((record) => record.accountUuid === accountUuid);
+    return own.at(-1);
+  }
+
+  async rename(id: string, paths: NewHold['paths'], path: VirtualPath, isFree: boolean): Promise<ServiceError> {
+    let isJudgedAnew = false;
+    await this.#whileIts(id, async (hold, record) => {
+      const { held, path: moved_from, offsetBytes: total_write } = record;
+      const target = `${dirname(record.contentPath)}/${baseName(path)}`;
+      const uuids = inspectionsOf(this.#pathsOf(record), path, target);
+      isJudgedAnew = toldName(record) !== baseName(path) || [...uuids].some((uuid) => !held.inspections.includes(uuid));
+      const anew = isJudgedAnew ? { state: 'inspecting' as const, inspector: this.#lease() } : {};
+      await hold.change({ path, held: { ...held, ...anew, toldAs: undefined, expected: isFree ? '' : undefined } });
+      await this.supersede(target, id);
+      await paths.emitDurable(eventIds.uploadHeld, path, { held_id: id, reason: held.reason, total_write, moved_from });
+    });
+    // An inspection that is under way finds the other name at its end.
+    if (isJudgedAnew && !this.#running.has(id)) void this.#inspect(await this.find(id));
+    return heldError('held', id, path);
   }
 
   async supersede(target: string, exceptId: string | undefined): Promise<void> {
@@ -167,7 +194,7 @@ export class HeldUploads implements Holding {
     const { movedFrom } = record.held;
     await this.#whileIts(id, async (hold, current) => {
       if (movedFrom === undefined) return this.#endHeld(hold, current, { how: 'withdrawn', details: 'Its account withdrew it.' });
-      const path = await putBack(this.#pathsOf(current), current, this.#freeName(current, movedFrom));
+      const path = await putBack(this.#pathsOf(current), current, movedFrom);
       await this.#endHeld(hold, current, { how: 'withdrawn', details: `Its account withdrew it; it is ${path} again.` });
     });
   }
@@ -244,26 +271,30 @@ export class HeldUploads implements Holding {
       modifiedMs: found.mtimeMs,
       current: () => paths.entryAt(path),
     };
-    const inspected = inspectedContent(paths, path, content, { metadata });
+    const inspected = inspectedContent(paths, path, content, { metadata, toldAs: held.toldAs });
     const judged = this.inspections.judge([...uuids], inspected, paths.account.uuid, false);
-    return this.#follow(id, judged, uuids);
+    return this.#follow(id, judged, { uuids, name: toldName(record) });
   }
 
   /** Applies a judgement once it is there. */
-  #follow(id: string, judged: Promise<Judgement | undefined>, uuids: ReadonlySet<string>): Promise<void> {
+  #follow(id: string, judged: Promise<Judgement | undefined>, by: Judged): Promise<void> {
     const applied = judged
-      .then((judgement) => judgement && this.#apply(id, judgement, uuids))
+      .then((judgement) => judgement && this.#apply(id, judgement, by))
       .catch((reason) => this.#warn('a held upload could not be judged; this is tried again', reason))
       .finally(() => this.#running.delete(id));
     this.#running.set(id, applied);
     return applied;
   }
 
-  async #apply(id: string, judgement: Judgement, uuids: ReadonlySet<string>): Promise<void> {
+  async #apply(id: string, judgement: Judgement, { uuids, name }: Judged): Promise<void> {
     const hold = await this.store.hold(id, () => {});
     const { record } = hold;
     const { outcome, verdicts } = judgement;
     if (!record || !isHeldUpload(record) || record.held.state !== 'inspecting') return hold.release();
+    if (name !== toldName(record)) {
+      hold.release();
+      return this.#inspect(record);
+    }
     const paths = this.#pathsOf(record);
     await tellVerdicts(paths, record.path, judgement);
     if (outcome === 'accept') {
@@ -333,16 +364,6 @@ export class HeldUploads implements Holding {
     return new AccountPaths(account, mounts, environment, origin, new LockGuard(environment.locks, account.uuid));
   }
 
-  /** The path, or if it is taken the path with the first free number. */
-  #freeName(record: HeldUpload, path: VirtualPath): VirtualPath {
-    const paths = this.#pathsOf(record);
-    const [, stem = '', extension = ''] = /^(.+?)(\.[^.]*)?$/.exec(baseName(path)) ?? [];
-    for (let number = 1; ; number++) {
-      const candidate = number === 1 ? path : memberPath(parentPath(path), `${stem} (${number})${extension}`);
-      if (!paths.entryAt(candidate)) return candidate;
-    }
-  }
-
   #lease(): HeldFacts['inspector'] {
     return { process: this.#process, untilMs: this.#environment().clock.nowMs() + leaseMs };
   }
@@ -358,6 +379,16 @@ export class HeldUploads implements Holding {
   #warn(message: string, reason: unknown): void {
     if (!isServiceError(reason, 'not-found')) this.#environment().log.warn(message, { reason });
   }
+}
+
+/** The name by which inspections judge a held upload. */
+function toldName({ path, held }: HeldUpload): string {
+  return held.toldAs ?? baseName(path);
+}
+
+/** The error that tells a client that its file is held. */
+function heldError(code: 'held' | 'unprocessable', id: string, path: VirtualPath): ServiceError {
+  return new ServiceError(code, 'The file is held for review.', { details: { held_id: id, held_path: path } });
 }
 
 function noSuchUpload(): ServiceError {

@@ -46,6 +46,8 @@ export interface GateOptions extends Partial<Pick<UploadOrder, 'metadata' | 'bac
   isConditional?: boolean;
   /** Whether it is only the beginning of a file, which cannot be judged. */
   isPartial?: boolean;
+  /** The name that inspections are told: that of the path without the part that makes it a temporary one. */
+  toldAs?: string | undefined;
 }
 
 /** A file as inspections see it; `moveTo` names its new hidden path. */
@@ -103,6 +105,15 @@ export interface Holding {
   list(accountUuid?: string): Promise<HeldUpload[]>;
   /** @throws ServiceError `not-found`, also for those of another account */
   find(id: string, accountUuid?: string): Promise<HeldUpload>;
+  /** The held upload of an account (by UUID) that is to get a name. @param target real path */
+  at(target: string, accountUuid: string): Promise<HeldUpload | undefined>;
+  /**
+   * Gives a held upload another name in its folder.
+   *
+   * @param isFree whether that name must be free at a release
+   * @returns the error that tells the client @throws ServiceError `not-found`
+   */
+  rename(id: string, paths: NewHold['paths'], path: VirtualPath, isFree: boolean): Promise<ServiceError>;
   /** The content of a held upload. @throws ServiceError `not-found` */
   content(id: string): Promise<HeldContent>;
   /** Gives a held upload its name, after all checks except inspections. @throws ServiceError; it stays held then */

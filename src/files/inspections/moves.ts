@@ -26,7 +26,7 @@ interface Move {
   entry: Entry;
   source: MoveEnd;
   target: MoveEnd;
-  options: { mayReplace: 'nothing' | 'file' | 'anything' };
+  options: { mayReplace: 'nothing' | 'file' | 'anything'; finalName?: ((name: string) => string | undefined) | undefined };
   formerly?: VirtualPath | undefined;
   intoTrash?: boolean | undefined;
 }
@@ -38,8 +38,15 @@ export const needsJudgement = new Error('Inspections have to judge what is moved
 type Member = { relativePath: string; isLink: boolean };
 
 /** Whether inspections may have to judge what is moved. If all paths have the same inspections, nothing is inspected again. */
-export function mayNeedJudgement({ paths, intoTrash }: Pick<Move, 'paths' | 'intoTrash'>): boolean {
-  return !intoTrash && paths.account.inspections.hasRules;
+export function mayNeedJudgement(move: Pick<Move, 'paths' | 'intoTrash' | 'entry' | 'from' | 'to' | 'options'>): boolean {
+  const { inspections } = move.paths.account;
+  return !move.intoTrash && (inspections.hasRules || (!inspections.isEmpty && isNamedOtherwise(move)));
+}
+
+/** Whether an upload with a temporary name gets another name than the one by which it was judged. */
+function isNamedOtherwise({ entry, from, to, options }: Pick<Move, 'entry' | 'from' | 'to' | 'options'>): boolean {
+  const judgedAs = entry.isFolder ? undefined : options.finalName?.(baseName(from));
+  return judgedAs !== undefined && judgedAs !== baseName(to);
 }
 
 function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relative: string): ReadonlySet<string> {
@@ -48,11 +55,12 @@ function uuidsAt(paths: AccountPaths, path: VirtualPath, realPath: string, relat
 }
 
 /** The inspections that a file must pass at its new path; empty if all of them applied at its old path already. */
-function newInspections({ paths, from, to, source, target, formerly }: Move, relative: string): ReadonlySet<string> {
+function newInspections(move: Move, relative: string): ReadonlySet<string> {
+  const { paths, from, to, source, target, formerly } = move;
   const former = formerly && ((relative === '' ? formerly : `${formerly}/${relative}`) as VirtualPath);
   const before = former ? new Set(paths.account.inspections.at(former)) : uuidsAt(paths, from, source.realPath, relative);
   const after = uuidsAt(paths, to, target.realPath, relative);
-  return [...after].every((uuid) => before.has(uuid)) ? new Set() : after;
+  return !isNamedOtherwise(move) && [...after].every((uuid) => before.has(uuid)) ? new Set() : after;
 }
 
 /** A link is refused: its target cannot be judged, and a linked folder would become visible under other paths. */

@@ -2,7 +2,7 @@ import { closeSync, constants, lstatSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readChunks } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
-import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import { baseName, memberPath, parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
@@ -51,15 +51,11 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
   await upload.forget();
 }
 
-/** Moves a held file that came from a MOVE back to its former folder. @param path a free one @returns that path */
-export async function putBack(
-  paths: AccountPaths,
-  { contentPath, offsetBytes, held }: HeldUpload,
-  path: VirtualPath,
-): Promise<VirtualPath> {
+/** Moves a held file that came from a MOVE back to its former folder, with a number if its name is taken. @returns its path */
+export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }: HeldUpload, movedFrom: VirtualPath): Promise<VirtualPath> {
+  const path = freePath(paths, movedFrom);
   paths.environment.events.assertWritable();
   const target = openWriteTarget(paths.mounts.roots, paths.writable(paths.mounts.locate(path)));
-  const { movedFrom = path } = held;
   // With a number in its name, or through a link, more inspections may apply than before.
   const before = inspectionsOf(paths, movedFrom, `${target.parent.realPath}/${baseName(movedFrom)}`);
   const writer = new FileWriter(target, paths.environment);
@@ -80,6 +76,15 @@ export async function putBack(
     throw error;
   } finally {
     closeSync(fd);
+  }
+}
+
+/** The path, or if it is taken the path with the first free number. */
+function freePath(paths: AccountPaths, path: VirtualPath): VirtualPath {
+  const [, stem = '', extension = ''] = /^(.+?)(\.[^.]*)?$/.exec(baseName(path)) ?? [];
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? path : memberPath(parentPath(path), `${stem} (${number})${extension}`);
+    if (!paths.entryAt(candidate)) return candidate;
   }
 }
 

@@ -10,6 +10,7 @@ import type { RealRoots } from '../disk/real-roots.ts';
 import { checkPathLength } from '../disk/system-errors.ts';
 import { walkTree } from '../disk/walk-tree.ts';
 import { isHeld } from '../inspections/gate.ts';
+import { renameHeld } from '../inspections/own-held.ts';
 import { neededRights } from '../needed-rights.ts';
 import { endUploadsBelow } from '../uploads/end-upload.ts';
 import type { RandomUpload } from './random-upload.ts';
@@ -75,7 +76,7 @@ async function moveTo(paths: AccountPaths, from: VirtualPath, to: VirtualPath, o
     checkMove(paths, from, to, options);
     const { realFrom, realTo } = realEnds(paths, from, to);
     const entry = paths.entryAt(from);
-    if (!entry) throw new ServiceError('not-found', 'Path not found.');
+    if (!entry) throw (await renameHeld(paths, from, to, options)) ?? new ServiceError('not-found', 'Path not found.');
     options.verify?.(entry);
     source = openEnd(roots, realFrom);
     target = openEnd(roots, realTo);
@@ -123,7 +124,7 @@ export async function renameUpload(paths: AccountPaths, upload: RandomUpload, to
   const target = paths.mounts.locate(to);
   if (paths.entryAt(from) && paths.nameRules(from).mayReplace) {
     // `fileUploaded` comes at the end of the upload.
-    const moving = moveEntry(paths, from, to, { ...options, isTemporaryName: undefined });
+    const moving = moveEntry(paths, from, to, { ...options, finalName: undefined });
     return followChange(moving, () => upload.moveTo(to, paths.writable(target)));
   }
   const data = { destination: to };

@@ -19,8 +19,8 @@ import { type AttributeChange, applyToOpened, changeData, checkOwner } from './s
 
 /** With `exclusive` the name must stay free until the end. */
 export interface RandomUploadOptions extends RandomContentOptions {
-  /** Recognizes names that files have only during their upload. */
-  isTemporaryName: (name: string) => boolean;
+  /** The name without the part that makes it one that files have only during their upload; undefined for other names. */
+  finalName: (name: string) => string | undefined;
 }
 
 /**
@@ -232,7 +232,8 @@ export class RandomUpload implements Transfer {
     events.assertWritable();
     const { times } = this.#change;
     const durability = new Durability();
-    const isTemporary = this.#options.isTemporaryName(baseName(this.path));
+    const toldAs = this.#options.finalName(baseName(this.path));
+    const isTemporary = toldAs !== undefined;
     const rules = this.files.nameRules(this.path);
     const { isReplacement, trashed, numberedName } = await this.#content.finish(durability, {
       requireUnlocked: () => this.#requireUnlocked(),
@@ -242,7 +243,7 @@ export class RandomUpload implements Transfer {
       // The retention period begins when the file gets its intended name.
       rules: isTemporary ? { ...rules, retainDays: 0 } : rules,
       keep: keepReplaced(this.files, this.path),
-      gate: uploadGate(this.files, () => this.path, { isConditional: this.#options.exclusive }),
+      gate: uploadGate(this.files, () => this.path, { isConditional: this.#options.exclusive, toldAs }),
     });
     const { path, data: asked } = numberedPath(this.path, numberedName);
     const id = isTemporary ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;

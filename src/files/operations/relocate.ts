@@ -20,8 +20,8 @@ import { copyTree, isSameState, treeState } from './tree-copy.ts';
 export interface MoveOptions extends ReplacementRules {
   /** Refuses by throwing; runs with the source, and again under the mutex of the rename. */
   verify?: ((source: Entry) => void) | undefined;
-  /** Recognizes names that files have only during their upload: a file that gets another name was uploaded under that. */
-  isTemporaryName?: ((name: string) => boolean) | undefined;
+  /** @see RandomUploadOptions.finalName */
+  finalName?: ((name: string) => string | undefined) | undefined;
   /** Whether a file whose new name is taken may get a number instead (`on_name_taken`). */
   mayNumber?: boolean | undefined;
 }
@@ -95,8 +95,9 @@ export async function relocate(asked: Move): Promise<Replaced> {
 }
 
 /** Whether a file gets the name for which it was uploaded. */
-export function endsUpload({ from, to, entry, options: { isTemporaryName = () => false } }: Move): boolean {
-  return !entry.isFolder && isTemporaryName(baseName(from)) && !isTemporaryName(baseName(to));
+export function endsUpload({ from, to, entry, options: { finalName } }: Move): boolean {
+  if (entry.isFolder || !finalName) return false;
+  return finalName(baseName(from)) !== undefined && finalName(baseName(to)) === undefined;
 }
 
 async function putInPlace(move: Move, member: string): Promise<Put> {

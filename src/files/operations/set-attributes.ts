@@ -6,6 +6,7 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import type { AccountPaths } from '../account-paths.ts';
 import { descriptorPath, descriptorsNameFiles, openToLook } from '../disk/real-roots.ts';
 import { asServiceError } from '../disk/system-errors.ts';
+import { ownHeldAt } from '../inspections/own-held.ts';
 
 export interface AttributeChange {
   /** Unix time in milliseconds; both or none. */
@@ -47,7 +48,8 @@ export async function setAttributes(paths: AccountPaths, path: VirtualPath, chan
     paths.require(path, 'setAttributes');
     paths.environment.events.assertWritable();
     await paths.requireUnlocked(path, 'content');
-    applyTo(paths, paths.real(paths.mounts.locate(path)), change);
+    const held = await ownHeldAt(paths, path);
+    applyTo(paths, held?.upload.contentPath ?? paths.real(paths.mounts.locate(path)), change);
   };
   await paths.orReportAsync(eventIds.sftpAttributesSetFailed, path, set, data);
   await paths.emitDurable(eventIds.sftpAttributesSet, path, data);

@@ -22,7 +22,7 @@ interface OpenOptions extends RandomUploadOptions {
 /** Which uploads are kept when their connection is lost. */
 export interface LostUploads {
   keepPartial: boolean;
-  isTemporaryName: (name: string) => boolean;
+  finalName: RandomUploadOptions['finalName'];
 }
 
 /** The uploads of one session: a file that is opened twice is one upload. */
@@ -82,7 +82,7 @@ export class Uploads {
   }
 
   #keptPath(path: VirtualPath): VirtualPath | undefined {
-    if (this.#lost.isTemporaryName(baseName(path))) return path;
+    if (this.#lost.finalName(baseName(path)) !== undefined) return path;
     return this.#lost.keepPartial ? memberPath(parentPath(path), `${baseName(path)}.filepart`) : undefined;
   }
 }

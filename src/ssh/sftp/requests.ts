@@ -1,6 +1,7 @@
 import { eventIds } from '../../events/event-ids.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { Entry } from '../../files/entry.ts';
+import type { RandomUploadOptions } from '../../files/operations/random-upload.ts';
 import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
 import { parentPath, type VirtualPath } from '../../lib/virtual-path.ts';
@@ -30,16 +31,16 @@ type ExtendedRequest = RequestOf<'extended'>;
 export class SftpRequests {
   readonly #client: SshClient;
   readonly #uploads: Uploads;
-  readonly #isTemporaryName: (name: string) => boolean;
+  readonly #finalName: RandomUploadOptions['finalName'];
   readonly #order = new RequestOrder();
   readonly #handles: OpenHandles;
 
-  /** @param isTemporaryName recognises temporary names of uploads */
-  constructor(client: SshClient, isTemporaryName: (name: string) => boolean) {
+  /** @param finalName of an upload with a temporary one */
+  constructor(client: SshClient, finalName: RandomUploadOptions['finalName']) {
     this.#client = client;
     this.#handles = new OpenHandles(client);
-    this.#isTemporaryName = isTemporaryName;
-    this.#uploads = new Uploads({ keepPartial: client.options.partial_uploads === 'keep', isTemporaryName });
+    this.#finalName = finalName;
+    this.#uploads = new Uploads({ keepPartial: client.options.partial_uploads === 'keep', finalName });
   }
 
   /** With the rights of the configuration in force. */
@@ -208,7 +209,7 @@ export class SftpRequests {
       truncate: (flags & truncate) !== 0,
       mode: this.#newMode(attributes),
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
-      isTemporaryName: this.#isTemporaryName,
+      finalName: this.#finalName,
       isAppending: (flags & append) !== 0,
     };
     return this.#handles.open(() => this.#uploads.open(files, path, options, own));
@@ -228,16 +229,17 @@ export class SftpRequests {
   async #rename(files: AccountFiles, path: VirtualPath, to: VirtualPath, mayReplace: 'nothing' | 'file'): Promise<void> {
     // rename(2) of a file to itself does nothing.
     if (path === to && mayReplace === 'file' && files.inspect(path)) return;
-    const options = { mayReplace, acrossKinds: false, isTemporaryName: this.#isTemporaryName, mayNumber: true };
+    const options = { mayReplace, acrossKinds: false, finalName: this.#finalName, mayNumber: true };
     const upload = this.#uploads.at(path);
     if (upload) await files.renameUpload(upload, to, options);
     else await files.move(path, to, options);
   }
 
-  /** The entry at a path, which may be an upload under way. */
+  /** The entry at a path, which may be an upload under way, or held. */
   async #entry(path: VirtualPath): Promise<Entry> {
     const upload = this.#uploads.at(path);
-    const entry = this.#client.files.inspect(path);
+    const { files } = this.#client;
+    const entry = files.inspect(path) ?? (upload ? undefined : await files.inspectHeld(path));
     if (upload) return upload.entry();
     if (!entry) throw new ServiceError('not-found', 'Path not found.');
     return entry;
@@ -281,7 +283,7 @@ export class SftpRequests {
       exclusive: false,
       truncate: sizeBytes === 0,
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
-      isTemporaryName: this.#isTemporaryName,
+      finalName: this.#finalName,
     });
     // A failure fails the commit as well.
     await upload.truncate(sizeBytes).catch(() => {});

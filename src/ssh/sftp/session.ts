@@ -36,6 +36,24 @@ class Workload {
   }
 }
 
+/** rclone's temporary names have eight characters of its own, too. */
+const rclonePart = /\.[0-9a-z]{8}(?=\.partial$)/;
+
+/** @param patterns of temporary names @returns finds the name without its temporary part; undefined for other names */
+function finalNames(patterns: readonly string[]): (name: string) => string | undefined {
+  const known = patterns.map((pattern) => {
+    const [, end, begin] = /^\*([^*?,[{|]+)$|^([^*?,[{|/]+)\*$/.exec(pattern) ?? [];
+    return { expression: compileExpression(pattern, 'paths'), end, begin };
+  });
+  return (name) => {
+    const found = known.find(({ expression }) => expression.matches(name));
+    if (!found) return undefined;
+    const { end, begin } = found;
+    if (end !== undefined) return name.replace(rclonePart, '').slice(0, -end.length) || name;
+    return (begin !== undefined && name.slice(begin.length)) || name;
+  };
+}
+
 /** Reports a request that cannot be read: event `sshRequestUnreadable`, one for many. */
 function reportBadRequest({ events, context, badRequests }: SshClient, details: string): void {
   const requests = badRequests.record();
@@ -80,10 +98,10 @@ class SftpSession {
   #goOn: () => void = () => {};
 
   constructor(channel: SshChannel, client: SshClient) {
-    const names = client.options.temporary_names.map((pattern) => compileExpression(pattern, 'paths'));
+    const { temporary_names } = client.options;
     this.#channel = channel;
     this.#client = client;
-    this.#requests = new SftpRequests(client, (name) => names.some((expression) => expression.matches(name)));
+    this.#requests = new SftpRequests(client, finalNames(temporary_names));
   }
 
   async run(): Promise<void> {

@@ -1,0 +1,68 @@
+import { lstatSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { ServiceError } from '../../lib/errors.ts';
+import { baseName, type VirtualPath } from '../../lib/virtual-path.ts';
+import type { AccountPaths } from '../account-paths.ts';
+import { openParent } from '../disk/opened.ts';
+import { type Entry, toEntry } from '../entry.ts';
+import { checkReplaceable, type ReplacementRules } from '../operations/replacement.ts';
+import type { HeldUpload } from './holding.ts';
+
+/** A held upload of the account itself, and its content as an entry. */
+export interface OwnHeld {
+  upload: HeldUpload;
+  entry: Entry;
+}
+
+/**
+ * The account's own held upload of a name that nothing has: clients look at a file, set its time or rename it right after they sent it.
+ * With `server.held.answer: refuse` they were told of a failure, and there is none.
+ */
+export async function ownHeldAt(paths: AccountPaths, path: VirtualPath): Promise<OwnHeld | undefined> {
+  const { account, environment, mounts } = paths;
+  const { held } = environment;
+  const location = mounts.locate(path);
+  if (account.inspections.isEmpty || held.inspections.held.answer === 'refuse' || location.kind !== 'real') return undefined;
+  if (paths.entryAt(path)) return undefined;
+  const realPath = realTarget(paths, paths.real(location));
+  const upload = realPath === undefined ? undefined : await held.at(realPath, account.uuid);
+  const stats = upload && lstatSync(upload.contentPath, { throwIfNoEntry: false });
+  return upload && stats?.isFile() ? { upload, entry: toEntry(baseName(path), stats) } : undefined;
+}
+
+/**
+ * Has a held upload get another name in its folder, as a client does that uploads under a temporary one. It is inspected again where it was
+ * not judged under that name, or where more inspections apply.
+ *
+ * @returns the error that tells the client that it is held; undefined when there is no such upload
+ * @throws ServiceError as a move of a file
+ */
+export async function renameHeld(
+  paths: AccountPaths,
+  from: VirtualPath,
+  to: VirtualPath,
+  { verify, ...rules }: ReplacementRules & { verify?: ((source: Entry) => void) | undefined },
+): Promise<ServiceError | undefined> {
+  const own = await ownHeldAt(paths, from);
+  const target = paths.mounts.locate(to);
+  if (!own || target.kind !== 'real' || target.isFixed) return undefined;
+  const realTo = realTarget(paths, paths.writable(target));
+  // Its content lies beside the name that it is to get.
+  if (realTo === undefined || dirname(realTo) !== dirname(own.upload.contentPath))
+    throw new ServiceError('unprocessable', 'The file is held for review, and stays in its folder until then.');
+  verify?.(own.entry);
+  await paths.requireUnlocked(to, 'tree');
+  await checkReplaceable(paths, to, realTo, own.entry, rules);
+  return paths.environment.held.rename(own.upload.id, paths, to, rules.mayReplace === 'nothing');
+}
+
+/** A real path, links of its folder resolved; undefined when the folder is missing. */
+function realTarget({ mounts }: AccountPaths, realPath: string): string | undefined {
+  try {
+    const folder = openParent(mounts.roots, realPath);
+    folder.close();
+    return `${folder.realPath}/${basename(realPath)}`;
+  } catch {
+    return undefined;
+  }
+}
