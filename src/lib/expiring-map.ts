@@ -19,7 +19,7 @@ export class ExpiringMap<Value> {
     dropOldest(this.#entries, this.#maxEntries);
   }
 
-  /** Removes an entry. @returns its value, unless it has ended */
+  /** Removes an entry. @returns its value, unless it has expired */
   take(key: string, nowMs: number): Value | undefined {
     const entry = this.#entries?.get(key);
     this.#entries?.delete(key);
@@ -38,7 +38,7 @@ export class ExpiringMap<Value> {
     this.#entries = undefined;
   }
 
-  /** Drops the entries that have ended. @returns the number of the others */
+  /** Drops expired entries. @returns the number of the others */
   count(nowMs: number): number {
     for (const [key, { untilMs }] of this.#entries ?? []) if (untilMs <= nowMs) this.#entries?.delete(key);
     return this.#entries?.size ?? 0;
@@ -50,7 +50,7 @@ export class ExpiringMap<Value> {
   }
 }
 
-/** Removes the oldest entry of a map or a set that has one too many. */
+/** Removes the oldest entry of a map or set that exceeds its limit by one. */
 export function dropOldest<Key>(entries: { readonly size: number; keys(): Iterable<Key>; delete(key: Key): boolean }, max: number): void {
   const [oldest] = entries.size > max ? entries.keys() : [];
   if (oldest !== undefined) entries.delete(oldest);

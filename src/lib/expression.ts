@@ -89,7 +89,7 @@ type Token =
   | { kind: 'some' }
   | { kind: 'class'; negated: boolean; ranges: [string, string][] };
 
-/** Goes by the capital: `ς` and `σ` are one Σ, `ſ` and `s` one S. But `ı` is not `i`, though its capital is I. */
+/** Folds by the capital letter: `ς` and `σ` are one Σ, `ſ` and `s` one S. But `ı` is not `i`, although its capital is I. */
 function foldOne(character: string): string {
   const lower = (character === 'ı' ? character : character.toUpperCase()).toLowerCase();
   if (lower.length === character.length) return lower;
@@ -165,7 +165,7 @@ function compileGlob(glob: string): (text: string) => boolean {
   return (text) => matchTokens(tokens, Array.from(text));
 }
 
-/** Finds each literal text between stars behind the one before, in linear time. */
+/** Finds each literal text between stars after the previous one, in linear time. */
 function literalRuns(tokens: readonly Token[]): (text: string) => boolean {
   const runs: string[] = [''];
   for (const token of tokens) {

@@ -1,7 +1,7 @@
 /** Each piece costs some hundred bytes, and the other side may send single bytes. */
 const maxPieces = 1024;
 
-/** Joins bytes that come in pieces, in memory that does not grow with the number of pieces. */
+/** Joins bytes that arrive in pieces, using memory that does not grow with the number of pieces. */
 export class GatheredBytes {
   readonly #blocks: Buffer[] = [];
   #pieces: Buffer[] = [];

@@ -76,7 +76,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** A member that an object has itself: a name from outside may be that of a member of every object, such as `constructor`. */
+/** An own member of an object: a name from outside, such as `constructor`, may be an inherited one. */
 export function ownMember<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

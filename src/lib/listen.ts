@@ -8,8 +8,8 @@ export function isFaultilyFramed({ httpVersion, headers }: { httpVersion: string
 }
 
 /**
- * Removes target and host, which have been read: Hono's adapter makes a URL of them, which nothing reads, and answers an empty 400 where it
- * cannot.
+ * Removes target and host, which were read already: Hono's adapter would make a URL of them that nothing reads, and would answer an empty
+ * 400 if it cannot.
  */
 export function acceptAnyHead(incoming: { url?: string | undefined; headers: IncomingHttpHeaders }): void {
   incoming.url = '/';
@@ -36,7 +36,7 @@ const backlog = 4096;
 /**
  * Begins to accept connections.
  *
- * @param onError gets faults from then on
+ * @param onError called for errors after that
  * @throws ServiceError `unavailable` naming the address when it is in use or not permitted
  */
 export function listen(

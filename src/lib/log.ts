@@ -29,7 +29,7 @@ export interface LogOptions {
   fields?: LogFields;
 }
 
-// A second net, should a caller log these by mistake.
+// A second safeguard, in case a caller logs these by mistake.
 const maskedFields = new Set(['password', 'authorization', 'cookie', 'set-cookie', 'session', 'token', 'content', 'secret']);
 
 const colours: Record<LogLevel, string> = { debug: '\u001b[2m', info: '\u001b[36m', warn: '\u001b[33m', error: '\u001b[31m' };

@@ -16,9 +16,9 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * The known name that somebody probably meant.
+ * The known name that was probably meant.
  *
- * @returns undefined when none is near: more than a third of the letters differ
+ * @returns undefined when none is similar: more than a third of the letters differ
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   let best: { name: string; distance: number } | undefined;
@@ -29,7 +29,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return best && best.distance <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined;
 }
 
-/** A question for the name that somebody probably meant; undefined when none is near. */
+/** A question that suggests the name that was probably meant; undefined when none is similar. */
 export function didYouMean(name: string, known: Iterable<string>): string | undefined {
   const nearest = nearestName(name, known);
   return nearest === undefined ? undefined : `did you mean "${nearest}"?`;

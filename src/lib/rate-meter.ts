@@ -12,7 +12,7 @@ export class ThrottledCount {
     this.#everyMs = everyMs;
   }
 
-  /** Counts one. @returns the number since the last report, this one included; undefined when none is due */
+  /** Counts one occurrence. @returns the number since the last report, including this one; undefined when no report is due */
   record(): number | undefined {
     this.#count++;
     const nowMs = this.#clock.monotonicMs();
@@ -31,7 +31,7 @@ export interface Rate {
   burst: number;
 }
 
-/** Keeps a rate: those who come too early wait, in their order. */
+/** Enforces a rate: callers that come too early wait, in their order. */
 export class RateLimit {
   readonly #clock: Clock;
   readonly #everyMs: number;
@@ -48,7 +48,7 @@ export class RateLimit {
     this.#atMs = clock.monotonicMs();
   }
 
-  /** Resolves when it is one's turn. @throws the reason of `signal` when that aborts first */
+  /** Resolves when it is the caller's turn. @throws the reason of `signal` if that aborts first */
   async take(signal?: AbortSignal): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#atMs) / this.#everyMs);

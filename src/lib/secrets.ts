@@ -14,13 +14,13 @@ const [secretDigits, checksumDigits] = [43, 6];
 const wholeSecret = /^svc_[tl]_[0-9A-Za-z]{49}$/;
 const anySecret = /\bsvc_([tl])_[0-9A-Za-z]{49}\b/g;
 
-/** A text with the form of a secret, as it was read. */
+/** A text with the form of a secret, once parsed. */
 export type ReadSecret =
   | { kind: SecretKind /** SHA-256 in base64url: the only trace of a secret that is kept. */; hash: string }
-  /** It has the form, but a wrong checksum: it was mistyped or cut. */
+  /** It has the form of a secret, but a wrong checksum: it was mistyped or truncated. */
   | 'mistyped';
 
-/** Makes a secret of 256 random bits, with a CRC-32 over what stands before it (docs/spec/tokens.md#form). */
+/** Makes a secret of 256 random bits, with a CRC-32 of the part before it (docs/spec/tokens.md#form). */
 export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
   const value = BigInt(`0x${randomBytes(32).toString('hex')}`);
   const body = `svc_${kind === 'token' ? 't' : 'l'}_${base62(value, secretDigits)}`;
@@ -28,7 +28,7 @@ export function makeSecret(kind: SecretKind): { secret: string; hash: string } {
   return { secret, hash: hashSecret(secret) };
 }
 
-/** Reads a text that may be a secret, without asking any store. @returns undefined for a text of another form */
+/** Parses a text that may be a secret, without asking any store. @returns undefined for a text of another form */
 export function readSecret(text: string): ReadSecret | undefined {
   if (!hasSecretForm(text)) return undefined;
   const body = text.slice(0, -checksumDigits);
@@ -41,7 +41,7 @@ export function hasSecretForm(text: string): boolean {
   return text.length === 55 && wholeSecret.test(text);
 }
 
-/** Puts stars in place of the secrets in a text. */
+/** Replaces the secrets in a text by stars. */
 export function maskSecrets(text: string): string {
   return text.includes('svc_') ? text.replace(anySecret, 'svc_$1_***') : text;
 }

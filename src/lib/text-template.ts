@@ -3,7 +3,7 @@ export interface TextTemplate {
   /** Names of the variables, as written. */
   readonly variables: readonly string[];
   /**
-   * Puts the values in. An unknown variable becomes empty text (docs/spec/delivery.md#templates).
+   * Inserts the values. An unknown variable becomes an empty text (docs/spec/delivery.md#templates).
    *
    * @param lookUp gives a variable's value by the name as written
    * @param encode escapes a value; `before` is the literal text of the template in front of it

@@ -3,7 +3,7 @@ import { Composer, type CST, type Document, isCollection, isMap, isNode, isPair,
 /** Deepest nesting of lists and maps below the outermost one; more could exhaust the stack. */
 export const deepestNesting = 32;
 
-/** References to anchors at most: each one is a search through all anchors. */
+/** Maximum number of aliases: each one is a search through all anchors. */
 const maxAliases = 1000;
 
 /** A problem of a text and its position. */
@@ -48,7 +48,7 @@ export function parseYaml(text: string): ParsedYaml {
   return { document: problems.length === 0 ? document : undefined, lines, problems };
 }
 
-/** Removes from a message of the parser the parts that it cites of the text: they may be secret. */
+/** Removes from a parser's message the quoted parts of the text, which may be secret. */
 function withoutSource(message: string): string {
   const cited =
     /^(Unresolved tag|Unresolved alias \(.*?\)|Block scalar header includes extra characters|Not a YAML token|Not a valid tag|Could not resolve tag|Unsupported YAML version|Unknown directive|Invalid escape sequence|Verbatim tags aren't resolved|Unexpected [\w-]+ token in YAML \w+|The tag has no suffix)(?!\w).*$/s;
@@ -65,7 +65,7 @@ export function plainValue(document: Document.Parsed): unknown {
 }
 
 /**
- * Reads YAML or JSON that is no configuration (test suites, accounts).
+ * Reads YAML or JSON other than a configuration (test suites, accounts).
  *
  * @throws Error with one line that says what is wrong and where
  */
@@ -94,7 +94,7 @@ function parseTokens(text: string, lines: LineCounter): CST.Token[] | { code: 's
   return tokens;
 }
 
-/** Yields the offsets of keys that their map has already. */
+/** Yields the offsets of keys that occur twice in their map. */
 function* repeatedKeys(node: unknown): Generator<number> {
   if (isPair(node)) {
     yield* repeatedKeys(node.key);

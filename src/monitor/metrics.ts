@@ -2,7 +2,7 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, t
 import { eventIds } from '../events/event-ids.ts';
 import type { MetricFigures, MonitorSources } from './sources.ts';
 
-/** Joins the figures of several processes: each metric says by its `aggregator` how. */
+/** Joins the figures of several processes, each metric as its `aggregator` says. */
 function joinFigures(processes: readonly MetricFigures[]): Registry<PrometheusContentType> {
   // Metrics of a process have a label for it, and are not summed.
   const isOfProcess = (name: string) => /^(process|nodejs)_/.test(name);
@@ -11,7 +11,7 @@ function joinFigures(processes: readonly MetricFigures[]): Registry<PrometheusCo
   );
 }
 
-/** The figures of ended processes that still count: counters and histograms. */
+/** The figures of an ended process that must not be lost: counters and histograms. */
 export async function countedFigures(processes: readonly MetricFigures[]): Promise<MetricFigures> {
   const isCounted = ({ name, type }: MetricFigures[number]) => name.startsWith('svc_') && /^(counter|histogram)$/.test(String(type));
   return joinFigures(processes.map((figures) => figures.filter(isCounted))).getMetricsAsJSON();
@@ -59,7 +59,7 @@ const sftpTransfers: Readonly<Record<string, { direction: 'download' | 'upload';
 function createMetrics(registry: Registry, version: string) {
   const registers = [registry];
   const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
-  // Nodes see the same value of most gauges, so the greatest is shown; where each has its own, the sum.
+  // Most gauges have the same value on all nodes, so the maximum is shown; for others the sum.
   const gauge = (name: string, help: string, labelNames: string[] = [], aggregator: 'max' | 'min' | 'sum' = 'max') =>
     new Gauge({ name, help, labelNames, registers, aggregator });
   const histogram = (name: string, help: string, labelNames: string[], buckets: number[]) =>
@@ -182,7 +182,7 @@ export class Metrics {
     this.#metrics.sftpBytes.inc({ service: component.uuid, direction }, Number(data[bytes]) || 0);
   }
 
-  /** Counts a fault without an event: in a request for the figures themselves. */
+  /** Counts an internal error without an event: one in a request for the figures themselves. */
   internalError(): void {
     this.#metrics.internalErrors.inc();
   }
@@ -243,7 +243,7 @@ export class Metrics {
     const services = await this.#sources.services().catch(() => undefined);
     if (!services) return;
     const { sessions: live, traffic } = this.#metrics;
-    // Sessions that cannot be counted stay as they were.
+    // Sessions that cannot be counted keep their last figure.
     if (!services.some(({ sessions }) => Number.isNaN(sessions))) live.reset();
     for (const metrics of Object.values(traffic)) for (const metric of Object.values(metrics)) metric.reset();
     for (const { service, protocol, connections, sessions, receivedBytes, sentBytes } of services) {

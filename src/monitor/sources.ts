@@ -1,16 +1,16 @@
 import type { MetricObject } from 'prom-client';
 
-/** The sources of a scrape's figures and of `/ready`. */
+/** The sources of the figures and of `/ready`. */
 export interface MonitorSources {
   /** Conditions for serving requests: true, or a description of the fault. */
   checks(): Promise<Record<string, true | string>>;
   services(): Promise<ServiceFigures[]>;
-  /** Of services with TLS, when the certificate in use ends. */
+  /** For services with TLS, when the certificate in use expires. */
   certificates(): { service: string; daysLeft: number }[];
   handlers(): Promise<HandlerFigures[]>;
-  /** Of the process that tells of expectations; of others none. */
+  /** Of the process that reports expectations; the others have none. */
   expectations(): { expectation: string; state: string; overdueS: number }[];
-  /** URLs left alone at present, by the method or handler that they belong to. */
+  /** URLs that are suspended at present, by the method or handler that they belong to. */
   suspendedUrls(): Promise<{ kind: 'authentication' | 'event-handler'; uuid: string; count: number }[]>;
   journalBytes(): Promise<number>;
   /** Held uploads by state, and the age of the oldest in seconds. */
@@ -19,7 +19,7 @@ export interface MonitorSources {
   configHash(): string;
   /** Undefined for a single node. */
   shared(): Promise<SharedFigures | undefined>;
-  /** The figures of all nodes that were started with this one, its own too; undefined where there are none. */
+  /** The figures of all nodes that were started together, including this one; undefined without several nodes. */
   nodes?: (() => Promise<MetricFigures[]>) | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface SharedFigures {
   isUp: boolean;
   /** Events in this node's files that are not in the shared journal yet. */
   eventsNotForwarded: number;
-  /** Memory of the shared journal; undefined while Redis is away. */
+  /** Memory of the shared journal; undefined while Redis is unreachable. */
   streamBytes: number | undefined;
   /** Values that this process found unreadable in Redis. */
   unreadableValues: number;
@@ -63,7 +63,7 @@ export interface HandlerFigures {
   waitingEvents: number;
   /** Age of the oldest of them, in seconds; 0 when none waits. */
   oldestWaitingS: number;
-  /** Age of these figures in seconds, as Redis may be away; undefined for a single node. */
+  /** Age of these figures in seconds, because Redis may be unreachable; undefined for a single node. */
   ageS: number | undefined;
 }
 

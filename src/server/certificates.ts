@@ -25,7 +25,7 @@ function certificatesFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'certificates');
 }
 
-/** The enabled services whose certificates are obtained for them. */
+/** The enabled services whose certificates svc obtains. */
 function keptServices({ services }: Config): (KeptService & { service: TlsServiceOptions })[] {
   return Object.entries(services).flatMap(([uuid, service]) => {
     if (!service.enabled || (service.type !== 'https' && service.type !== 'console') || !service.tls.acme) return [];
@@ -33,7 +33,7 @@ function keptServices({ services }: Config): (KeptService & { service: TlsServic
   });
 }
 
-/** A configuration in which services with `tls.acme` have the files that are kept for them. */
+/** A configuration in which services with `tls.acme` use the certificate files that svc keeps for them. */
 export function withCertificatePaths(config: Config): Config {
   const services = { ...config.services };
   for (const { component, service } of keptServices(config)) {
@@ -43,7 +43,7 @@ export function withCertificatePaths(config: Config): Config {
   return { ...config, services };
 }
 
-/** Certificates that are obtained and renewed, and the servers that answer for them without TLS. */
+/** Obtained and renewed certificates, and the plain HTTP servers that answer challenges for them. */
 export class Certificates {
   readonly #dependencies: Dependencies;
   readonly #keeper: CertificateKeeper;
@@ -55,10 +55,10 @@ export class Certificates {
   }
 
   /**
-   * Has files for all services, and listens where challenges will be asked for.
+   * Provides files for all services, and listens where challenges will arrive.
    *
    * @param config of all nodes of this machine: any of them may order
-   * @throws ServiceError `unavailable` when an address cannot be had
+   * @throws ServiceError `unavailable` when an address cannot be bound
    */
   async prepare(config: Config): Promise<PreparedReload> {
     const opened = new Map<string, ChallengeServer>();
@@ -100,7 +100,7 @@ export class Certificates {
     return [...this.#servers.values()].map(({ url }) => ({ uuid: 'acme', name: 'acme', url }));
   }
 
-  /** Finds the key authorization of a domain for its challenge by TLS; undefined where none is answered so. */
+  /** Finds the key authorization for a domain's TLS challenge; undefined if no challenge uses TLS. */
   tlsChallenge(config: Config): ((domain: string) => Promise<string | undefined>) | undefined {
     if (!keptServices(config).some(({ options }) => options.challenge === 'tls-alpn-01')) return undefined;
     return (domain) => this.#dependencies.store.get(challengeName({ type: 'tls-alpn-01', domain, token: '' }));
@@ -126,7 +126,7 @@ export class Certificates {
   }
 }
 
-/** The origin that browsers know a domain by: behind a proxy the port may be another one. */
+/** The origin under which browsers reach a domain: behind a proxy the port may differ. */
 function originOf(domain: string, { accepted_origins, port }: TlsServiceOptions): string {
   const known = accepted_origins.find((origin) => origin.startsWith('https:') && new URL(origin).hostname === domain);
   return known ?? new URL(`https://${domain}:${port}`).origin;

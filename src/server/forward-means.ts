@@ -17,7 +17,7 @@ interface Dependencies {
   findAccount: (name: string) => Account | undefined;
 }
 
-/** Makes what handlers that forward files have of a running service. */
+/** Creates the functions of a running service that forwarding handlers need. */
 export function forwardMeans({ journal, events, files, findAccount }: Dependencies): ForwardMeans {
   const forwarded = () => new ForwardedFiles({ environment: files(), findAccount });
   return {

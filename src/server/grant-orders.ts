@@ -54,12 +54,12 @@ export class OperatorGrants {
     this.#parts = parts;
   }
 
-  /** The grants in force of one kind, newest first; those of one account, by name, or all. */
+  /** The valid grants of one kind, newest first; of one account, by name, or of all. */
   async list(kind: Grant['kind'], account?: string): Promise<Grant[]> {
     return (await this.#grants.list(kind)).filter((grant) => account === undefined || grant.account.name === account);
   }
 
-  /** Ends grants of one kind; IDs of others are left alone. @returns those that ended */
+  /** Ends grants of one kind; IDs of the other kind are ignored. @returns the grants that ended */
   async end(kind: Grant['kind'], ids: readonly string[], by: string): Promise<Grant[]> {
     const own = ids.filter((id) => this.#grants.inForce(id)?.kind === kind);
     return this.#grants.end(own, 'revoked', by, this.#context());
@@ -119,7 +119,7 @@ export class OperatorGrants {
     };
   }
 
-  /** An account that a method has itself, with the rights of the configuration in force. @param grant narrows it */
+  /** An account that a method stores itself, with its rights in the running configuration. @param grant narrows it */
   #account(name: string, option: 'tokens' | 'links' = 'tokens', grant?: Grant): Account {
     const { methods, groups } = this.#parts();
     for (const method of isUserName(name) ? methods.values() : []) {
@@ -149,7 +149,7 @@ export class OperatorGrants {
   }
 }
 
-/** The origin of new links (docs/spec/links.md#url). @param uuid of a service; without it the first one counts */
+/** The origin of new links (docs/spec/links.md#url). @param uuid of a service; without it the first service is used */
 function linkOrigin({ services }: Config, uuid?: string): string {
   const web = Object.entries(services).filter(([, { type, enabled }]) => enabled && (type === 'http' || type === 'https'));
   const [, options] = (uuid === undefined ? web[0] : web.find(([candidate]) => candidate === uuid)) ?? [];

@@ -14,7 +14,7 @@ import type { State } from './state.ts';
 export interface ServerView {
   phase: 'starting' | 'ready' | 'stopping';
   loaded: LoadedConfig;
-  /** As this process uses it: one of several nodes has a share of the limits. */
+  /** As this process uses it: each of several nodes has a share of the limits. */
   config: Config;
   core: Core;
   parts: RequestParts;
@@ -26,7 +26,7 @@ export interface ServerView {
 /**
  * Answers the monitor.
  *
- * @param view the server as it is now
+ * @param view the current state of the server
  * @param nodes figures of all nodes, if several were started together
  */
 export function monitorSources(view: () => ServerView, clock: Clock, nodes?: MonitorSources['nodes']): MonitorSources {

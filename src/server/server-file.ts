@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { nothingEnded } from './listeners.ts';
 
-/** The file that a server has its configuration from. */
+/** The file from which a server read its configuration. */
 export interface ConfigFile {
   /** Path, or `-` for stdin. */
   path: string;
@@ -26,15 +26,15 @@ interface ServerFileOptions {
   running: () => LoadedConfig;
   /** Applies a configuration. */
   apply: (next: LoadedConfig) => Promise<Reloaded>;
-  /** Has another process take the file over, for this one, too. */
+  /** Lets another process reload the file, for this one, too. */
   byAnother?: (() => Promise<ReloadReport>) | undefined;
-  /** Whether several nodes have the data folder in common. */
+  /** Whether several nodes share the data folder. */
   isFolderShared: boolean;
   clock: Clock;
   log: Log;
 }
 
-/** The configuration file of a running server: checks and applies its present content. */
+/** The configuration file of a running server: checks and applies its current content. */
 export class ServerFile {
   readonly #options: ServerFileOptions;
   readonly #file: ConfigFile | undefined;

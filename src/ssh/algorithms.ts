@@ -44,14 +44,14 @@ const fips: AlgorithmSet = {
 
 const sets: Readonly<Record<string, AlgorithmSet>> = { secure, all, fips };
 
-/** Limits of RSA keys: the first for servers and clients, the second for clients. */
+/** Minimum size of RSA keys, for servers and clients. */
 export const minRsaBits = 2048;
 export const maxRsaBits = 16_384;
 
 /** Types of host keys that can be offered. */
 export const hostKeyTypes = ['ssh-ed25519', 'ssh-rsa', ...nistHostKeys];
 
-/** Whether a host key of a type signs by one of the algorithms. */
+/** Whether a host key of a type can sign with one of the algorithms. */
 export function fitsAlgorithms(type: string, { hostKey }: AlgorithmSet): boolean {
   return type === 'ssh-rsa' ? hostKey.some((name) => name.startsWith('rsa-sha2-')) : hostKey.includes(type);
 }
@@ -72,7 +72,7 @@ export function resolveAlgorithms(names: readonly string[]): AlgorithmSet {
   return { kex: chosen('kex'), hostKey: chosen('hostKey'), cipher: chosen('cipher'), mac: chosen('mac') };
 }
 
-/** The faults of the names of `ssh_cipher_list`, in sentences. */
+/** Explains what is wrong with names of `ssh_cipher_list`, in sentences. */
 export function algorithmFaults(names: readonly string[]): string[] {
   const known = [...Object.keys(sets), ...kinds.flatMap((kind) => all[kind])];
   return names

@@ -25,21 +25,21 @@ interface PresentedKey {
   signed: Buffer | undefined;
 }
 
-/** Checks a client's key, and its signature if there is one. @returns why it is refused; undefined when all is well */
+/** Checks a client's key, and its signature if there is one. @returns why it is refused; undefined when it is valid */
 export function keyFault({ algorithm, blob, hash, signature, signed }: PresentedKey): string | undefined {
   if (algorithm === 'ssh-rsa' && hash === undefined) return 'Signatures with SHA-1 are refused.';
   const fault = publicKeyFault(blob);
   if (fault !== undefined) return fault;
   const parsed = keyParser.parseKey(blob);
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
-  // A key that is read in another form than the signed one is not the key that was presented.
+  // If the parsed key has another form than the signed one, it is not the presented key.
   if (!key || key instanceof Error || key.isPrivateKey() || !key.getPublicSSH().equals(blob)) return 'The key cannot be read.';
   if (key.type !== algorithm) return 'The key is not of the type that was announced.';
   if (!signature) return undefined;
   return signed && key.verify(signed, signature, hash) === true ? undefined : 'The signature is not right.';
 }
 
-/** Limit of a connection's requests that try nothing (`none`, keys without a signature, the service asked for again). */
+/** Limit for requests of a connection that try no credential (`none`, keys without a signature, repeated service requests). */
 const maxQuestions = 100;
 
 /** The connection, as its login needs it. */
@@ -48,7 +48,7 @@ export interface LoginConnection extends ConnectionOrigin {
   tell(text: string): void;
   /** Ends the connection without another try. */
   giveUp(reason: string): void;
-  /** Makes room for a client that has proved who it is. @returns why there is none */
+  /** Reserves room for a client that has authenticated. @returns why there is none */
   admit(account: Account, identity: Identity): Promise<string | undefined>;
   /** Whether no answer can be sent any more. */
   readonly isEnded: boolean;
@@ -64,7 +64,7 @@ interface Accepted {
   identity: Identity;
 }
 
-/** Finds out who a client is: handles the login requests of one connection, one after the other (RFC 4252). */
+/** Authenticates a client: handles the login requests of one connection, one after the other (RFC 4252). */
 export class Login {
   readonly #connection: LoginConnection;
   #username: string | undefined;
@@ -92,7 +92,7 @@ export class Login {
     return this.#isGranted ? this.#accepted.at(-1)?.account : undefined;
   }
 
-  /** The present account of the login; undefined if one of its credentials is no longer valid, or more are required now. */
+  /** The current account of the login; undefined if one of its credentials is no longer valid, or more are required now. */
   inForce(chain: AuthChain): Account | undefined {
     const { address } = this.#connection.peer;
     const accounts = this.#accepted.map(({ identity }) => chain.inForce(identity, address));
@@ -102,12 +102,12 @@ export class Login {
     return isEnough(account.requiredCredentials, kinds) ? account : undefined;
   }
 
-  /** Answers a request. @param onFault gets faults of the program */
+  /** Answers a request. @param onFault called with errors of the program */
   handle(context: Server.AuthContext, onFault: (error: unknown) => void): void {
     this.#last = this.#last
       .then(() => this.#handle(context))
       .catch((error) => {
-        // Logins are refused while the shared state is away.
+        // Logins are refused while the shared state is unreachable.
         if (isServiceError(error, 'unavailable')) this.#connection.giveUp(error.message);
         else onFault(error);
       });
@@ -151,7 +151,7 @@ export class Login {
   }
 
   async #answer(context: Server.AuthContext): Promise<Answer> {
-    // A client may abandon a method while it is checked: then the grant reached nobody.
+    // A client may abandon a method while it is checked; then nobody receives the grant.
     if (this.#isGranted) {
       this.#connection.giveUp('The client tried to log in again after it had logged in.');
       return { refused: 'asked' };
@@ -243,7 +243,7 @@ export class Login {
       // An agent offers all its keys: the unknown ones count once, when the connection ends.
       return outcome === 'refused' && type === 'password' ? 'failed' : 'unknown';
     };
-    // Guesses at tokens are not guesses at the account whose name stands beside them.
+    // A guess at a token is not a guess at the account whose name was sent with it.
     const isToken = type === 'password' && hasSecretForm(content);
     const attempt = { type, username: isToken ? '' : username, content, address: peer.address };
     const counted = await service.attempts.counted(attempt, service.chain.longestAnswerMs, check, outcomeOf);
@@ -280,10 +280,13 @@ export class Login {
   }
 }
 
-/** @returns undefined when the client gave it up */
+/**
+ * @returns undefined when the client abandoned it
+ * @returns undefined when the client gave it up
+ */
 function promptPassword(context: Server.KeyboardContext): Promise<string | undefined> {
   return new Promise((resolve) => {
-    // The client asks for something else instead.
+    // The client requested something else instead.
     context.on('abort', () => resolve(undefined));
     context.prompt([{ prompt: 'Password: ', echo: false }], '', '', (responses) => {
       resolve(Array.isArray(responses) && responses.length === 1 ? String(responses[0]) : undefined);

@@ -42,7 +42,7 @@ function refusal({ options }: SshClient): string {
   return `This service takes no commands, only SFTP (with OpenSSH 9 or newer \`scp\` uses it too, with older ones \`scp -s\`)${others}.\r\n`;
 }
 
-/** @param path without one it is the checksum of nothing, by which rclone detects the command */
+/** @param path without one, the checksum of no data, with which rclone detects the command */
 async function checksumLine(client: SshClient, algorithm: string, path: string | undefined): Promise<string> {
   const hash = createHash(algorithm);
   if (path === undefined) return `${hash.digest('hex')}  -\n`;

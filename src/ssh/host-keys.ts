@@ -24,10 +24,10 @@ const makeKeyPair = promisify(generateKeyPair);
 const opensshBegin = 'BEGIN OPENSSH PRIVATE KEY';
 const opensshMark = Buffer.from('openssh-key-v1\0');
 
-/** Names of the keys that the first start makes. */
+/** Names of the keys that the first start creates. */
 const defaultKeyNames = { ed25519: 'ssh_host_ed25519_key', rsa: 'ssh_host_rsa_key' };
 
-/** Paths of the keys of a service without `host_key_paths`, made or not. */
+/** Paths of the keys of a service without `host_key_paths`, whether they exist or not. */
 export function defaultKeyPaths(dataFolderPath: string): string[] {
   return Object.values(defaultKeyNames).map((name) => join(dataFolderPath, name));
 }
@@ -39,7 +39,8 @@ export function keyPathFor(type: string, dataFolderPath: string): string {
 }
 
 /**
- * Loads the host keys of a service: those of `host_key_paths`, or an Ed25519 and an RSA key in the data folder, which it makes when missing.
+ * Loads the host keys of a service: those of `host_key_paths`, or an Ed25519 and an RSA key in the data folder, which are created if
+ * missing.
  *
  * @throws ServiceError `unavailable` naming the file that cannot be used
  */

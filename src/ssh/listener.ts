@@ -60,7 +60,7 @@ export class SshServer {
     return serverUrl('sftp', this.#server);
   }
 
-  /** Connections at present, bytes on the wire and requests of SFTP so far. */
+  /** Current connections, and bytes on the wire and SFTP requests so far. */
   get traffic(): { connections: number; receivedBytes: number; sentBytes: number; requests: number } {
     let { receivedBytes, sentBytes, requests } = this.#ended;
     for (const [socket, connection] of this.#connections) {
@@ -83,13 +83,13 @@ export class SshServer {
     this.#makeProtocol(service);
   }
 
-  /** Takes over new options; present connections keep those of their transport. */
+  /** Applies new options; existing connections keep those of their transport. */
   replace(service: SshService): void {
     this.#service = service;
     this.#protocol = this.#makeProtocol(service);
   }
 
-  /** Continues until it is drained, with the accounts of another configuration. */
+  /** Applies the accounts of a new configuration while the server is drained. */
   follow(chain: SshService['chain']): void {
     this.#service = { ...this.#service, chain };
   }

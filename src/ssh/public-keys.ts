@@ -44,7 +44,7 @@ function isAccepted(type: string): boolean {
  * Checks a public key: its type, and its one canonical form (RFC 4253 §6.6, 5656 §3.1, 8709 §4). In another form a known key would not be
  * recognised.
  *
- * @returns why nobody can log in with it; undefined when all is well
+ * @returns why nobody can log in with it; undefined when it is valid
  */
 export function publicKeyFault(blob: Buffer): string | undefined {
   let fields: Buffer[];

@@ -21,7 +21,7 @@ export function methodsOffered(required: ReadonlySet<RequiredCredentials>, first
   return credentialKinds.filter((kind) => isOffered(required, kind, first)).flatMap((kind) => sshMethods[kind]);
 }
 
-/** The requirements of the groups of a configuration, each once. */
+/** The distinct requirements of the groups of a configuration. */
 export function requiredByGroups(groups: Iterable<Pick<GroupConfiguration, 'required_credentials'>>): ReadonlySet<RequiredCredentials> {
   return new Set([...groups].map((group) => group.required_credentials ?? 'any'));
 }

@@ -32,9 +32,9 @@ interface ConnectionState {
   readonly ended: AbortSignal;
   /** Aborted when the service is about to stop: a channel ends as soon as no file is open in it. */
   readonly leaving: AbortSignal;
-  /** Bytes that wait to be sent, of all channels together; infinite during a key exchange, when nothing is sent. */
+  /** Bytes waiting to be sent, on all channels together; infinite during a key exchange, when nothing is sent. */
   heldBytes(): number;
-  /** Has the listener called each time that all of them were sent. @returns ends that */
+  /** Calls the listener each time that all of them were sent. @returns a function that ends this */
   onDrain(listener: () => void): () => void;
   /** The client did something: the connection is not idle. */
   noteActivity(): void;
@@ -42,7 +42,7 @@ interface ConnectionState {
   countRequest(): void;
 }
 
-/** A client that has logged in, as its channels see it. Account, files and options are those of the configuration in force. */
+/** A logged-in client, as its channels see it. Account, files and options are those of the running configuration. */
 export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 'options' | 'observe' | 'clock' | 'log' | 'handles'> {
   /** Names the connection in events and in the log. */
   readonly connectionId: string;
@@ -57,18 +57,18 @@ export interface SshClient extends ConnectionState, Pick<SshService, 'events' | 
 }
 
 /**
- * A channel as the transport gives it: reads bring bytes of the client, writes go to it, `drain` tells that the channel's window took them.
- * The client may send more only after its bytes are read, so a channel without a reader stands still.
+ * A channel as the transport gives it: reads return bytes from the client, writes go to it, `drain` means that they fit into the channel's
+ * window. The client may send more only after its bytes are read, so a channel without a reader stands still.
  */
 export type SshChannel = Server.Channel;
 
-/** Read anew at each use: both change with the configuration. */
+/** Read again at each use: both change with the configuration. */
 interface Dependencies {
   current: () => SshService;
   accountInForce: () => Account | undefined;
 }
 
-/** The client that has logged in on a connection. @param accountAtLogin as it was by then */
+/** The client that has logged in on a connection. @param accountAtLogin its account at that time */
 export function makeClient(
   connection: ConnectionOrigin,
   accountAtLogin: Account,

@@ -1,4 +1,4 @@
-/** The parts of ssh2 that are used: it has no types of its own. */
+/** The parts of ssh2 that are used; ssh2 has no types of its own. */
 declare module 'ssh2/lib/server.js' {
   import type { EventEmitter } from 'node:events';
   import type { Duplex, Writable } from 'node:stream';
@@ -62,15 +62,15 @@ declare module 'ssh2/lib/server.js' {
     }
 
     interface PasswordContext extends AuthContext {
-      /** An object where the client wants to change it. */
+      /** An object if the client wants to change the password. */
       readonly password: string | object;
     }
 
     interface KeyContext extends AuthContext {
       readonly key: { algo: string; data: Buffer };
-      /** Undefined for SHA-1 with RSA, and where the key's type says it. */
+      /** Undefined for RSA with SHA-1, and if the key's type determines it. */
       readonly hashAlgo: string | undefined;
-      /** Undefined where the client only asks. */
+      /** Undefined if the client only asks. */
       readonly signature: Buffer | undefined;
       /** The signed bytes. */
       readonly blob: Buffer | undefined;
@@ -122,7 +122,7 @@ declare module 'ssh2/lib/client.js' {
     username: string;
     password?: string;
     privateKey?: string;
-    /** Asks for answers by `keyboard-interactive`, too. */
+    /** Also tries `keyboard-interactive`. */
     tryKeyboard: boolean;
     hostVerifier: (key: Buffer) => boolean;
     algorithms: {

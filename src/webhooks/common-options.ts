@@ -75,7 +75,7 @@ export const commonOptions = {
   data_filter: dataFilter.default([]).describe('Rules on event data, one per line: member name, expression. All must hold.'),
 };
 
-/** Options of every handler that say when it sends again, and how much at once. */
+/** Options of every handler about when it sends again, and how much at once. */
 export const retryOptions = {
   retry_count: integer(0, 1000).default(0).describe('Number of retries for each URL.'),
   retry_increase: number(0, 86_400).default(0).describe('Seconds of pause before a retry, multiplied by its number.'),

@@ -32,7 +32,7 @@ export interface DeliveryResult {
   headers: [string, string][];
   /** The last reply, when it was not a valid one. */
   reply: RecordedReply | undefined;
-  /** URLs that were suspended meanwhile. */
+  /** URLs that were suspended during the delivery. */
   suspended: { url: string; details: string }[];
   /** The file that was sent, of a handler of type `forward`. */
   file?: RecordedFile | undefined;
@@ -44,13 +44,13 @@ export interface DeliverySignals {
   abort?: AbortSignal;
   /** Ends before the next retry. */
   noRetry?: AbortSignal;
-  /** Whether the delivery is in the background, so that `retry_for` and a receiver's `Retry-After` count. */
+  /** Whether the delivery is in the background, so that `retry_for` and a receiver's `Retry-After` apply. */
   isBackground?: boolean;
-  /** The retry with which another process had got to. */
+  /** The retry at which another process had arrived. */
   resume?: DeliveryWait | undefined;
   /** Called before each wait. */
   onWait?: ((wait: DeliveryWait) => void) | undefined;
-  /** Is asked before each request, also a retry; false ends the delivery. @param isOver ends the waiting for an answer */
+  /** Called before each request and retry; false ends the delivery. @param isOver ends the waiting for an answer */
   mayRequest?: ((isOver: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
 
@@ -69,7 +69,10 @@ interface Progress {
   sinceMs: number;
 }
 
-/** `askedWaitMs` is the pause that a receiver requested; what is hopeless, or not wanted at present, is discarded. */
+/**
+ * `askedWaitMs` is the pause that a receiver requested; a message that can never succeed, or that the receiver does not want now, is
+ * discarded.
+ */
 export type Verdict =
   | { kind: 'valid' }
   | { kind: 'discarded'; error: string }
@@ -78,7 +81,7 @@ export type Verdict =
 /** One request with its outcome. */
 export interface Sent {
   verdict: Verdict;
-  /** As it was asked, where that differs from the configured one. */
+  /** The URL that was really requested, if it differs from the configured one. */
   url?: string | undefined;
   durationMs: number;
   status?: number | undefined;
@@ -97,13 +100,13 @@ export interface Sender {
   close(): void;
 }
 
-/** With more attempts only the first and the last ones are kept. */
+/** Maximum number of recorded attempts; of more, only the first and the last ones are kept. */
 const maxAttempts = 100;
 
 /** Thrown when a delivery is aborted because the service stops; the events are sent again later. */
 export class DeliveryInterrupted extends Error {}
 
-/** The result while nothing was sent. @param details the reason */
+/** The result if nothing was sent. @param details the reason */
 export function notSent(details: string): DeliveryResult {
   return { outcome: 'failed', attempts: [], details, status: undefined, headers: [], reply: undefined, suspended: [] };
 }
@@ -158,7 +161,7 @@ export class Delivery {
     const urlIndex = this.#options.url.indexOf(url);
     const resumed = signals.resume?.urlIndex === urlIndex ? signals.resume : undefined;
     let failures = resumed?.failures ?? 0;
-    // A clock that was set back meanwhile does not make the wait longer than any that a receiver asks for.
+    // Even if the clock was set back meanwhile, the wait is not longer than a receiver may ask for.
     if (resumed) await this.#sleep(Math.min(resumed.dueMs - this.#clock.nowMs(), longestWaitMs), signals);
     for (;;) {
       const verdict = await this.#attempt(url, progress);
@@ -175,7 +178,10 @@ export class Delivery {
     }
   }
 
-  /** When a retry is due; undefined when that is after the end of `retry_for`, up to which a wait is shortened unless the receiver asked for it. */
+  /**
+   * When a retry is due; undefined if that is after the end of `retry_for`. A wait is shortened to that end, unless the receiver asked for
+   * it.
+   */
   #dueMs(waitMs: number, isAsked: boolean, { sinceMs, signals }: Progress): number | undefined {
     const nowMs = this.#clock.nowMs();
     const endMs = signals.isBackground && this.#options.retry_for > 0 ? sinceMs + this.#options.retry_for * 1000 : Number.POSITIVE_INFINITY;

@@ -79,7 +79,7 @@ export class HttpSender implements Sender {
 /** Adds members to the query of a URL. */
 export function withQuery(url: string, query: readonly (readonly [string, string])[]): string {
   if (query.length === 0) return url;
-  // The present query stays byte for byte: it may be signed.
+  // The existing query stays byte for byte, because it may be signed.
   const [bare = '', fragment] = url.split('#', 2);
   const added = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&');
   return `${bare}${bare.includes('?') ? '&' : '?'}${added}${fragment === undefined ? '' : `#${fragment}`}`;

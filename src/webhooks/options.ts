@@ -74,7 +74,7 @@ export const eventHandlerOptions = z.lazy(() =>
   z.discriminatedUnion('type', [httpHandlerOptions(), forwardOptions()], { error: 'must have a "type": http or forward' }),
 );
 
-/** An event handler's options in force. */
+/** An event handler's effective options. */
 export type EventHandlerOptions = z.infer<typeof eventHandlerOptions>;
 
 function isEmptyExtra(value: string | Record<string, unknown>): boolean {

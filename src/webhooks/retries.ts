@@ -25,7 +25,7 @@ export function readWaiting(value: unknown): WaitingRetry[] {
   return Array.isArray(value) ? value.filter(isWaiting) : [];
 }
 
-/** The options of a handler that say when a failed request is sent again. */
+/** The options of a handler that decide when a failed request is sent again. */
 export type RetryOptions = Pick<
   EventHandlerOptions,
   'retry_count' | 'retry_increase' | 'retry_backoff' | 'retry_maximum_wait' | 'retry_for'
@@ -34,7 +34,7 @@ export type RetryOptions = Pick<
 /** Longest wait before a request: receivers cannot ask for more. */
 export const longestWaitMs = 86_400_000;
 
-/** With `retry_for` no request follows at once: a receiver that is down would be asked without a pause. */
+/** With `retry_for` there is always a pause: otherwise a receiver that is down would be asked continuously. */
 const leastIncreaseS = 1;
 
 /**
@@ -59,7 +59,7 @@ function longestExponentialS(increaseS: number, maximumS: number, failures: numb
   return Math.min(maximumS, increaseS * 2 ** (failures - 1));
 }
 
-/** All waits of one URL for a delivery that an upload waits for, at most; in seconds. */
+/** Maximum total wait at one URL for a delivery that an upload waits for, in seconds. */
 export function longestWaitsS({ retry_count, retry_increase, retry_backoff, retry_maximum_wait }: RetryOptions): number {
   let seconds = 0;
   for (let failures = 1; failures <= retry_count; failures++)

@@ -15,7 +15,7 @@ export function messageId(uuids: readonly string[]): string {
 }
 
 /**
- * The headers of Standard Webhooks (https://www.standardwebhooks.com), one signature a secret.
+ * The headers of Standard Webhooks (https://www.standardwebhooks.com), one signature for each secret.
  *
  * @param secrets several while one replaces another: a receiver accepts a request when any signature fits
  * @param nowMs time of the attempt, Unix time in milliseconds

@@ -44,7 +44,7 @@ export function createSubscription(handlerUuid: string, options: SubscriptionOpt
     ids.has(event.id) && !isOwnOrNested(event, handlerUuid) && !isTest(event) && tests.every((test) => test(event, group));
 }
 
-/** The kinds of events that pass `target` and `groups` of a handler; a handler of type `forward` wants those of finished files alone. */
+/** The kinds of events that pass `target` and `groups` of a handler; a handler of type `forward` wants only events of finished files. */
 export function wantedEvents(options: Pick<SubscriptionOptions, 'target' | 'groups' | 'type'>): EventDefinition[] {
   const isWanted = ({ id }: EventDefinition) => options.type !== 'forward' || arrivalIds.includes(id);
   return eventCatalogue.filter((definition) => isWanted(definition) && isTarget(definition, options));

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Reason why Redis counts as away without its marker. */
+/** Reason why Redis counts as unavailable without its marker. */
 export const dataRemoved = 'its data was removed';
 
-/** Begin of scripts: `now` is the time of Redis in milliseconds. */
+/** Start of scripts: `now` is the time of Redis in milliseconds. */
 export const redisNow = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

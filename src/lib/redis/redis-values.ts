@@ -26,7 +26,10 @@ const keptMs = 7 * 86_400_000;
 /** Keys of one scan step. */
 const pageKeys = 500;
 
-/** KEYS keys; ARGV begin of the new name, length of the prefix, ms, then the type of each. Returns names and types of those with another. */
+/**
+ * KEYS keys; ARGV beginning of the new name, length of the prefix, ms, then the type of each. Returns names and types of those with
+ * another.
+ */
 const setAsideScript = redisScript(`
 local found = {}
 for index, key in ipairs(KEYS) do
@@ -42,9 +45,9 @@ end
 return found`);
 
 /**
- * Renames the keys whose type svc never gives them, as every command that needs them fails.
+ * Renames keys of a type that svc never uses for them, because every command that needs them would fail.
  *
- * @param begin begin of all keys
+ * @param begin the common beginning of all keys
  * @returns whether there were any
  */
 export async function setForeignKeysAside(

@@ -1,11 +1,11 @@
 import { isObject, JsonLimitError, parseJson } from '../json.ts';
 
-/** Characters of a failure text that events keep. */
+/** Maximum number of characters of a failure text that events keep. */
 const longestTextCharacters = 1000;
 
 /** The body by which a remote endpoint explains a refusal (docs/spec/authentication.md#refusal-by-the-endpoint). */
 export interface RefusalBody {
-  /** All of it, for the journal; text where it is no JSON object. */
+  /** The whole body, for the journal; as text if it is not a JSON object. */
   response?: unknown;
   /** The part that clients see with `public_error`. */
   shown?: { message?: string; public_response?: unknown };

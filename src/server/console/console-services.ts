@@ -50,8 +50,8 @@ interface ServerParts {
 }
 
 /**
- * The consoles of a server, not started yet. With several nodes this one begins to report about itself and to answer the consoles of
- * others.
+ * The consoles of a server, not started yet. With several nodes, this one also begins to report its state and to answer consoles of other
+ * nodes.
  *
  * @param view the server at present; not called before this function has returned
  */
@@ -141,12 +141,12 @@ export class ConsoleServices {
     return [...this.#running].map(([uuid, { url, component }]) => ({ uuid, name: component.name, url }));
   }
 
-  /** Of consoles with TLS, when their certificates end. */
+  /** For consoles with TLS, when their certificates expire. */
   certificateEnds(): CertificateEnd[] {
     return [...this.#running].map(([service, { certificateEndMs: endMs }]) => ({ service, endMs }));
   }
 
-  /** A link that logs an administrator in, once and within five minutes; undefined without a console. */
+  /** A link that logs in an administrator, once and within five minutes; undefined without a console. */
   loginLink(administrator: string): string | undefined {
     const [first] = this.#running.values();
     return first?.loginLink(administrator);
@@ -173,7 +173,7 @@ export class ConsoleServices {
     const { announce, bans, clock, log } = this.#dependencies;
     const component = serviceComponent(uuid, options);
     try {
-      // Loaded only where it is wanted: other commands and servers start without it.
+      // Loaded only when needed: other commands and servers start without it.
       const { ConsoleServer } = await import('../../console/console-server.ts');
       this.#attempts ??= new LoginAttempts(bans, clock, log);
       const { Samples } = await import('../../console/live-feed.ts');

@@ -35,7 +35,7 @@ export class HandlerViews {
   }
 
   /**
-   * All handlers; while Redis is away the last known, as stopped.
+   * All handlers; while Redis is unreachable the last known ones, shown as stopped.
    *
    * @param readsHour whether the deliveries of the last hour are counted; else they are as at the last count
    */

@@ -9,13 +9,13 @@ const partMs = 300_000;
 const parts = 12;
 const hourMs = parts * partMs;
 
-/** After a rest this long the records are read from their end: a busy service makes many in that time. */
+/** After a pause longer than this the records are read backwards from their end: a busy service writes many in that time. */
 const longestRestMs = 120_000;
 
-/** Bytes of records that one reading from the end takes. */
+/** Maximum bytes of records to read backwards from the end. */
 const maxBytes = 16 * 1024 * 1024;
 
-/** This number of failures in a row is told as failing, although there was a success within the hour. */
+/** After this number of failures in a row a handler is shown as failing, even if it had a success within the hour. */
 const failuresInRow = 3;
 
 type Counts = HandlerView['last_hour'][number];
@@ -31,7 +31,7 @@ interface Handler {
   lastErrorTime: string | null;
 }
 
-/** Counts the deliveries of the last hour by handler, from their records, which all nodes share. Records of those made by hand are left out. */
+/** Counts the deliveries of the last hour by handler, from their records, which all nodes share. Deliveries made by hand are left out. */
 export class HourOfDeliveries {
   readonly #records: () => DeliveryRecords;
   readonly #clock: Clock;
@@ -100,7 +100,7 @@ export class HourOfDeliveries {
 
   async #readOn(from: LogPosition): Promise<void> {
     for await (const { record, position } of this.#records().read('deliveries', from, () => {})) {
-      // Reading begins with the last record that was read.
+      // Reading starts with the last record that was read before.
       if (this.#last && comparePositions(position, this.#last) <= 0) continue;
       this.#from = position;
       this.#last = position;

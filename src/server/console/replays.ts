@@ -67,7 +67,7 @@ const answerWithinMs = 5000;
 
 type ReplayQuestion = 'replay-cancel' | 'replay-results';
 
-/** The replays of all nodes: each runs on the node that was asked for it. */
+/** The replays of all nodes: each runs on the node that received the request. */
 export class ConsoleReplays implements ReplaySource {
   readonly #jobs: ReplayJobs;
   readonly #dependencies: () => JobDependencies;

@@ -21,12 +21,15 @@ import type { HandlerViews } from './handler-views.ts';
 /** The counts of one node since its start. */
 type NodeCounts = Pick<NodeReport, 'started' | 'counts'> & { uuid: string };
 
-/** The sum of what all nodes counted while they were seen; it never falls, also when a node comes, goes or restarts. */
+/** The sum of the counts of all visible nodes; it never falls when a node joins, leaves or restarts. */
 export class SummedCounts {
   readonly #total: Counts = { requests: 0, failures: 0, received_bytes: 0, sent_bytes: 0, events: 0, deliveries: 0, failed_deliveries: 0 };
   #before = new Map<string, NodeCounts>();
 
-  /** @param nodes those seen now; counts from before a node was first seen are left out */
+  /**
+   * @param nodes those visible now; counts from before a node was first seen are left out
+   * @param nodes those seen now; counts from before a node was first seen are left out
+   */
   add(nodes: readonly NodeCounts[]): Counts {
     for (const { uuid, started, counts } of nodes) {
       const before = this.#before.get(uuid);
@@ -41,11 +44,11 @@ export class SummedCounts {
   }
 }
 
-/** How far back earlier errors are searched. */
+/** Limits of the search for earlier errors. */
 const limits = { events: 500, bytes: 64 * 1024 * 1024, timeMs: 1000 };
 
 /**
- * Finds the errors of the journal from before all nodes counted them, in the background of the first call.
+ * Finds the errors in the journal from before all nodes counted them; the first call starts that in the background.
  *
  * @returns those found, the newest last. @param untilMs the oldest start of a node, Unix time in milliseconds
  */
@@ -72,7 +75,7 @@ function earlierErrors(journal: () => EventLog, { clock, log }: { clock: Clock; 
 /** Time that other nodes have for a reload: the start of an authentication method may take long. */
 const reloadWithinMs = 15_000;
 
-/** `seen` has coarse steps, so that an overview without news does not change. */
+/** `seen` has coarse steps, so that an unchanged overview stays the same text. */
 const seenStepMs = 10_000;
 
 interface Dependencies extends Pick<ConsoleSources, 'collections'> {
@@ -85,7 +88,7 @@ interface Dependencies extends Pick<ConsoleSources, 'collections'> {
   configuration: ServerFile;
 }
 
-/** A node that lives, with its unique name. */
+/** A running node, with its unique name. */
 type Told = Pick<NamedNode, 'node' | 'uuid' | 'report'>;
 
 /**
@@ -149,7 +152,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
       };
     },
     async figures() {
-      // Asked from the start of a console on: they are found before an administrator asks for them.
+      // Starts together with the console, so that the result is there before an administrator asks.
       const { others, told } = await askNodes();
       findEarlierErrors(oldestStart(told));
       const sum = (name: 'connections' | 'memory_bytes') => told.reduce((total, { report }) => total + report[name], 0);
@@ -170,7 +173,7 @@ function oldestStart(told: readonly Told[]): number {
   return Math.min(...told.map(({ report }) => Date.parse(report.started)));
 }
 
-// With a failing disk all other figures are shown.
+// If the disk fails, all other figures are still shown.
 const unknown = () => null;
 
 function named<Name extends 'services' | 'methods' | 'transfers' | 'errors'>(

@@ -23,11 +23,11 @@ export interface OwnNode {
   name: string;
   /** How it is. */
   report(): Promise<NodeReport>;
-  /** Does what another node asks for. @throws ServiceError what that node is told */
+  /** Answers a question of another node. @throws ServiceError which that node receives */
   answer: Answerer;
 }
 
-/** A node with the name that tells it from the others. */
+/** A node with a name that distinguishes it from the others. */
 export interface NamedNode extends ToldNode {
   node: string;
 }
@@ -37,11 +37,11 @@ export interface Others {
   nodes: NamedNode[];
   /** The asked node's name among them. */
   ownName: string;
-  /** Why they cannot be seen at present; empty when they can. */
+  /** Why the nodes cannot be seen at present; empty when they can. */
   incomplete: string;
 }
 
-/** All nodes, as one of them sees them; a single process is alone. */
+/** All nodes as this one sees them; a single process sees only itself. */
 export class Installation {
   readonly own: OwnNode;
   readonly #link: NodeLink | undefined;
@@ -50,14 +50,14 @@ export class Installation {
   #telling = Promise.resolve();
   #next: Promise<void> | undefined;
 
-  /** @param link undefined for a process that is alone */
+  /** @param link undefined for a single process */
   constructor(own: OwnNode, link: NodeLink | undefined, log: Log) {
     this.own = own;
     this.#link = link;
     this.#log = log;
   }
 
-  /** Begins to tell the others of this node, and to answer them. */
+  /** Begins to report this node to the others, and to answer them. */
   begin(clock: Clock): void {
     if (!this.#link) return;
     this.#link.questions.begin(this.own.uuid, this.own.answer);
@@ -65,7 +65,7 @@ export class Installation {
     void this.tell();
   }
 
-  /** Tells the others how this node is from now on. Never throws: it is told again soon. */
+  /** Reports the current state of this node to the others. Never throws: the report is repeated soon. */
   tell(): Promise<void> {
     // A report under way may be outdated.
     this.#next ??= this.#telling.then(() => {
@@ -103,9 +103,9 @@ export class Installation {
   }
 
   /**
-   * Asks other nodes, and waits until all have answered or the time is over.
+   * Asks other nodes, and waits until all have answered or the timeout ends.
    *
-   * @returns the answers, by node; of a node that did not answer there is none
+   * @returns the answers, by node; a node that did not answer has none
    */
   async ask<Kind extends Question['kind']>(
     nodes: readonly string[],

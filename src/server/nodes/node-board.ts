@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log.ts';
 import { maxReportBytes, type NodeReport, type NodeTexts, readReport } from './node-messages.ts';
 
-/** A node without a report for this time is gone. */
+/** A node without a report for this time counts as gone. */
 const goneAfterMs = 10_000;
 
 /** A node as it was heard of last. */
@@ -49,13 +49,13 @@ export class NodeBoard {
     return nodes;
   }
 
-  /** Tells the other nodes that this one ends. @throws ServiceError `unavailable` */
+  /** Reports to the other nodes that this one ends. @throws ServiceError `unavailable` */
   leave(uuid: string): Promise<void> {
     return this.#texts.leave(uuid);
   }
 }
 
-/** Leaves out the transfers of a report that is too long: names of files may be long. */
+/** Omits the transfers from a report that is too long: file names may be long. */
 function writeReport(report: NodeReport): string {
   const text = JSON.stringify(report);
   if (Buffer.byteLength(text) <= maxReportBytes) return text;

@@ -16,19 +16,19 @@ export const maxMessageBytes = 8 * 1024 * 1024;
 /** Questions for a node, or answers to a question. */
 export type MessageBox = readonly [kind: 'node-questions' | 'node-answers', of: string];
 
-/** Texts that nodes leave for each other. All but `silence` throws ServiceError `unavailable`. Implementation: state/redis. */
+/** Messages between nodes. All methods except `silence` throw ServiceError `unavailable`. Implementation: state/redis. */
 export interface NodeTexts {
-  /** Why none can be exchanged at present; empty when they can. */
+  /** Why nothing can be exchanged at present; empty when it can. */
   readonly silence: string;
   /** Replaces the report of a node. */
   tell(node: string, report: string): Promise<void>;
-  /** Recent reports, newest first, with their age by a clock that all nodes share; a report that is too long is empty. */
+  /** Recent reports, newest first, with their age by a clock that all nodes share; a report that is too long is returned empty. */
   read(maxBytes: number): Promise<{ node: string; ageMs: number; report: string }[]>;
   /** Removes the report of a node. */
   leave(node: string): Promise<void>;
-  /** Adds a message to a box, unless it is full. */
+  /** Adds a message to a box, unless the box is full. */
   put(box: MessageBox, message: string, keptMs: number): Promise<void>;
-  /** Takes the first message out of a box; a message that is too long is empty. */
+  /** Takes the first message out of a box; a message that is too long is returned empty. */
   take(box: MessageBox, maxBytes: number): Promise<string | undefined>;
 }
 

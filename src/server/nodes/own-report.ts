@@ -90,7 +90,7 @@ function describeServices(
   });
 }
 
-// A store that cannot be asked gives NaN.
+// A store that cannot be reached gives NaN.
 function known(figure: number): number {
   return Number.isNaN(figure) ? 0 : figure;
 }

@@ -4,9 +4,9 @@ import type { LoadedConfig } from '../../config/reading/load.ts';
 import { type Config, isFileService } from '../../config/schema/schema.ts';
 import type { LogOptions } from '../../lib/log.ts';
 
-/** All that a node gets from its supervisor at the start. */
+/** All data that a node gets from its supervisor at the start. */
 export interface NodeSetup {
-  /** From 1; it keeps its data folder, and so its name, over restarts. */
+  /** From 1; a replacement gets the same number, and so the same data folder and name. */
   number: number;
   /** How many nodes there are. */
   nodes: number;
@@ -19,7 +19,7 @@ export interface NodeSetup {
   log: Pick<LogOptions, 'level' | 'format' | 'colour'>;
   /** Of the keys of TLS tickets. */
   ticketSecret: Buffer;
-  /** Files that only root may read, as they were at the start, by their paths. */
+  /** Files that only root may read, by path, with their content from the start. */
   files: ReadonlyMap<string, Buffer>;
 }
 
@@ -28,12 +28,12 @@ export function nodeFolder({ dataFolderPath, number }: Pick<NodeSetup, 'dataFold
   return join(dataFolderPath, 'nodes', String(number));
 }
 
-/** Each node has an equal share of them. */
+/** Each node gets an equal share of these limits. */
 const shared = /^maximum_(concurrent|unauthenticated)_connections/;
 
 /**
- * The configuration of one of several nodes on the same addresses: with a name and a data folder of its own, and a share of the limits;
- * unchanged without a setup. Only the first node has the consoles, because their sessions are in its memory.
+ * The configuration of one of several nodes on the same addresses: with its own name and data folder, and a share of the limits; unchanged
+ * without a setup. Only the first node has the consoles, because their sessions are in its memory.
  */
 export function nodeConfig(config: Config, setup: NodeSetup | undefined): Config {
   if (!setup) return config;

@@ -6,7 +6,7 @@ const text = z.string().max(65_536);
 const message = z.union([
   z.tuple([z.literal('ask'), z.int(), text, z.unknown()]),
   z.tuple([z.literal('done'), z.int(), z.unknown()]),
-  // A fault without a code was no `ServiceError`.
+  // An error without a code was not a `ServiceError`.
   z.tuple([z.literal('failed'), z.int(), z.strictObject({ code: z.enum(errorCodes).optional(), message: text })]),
 ]);
 
@@ -16,7 +16,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** Counts the questions to all processes: the reply of one never fits a question to another. */
+/** Counts the questions to all processes, so that a reply of one never matches a question to another. */
 let lastId = 0;
 
 /** Questions to and from the process at the other end of a node's channel. */
@@ -38,7 +38,7 @@ export class Peer {
     });
   }
 
-  /** @throws ServiceError of the other process; `unavailable` when it ends or its reply has not the form */
+  /** @throws ServiceError of the other process; `unavailable` when it ends or its reply is malformed */
   ask<T>(name: string, value?: unknown, form: z.ZodType<T> = z.custom<T>()): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);

@@ -17,25 +17,25 @@ import { type ConfigFile, type Reloaded, ServerFile } from '../server-file.ts';
 import { type NodeSetup, nodeFolder } from './node-setup.ts';
 import { Peer } from './peer.ts';
 
-/** A node that is late with its figures is shown with its last ones. */
+/** A node that does not report its figures within this time is shown with its last ones. */
 const figuresWithinMs = 2000;
 
-/** Time that a node has to stop, beyond its own limits. */
+/** Time that a node has to stop, in addition to its own limits. */
 const endWithinMs = 5000;
 
-/** A node that ended this soon after its start counts as one that cannot start. */
+/** A node that ends this soon after its start counts as unable to start. */
 const earlyEndMs = 5000;
 
-/** Longest pause before a node that ends again and again is replaced. */
+/** Longest pause before a node that keeps ending is replaced. */
 const longestPauseMs = 10_000;
 
 /** Failed starts in a row after which the supervisor gives up, with no node left. */
 const giveUpAfter = 6;
 
-/** Time that the node of a killed supervisor has to give up its data folder. */
+/** Time in which the node of a killed supervisor must release its data folder. */
 const freeWithinMs = 10_000;
 
-/** A console asks all nodes for one reload within this time. */
+/** Requests of one console to all nodes for a reload arrive within this time. */
 const sameReloadMs = 15_000;
 
 const text = z.string().max(65_536);
@@ -72,13 +72,16 @@ export interface SupervisorOptions {
   fork: () => ChildProcess;
   file: ConfigFile | undefined;
   nodeLog: NodeSetup['log'];
-  /** Makes the data folder fit for the account that the nodes become. */
+  /** Prepares the data folder for the account that the nodes will run as. */
   prepareFolder: (dataFolderPath: string) => void;
   clock: Clock;
   log: Log;
 }
 
-/** `svc serve --workers`: starts nodes of one configuration on the same addresses, replaces those that end, reloads and stops them as one. */
+/**
+ * `svc serve --workers`: starts nodes of one configuration on the same addresses, replaces nodes that end, and reloads and stops all nodes
+ * together.
+ */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #members = new Set<Member>();
@@ -118,7 +121,7 @@ export class Supervisor {
     try {
       prepareFolder(this.#dataFolder.path);
       this.#ticketRenewal = clock.every(ticketSecretLastsMs, () => this.#shareTickets(newTicketSecret()));
-      // Only the first one: a fault of all is reported once.
+      // The first one alone: an error of the configuration is then reported once.
       this.#listening = await this.#launch(1);
       await Promise.all(Array.from({ length: nodes - 1 }, (_, index) => this.#launch(index + 2)));
     } catch (error) {
@@ -132,7 +135,7 @@ export class Supervisor {
     return this.#listening;
   }
 
-  /** Makes all nodes apply the present file, or none. */
+  /** Makes all nodes apply the current file, or none. */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }
@@ -156,7 +159,7 @@ export class Supervisor {
     return areInTime.every(Boolean);
   }
 
-  /** Ends the grace period of a stop: nodes without a supervisor cut their transfers. */
+  /** Ends the grace period of a stop. Nodes that lose their supervisor cut their transfers. */
   hurry(): void {
     for (const { process } of this.#members) if (process.connected) process.disconnect();
   }
@@ -238,7 +241,7 @@ export class Supervisor {
     });
     await Promise.race([Promise.allSettled(told), this.#options.clock.sleep(figuresWithinMs, late.signal).catch(() => {})]);
     late.abort();
-    // In one step: a node that ended meanwhile is among the remains alone.
+    // In one step, so that a node that ended meanwhile is counted only once.
     const members = this.#ready();
     return Promise.all([...members.map(({ figures }) => figures), this.#remains, nodeFigures(members.length, this.#restarts)]);
   }
@@ -252,7 +255,7 @@ export class Supervisor {
     return this.#reload.report;
   }
 
-  /** The first node decides for all; another one that cannot follow is replaced. */
+  /** The first node decides for all; another node that cannot apply the configuration is replaced. */
   async #apply(next: LoadedConfig): Promise<Reloaded> {
     const changes = changesBetween(this.#loaded.config, next.config);
     const refusal = needsRestart(changes);

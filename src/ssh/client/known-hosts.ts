@@ -10,8 +10,8 @@ export interface KnownKeys {
 }
 
 /**
- * Reads the keys of a server from a file in the form of OpenSSH's `known_hosts` (sshd(8)): names and patterns in clear or hashed, `[host]:port`
- * for other ports than 22, `@revoked`. Certificates (`@cert-authority`) are not taken.
+ * Reads the keys of a server from a file in the form of OpenSSH's `known_hosts` (sshd(8)): names and patterns in clear or hashed,
+ * `[host]:port` for other ports than 22, `@revoked`. Certificates (`@cert-authority`) are not supported.
  */
 export function knownKeys(text: string, host: string, port: number): KnownKeys {
   const name = (port === 22 ? host : `[${host}]:${port}`).toLowerCase();
@@ -41,7 +41,7 @@ function matches(patterns: string, name: string): boolean {
 
 function isMatch(pattern: string, name: string): boolean {
   if (!/[*?]/.test(pattern)) return pattern === name;
-  // Linear: a regular expression of many `*` is not.
+  // Takes linear time; a regular expression with many `*` would not.
   let [at, in_, star, mark] = [0, 0, -1, 0];
   while (in_ < name.length) {
     if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[in_])) {

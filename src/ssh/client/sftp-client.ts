@@ -16,7 +16,7 @@ const keepaliveMs = 15_000;
 const fileType = 0o170000;
 const folderType = 0o040000;
 
-/** A request that a server did not do (draft-ietf-secsh-filexfer-02 §7). */
+/** A request that a server refused (draft-ietf-secsh-filexfer-02 §7). */
 class SftpRefusal extends Error {
   readonly code: number;
 
@@ -27,9 +27,9 @@ class SftpRefusal extends Error {
 }
 
 /**
- * Logs in at an SFTP server that the file of known hosts has.
+ * Logs in to an SFTP server whose key is in the file of known hosts.
  *
- * @throws Error naming why there is no connection
+ * @throws Error that says why there is no connection
  */
 export async function connectSftp({ host, port, username, password, keyPath, knownHostsPath, signal }: SftpLogin): Promise<SftpConnection> {
   const known = knownKeys(readNamedFile(knownHostsPath, 'known_hosts_path').toString('utf8'), host, port);
@@ -94,7 +94,7 @@ interface Answer {
   reject(reason: Error): void;
 }
 
-/** The client's side of SFTP version 3, as far as files are sent by it. */
+/** The client's side of SFTP version 3, as far as sending files needs it. */
 class Connection implements SftpConnection {
   readonly #channel: Duplex;
   readonly #close: () => void;
@@ -113,7 +113,10 @@ class Connection implements SftpConnection {
     channel.on('close', () => this.lost(new Error('the connection was closed')));
   }
 
-  /** @throws Error for a server of another version */
+  /**
+   * @throws Error for a server with another version
+   * @throws Error for a server of another version
+   */
   async begin(): Promise<void> {
     const { type, fields } = await new Promise<{ type: number; fields: FieldReader }>((resolve, reject) => {
       this.#versioned = { resolve, reject };
@@ -184,7 +187,7 @@ class Connection implements SftpConnection {
     await this.#ask(packetTypes.close, (packet) => packet.bytes(handle));
   }
 
-  // RENAME of version 3 does not replace; without the extension there is a moment without the file.
+  // RENAME of version 3 does not replace a file; without the extension, the file is missing for a moment.
   async replace(from: string, to: string): Promise<void> {
     const name = 'posix-rename@openssh.com';
     if (this.#extensions.has(name)) {
@@ -204,7 +207,10 @@ class Connection implements SftpConnection {
     this.#close();
   }
 
-  /** @returns undefined when nothing is there */
+  /**
+   * @returns undefined when nothing exists there
+   * @returns undefined when nothing is there
+   */
   async #attributes(path: string): Promise<{ sizeBytes?: number; mode?: number } | undefined> {
     try {
       const { type, fields } = await this.#ask(packetTypes.stat, (packet) => packet.text(path));
@@ -217,7 +223,7 @@ class Connection implements SftpConnection {
     }
   }
 
-  /** Sends one request. @param fill adds its fields @throws SftpRefusal for a status that is no success */
+  /** Sends one request. @param fill adds its fields @throws SftpRefusal for a status other than success */
   #ask(type: number, fill: (packet: FieldWriter) => FieldWriter, dataBytes = 0): Promise<{ type: number; fields: FieldReader }> {
     if (this.#fault) return Promise.reject(this.#fault);
     const id = this.#next;

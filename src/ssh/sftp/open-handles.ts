@@ -39,7 +39,7 @@ export class RequestOrder {
    */
   onPath<T>(request: RequestPaths, own: ReadWriteLock, open: readonly ReadWriteLock[], action: () => Promise<T>): Promise<T> {
     const locks = new Set([own, ...open]);
-    // A waiting request may open a file at this path, or move it there.
+    // A waiting request may open a file at this path, or move one there.
     for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const lock of before.locks) locks.add(lock);
     const current = { ...request, locks };
     this.#onPaths.add(current);
@@ -85,7 +85,7 @@ export interface OpenHandle {
   lose(): Promise<void>;
 }
 
-/** The common part of handles that write nothing. */
+/** The common part of handles that only read. */
 export abstract class ReadHandle {
   readonly path: VirtualPath;
   readonly lock = new ReadWriteLock();

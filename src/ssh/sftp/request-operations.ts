@@ -34,12 +34,12 @@ export const sftpOperations: Readonly<Record<string, RequestOperations>> = {
   'POSIX-RENAME': { ...rename, conditional: { end: 'destination', purpose: 'replace a file', anyOf: neededRights.replaceFile } },
 };
 
-/** In place of the name of a request: `svc explain` is asked about a login. */
+/** Used in place of a request's name when `svc explain` is asked about a login. */
 export const loginMethod = 'LOGIN';
 
 const folderOperations: typeof sftpOperations = { ...sftpOperations, STAT: { source: 'inspect' } };
 
-/** The same, about a path that is said to be that of a folder. */
+/** The same, for a path that is known to be a folder's. */
 export function operationsOnPath(isFolder: boolean): typeof sftpOperations {
   return isFolder ? folderOperations : sftpOperations;
 }

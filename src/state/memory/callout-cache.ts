@@ -5,7 +5,7 @@ import { dropOldest } from '../../lib/expiring-map.ts';
 
 const maxEntries = 10_000;
 
-/** Accepted credentials of one process, under an HMAC. */
+/** Accepted credentials of one process, stored as an HMAC. */
 export class MemoryAcceptedCredentials implements AcceptedCredentials {
   readonly #key: Buffer;
   readonly #clock: Clock;

@@ -1,7 +1,7 @@
 import type { CertificateStore } from '../../certificates/certificate-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 
-/** Of a process that is alone: the certificates themselves are on its disk. */
+/** For a single process: its certificates are on its disk. */
 export class MemoryCertificates implements CertificateStore {
   readonly #clock: Clock;
   readonly #texts = new Map<string, { text: string; untilMs: number }>();

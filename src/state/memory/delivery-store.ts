@@ -18,10 +18,10 @@ import type { WaitingRetry } from '../../webhooks/retries.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { type HandlerPositions, Pauses } from './handler-positions.ts';
 
-/** Outcomes remembered for a handler that is behind; the record of deliveries has them all. */
+/** Number of outcomes remembered for a handler that lags behind; the record of deliveries has all. */
 const maxRemembered = 20_000;
 
-/** The deliveries of one handler that uploads wait for: the background skips those that are recorded. */
+/** The deliveries of one handler that uploads wait for; background delivery skips the recorded ones. */
 class UploadDeliveries implements AwaitedDeliveries {
   readonly #handlerUuid: string;
   readonly #folder: string;
@@ -40,7 +40,7 @@ class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  /** The delivery of an event was made and recorded, or will not be made while the upload waits. */
+  /** Reports that the delivery of an event was made and recorded, or will not be made while the upload waits. */
   settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
     this.#pending.delete(eventUuid);
@@ -109,7 +109,7 @@ export class FileDeliveryStore implements DeliveryStore {
   readonly #begin: LogPosition;
   readonly #uploads = new Map<string, UploadDeliveries>();
   readonly #stopped = new Set<string>();
-  /** Handlers that are to run; undefined until the first `declare`. */
+  /** Handlers that should run; undefined until the first `declare`. */
   #placed: ReadonlySet<string> | undefined;
   #known: ReadonlySet<string> = new Set();
 

@@ -10,17 +10,17 @@ import { parseJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import type { GrantIndex } from './grant-index.ts';
 
-/** The file is written anew when it has this many lines more than twice its grants. */
+/** The file is rewritten when its lines exceed twice its grants by this number. */
 const spareLines = 1000;
 
-/** Grants written at once when the file is written anew. */
+/** Grants written in one step when the file is rewritten. */
 const grantsPerChunk = 1000;
 
 const chunkBytes = 1024 * 1024;
 
 /**
- * The grants of a data folder in `tokens-and-links.ndjson`: a line has a whole grant, or the ID of one and what changed. Lines are on disk
- * before they are answered for; a crash can tear the last line alone, which was not answered for.
+ * The grants of a data folder in `tokens-and-links.ndjson`: each line is a complete grant, or the ID of one and its changes. Requests are
+ * answered only after their line is on disk, so a crash can tear only a last line without an answer.
  */
 export class GrantFile {
   readonly #path: string;
@@ -32,7 +32,7 @@ export class GrantFile {
   #fd: number;
   #sizeBytes = 0;
   #lines = 0;
-  /** After a failed write or sync it is not known what the file has: it is written anew. */
+  /** After a failed write or sync the content of the file is uncertain, so it is rewritten. */
   #isDoubtful = false;
 
   /**
@@ -98,7 +98,7 @@ export class GrantFile {
     try {
       const value = parseJson(line) as Grant | GrantChange;
       if ('hash' in value) this.#index.put(parseGrant(value));
-      // A change of a grant that was forgotten means nothing.
+      // A change of a forgotten grant is ignored.
       else this.#index.change(value);
     } catch (error) {
       // The line may hold a hash, and names.
@@ -125,7 +125,7 @@ export class GrantFile {
     this.#lines += lines.length;
   }
 
-  // Lines that come meanwhile stay in `#pending`, and follow.
+  // Lines that arrive meanwhile stay in `#pending`, and are written afterwards.
   async #writeAnew(): Promise<void> {
     const path = `${this.#path}.new`;
     const fd = openSync(path, 'w', 0o600);

@@ -22,12 +22,12 @@ export class GrantIndex {
     return this.#byId.values();
   }
 
-  /** Those of an account, in the order in which they were made. */
+  /** The grants of an account, in the order in which they were created. */
   ofAccount(uuid: string): Grant[] {
     return [...(this.#ofAccounts.get(uuid) ?? [])].flatMap((id) => this.#byId.get(id) ?? []);
   }
 
-  /** Adds a grant, or joins it with the copy that is known. */
+  /** Adds a grant, or merges it with the known copy. */
   put(grant: Grant): Grant {
     const known = this.#byId.get(grant.id);
     const joined = known ? mergeGrants(known, grant) : grant;
@@ -40,7 +40,7 @@ export class GrantIndex {
     return joined;
   }
 
-  /** Changes a grant; undefined for one that is not known. */
+  /** Changes a grant; undefined for an unknown one. */
   change(change: GrantChange): Grant | undefined {
     const known = this.#byId.get(change.id);
     return known && this.put({ ...known, ...change });

@@ -7,7 +7,7 @@ import { GrantIndex } from './grant-index.ts';
 
 const forgetEveryMs = 3_600_000;
 
-/** Grants in memory and in a file of the data folder: of one process that is alone, or the copy that a node keeps of those of all nodes. */
+/** Grants in memory and in a file of the data folder: those of a single process, or a node's copy of the grants of all nodes. */
 export class FileGrants implements GrantStore {
   readonly index = new GrantIndex();
   readonly #file: GrantFile;
@@ -15,7 +15,7 @@ export class FileGrants implements GrantStore {
   readonly #log: Log;
   readonly #listeners: ((grants: readonly Grant[]) => void)[] = [];
   readonly #forgetting: Timer;
-  /** Grants that are being added, which count already. */
+  /** Grants that are being added; they already count towards the limit. */
   readonly #adding = new Set<Grant>();
 
   /** @throws what opening and reading the file throw */
@@ -67,7 +67,7 @@ export class FileGrants implements GrantStore {
       return known && !known.end ? (this.index.change({ id, end }) ?? []) : [];
     });
     this.tell(ended);
-    // Those that another call is ending must be on disk as well.
+    // Grants that another call is just ending must be on disk as well.
     await this.#file.write(ended.map(({ id }) => ({ id, end })));
     return ended;
   }
@@ -100,7 +100,7 @@ export class FileGrants implements GrantStore {
     this.#listeners.push(listener);
   }
 
-  /** Takes over grants and changes, as another node made them; they are on disk when the promise resolves. @throws as `add` */
+  /** Stores grants and changes that another node made; they are on disk when the promise resolves. @throws as `add` */
   async put(items: readonly (Grant | GrantChange)[]): Promise<void> {
     const over: Grant[] = [];
     for (const item of items) {
@@ -112,7 +112,7 @@ export class FileGrants implements GrantStore {
     await this.#file.write(items);
   }
 
-  /** Tells the listeners of grants that are over, or will be earlier. */
+  /** Notifies the listeners of grants that have ended, or will end earlier. */
   tell(grants: readonly Grant[]): void {
     if (grants.length > 0) for (const listener of this.#listeners) listener(grants);
   }

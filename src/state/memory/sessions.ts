@@ -159,7 +159,7 @@ export class MemorySessions implements SessionStore {
   }
 }
 
-/** Prefers sessions without a running transfer. */
+/** Prefers to end sessions without a running transfer. */
 function longestUnused(sessions: ReadonlySet<StoredSession>): StoredSession {
   const rank = ({ holds, lastUsedMs }: StoredSession) => (holds > 0 ? Number.MAX_VALUE : lastUsedMs);
   return [...sessions].reduce((first, second) => (rank(second) < rank(first) ? second : first));

@@ -4,14 +4,14 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { holdLease } from './lease.ts';
 
-/** A node that dies orders nothing for this long, in milliseconds; then another does. */
+/** If the node that orders dies, another takes over after this time, in milliseconds. */
 const leaseMs = 20_000;
 
 const [ivBytes, tagBytes] = [12, 16];
 
 /**
  * Certificates, keys and challenges of all nodes, sealed (AES-256-GCM, bound to their names) by a key that Redis does not know
- * (`server.state.secret`): who reads Redis has no private key, and who writes there changes no certificate.
+ * (`server.state.secret`): reading Redis reveals no private key, and writing to it changes no certificate.
  */
 export class RedisCertificates implements CertificateStore {
   readonly #link: RedisLink;

@@ -21,7 +21,7 @@ import type { RedisEventLog } from './journal/redis-event-log.ts';
 
 const handlerOrder: z.ZodType<HandlerOrder> = z.object({ state: z.enum(['paused', 'running']), reason: z.string(), atMs: z.number() });
 
-/** The state of a handler, as its owner tells the others. */
+/** The state of a handler, as its owner reports it to the others. */
 const toldState = z.object({
   deliveriesPerMinute: z.number(),
   /** Why it stopped; undefined while it runs. */
@@ -40,11 +40,11 @@ local isRead, order = pcall(cjson.decode, held or '')
 if isRead and type(order) == 'table' and (tonumber(order.atMs) or 0) >= tonumber(ARGV[2]) then return end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])`);
 
-/** Orders to pause handlers, and the states of those that run, as nodes tell each other. */
+/** Orders to pause handlers, and the states of running handlers, exchanged between nodes. */
 export class HandlerOrders {
   readonly #link: RedisLink;
   readonly #clock: Clock;
-  /** As this node knows them; repeated to a Redis that lost them. */
+  /** The orders that this node knows; it repeats them to a Redis that lost them. */
   #known = new Map<string, HandlerOrder>();
   /** As Redis has them. */
   readonly #toldWaiting = new Map<string, string>();
@@ -74,7 +74,7 @@ export class HandlerOrders {
     this.#known.set(handler, order);
   }
 
-  /** Tells the other nodes the state of a handler that this one owns. @throws ServiceError `unavailable` */
+  /** Reports the state of a handler that this node owns. @throws ServiceError `unavailable` */
   async tell(handler: string, state: Omit<ToldState, 'atMs'>): Promise<void> {
     const told: ToldState = { ...state, atMs: this.#clock.nowMs() };
     await this.#link.call(['HSET', this.#toldKey(), handler, JSON.stringify(told)]);
@@ -88,7 +88,7 @@ export class HandlerOrders {
     this.#toldWaiting.set(handler, text);
   }
 
-  /** The deliveries of a handler that waited for a retry when its owner was last heard of. @throws ServiceError `unavailable` */
+  /** The deliveries of a handler that waited for a retry when its owner last reported. @throws ServiceError `unavailable` */
   async waiting(handler: string): Promise<WaitingRetry[]> {
     const key = this.#waitingKey();
     const text = (await this.#link.call(['HGET', key, handler])) as string | null;
@@ -147,7 +147,10 @@ function awaitedDeliveries(
 ): AwaitedDeliveries {
   const { url, timeout, retry_count } = options;
   const longestMs = url.length * (timeout * (retry_count + 1) + longestWaitsS(options)) * 1000 + graceMs;
-  /** @returns undefined while a node that lives may still deliver */
+  /**
+   * @returns undefined while a running node may still deliver
+   * @returns undefined while a node that lives may still deliver
+   */
   const findOutcome = async ({ event, node }: LoggedEvent) => {
     try {
       const settled = await leases.settled(uuid, event.uuid);
@@ -178,7 +181,7 @@ function awaitedDeliveries(
   };
 }
 
-/** Deliveries under way are given up this long before another node may have the lease. */
+/** Running deliveries are stopped this long before another node may get the lease. */
 const marginMs = 1500;
 
 /** After `freeMs` a node takes a free handler beyond its share, and keeps it for `keepBeyondShareMs`. */
@@ -202,7 +205,7 @@ export class RedisDeliveryStore implements DeliveryStore {
   #begins = new Map<string, () => LogPosition>();
   /** Handlers that had a position; one that has none now lost it with an emptied Redis. */
   readonly #seen = new Set<string>();
-  /** Since when a handler has been free for a node with fewer. */
+  /** Since when a handler has been free for a node that owns fewer. */
   readonly #freeSinceMs = new Map<string, number>();
   #isFirst = true;
 
@@ -213,7 +216,7 @@ export class RedisDeliveryStore implements DeliveryStore {
   async declare(handlers: readonly string[]): Promise<void> {
     const { journal } = this.#parts;
     const { end } = journal;
-    // The journal is unknown while Redis has been away since the start.
+    // The journal is unknown if Redis has been unreachable since the start.
     const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     this.#begins = new Map(handlers.map((uuid) => [uuid, this.#begins.get(uuid) ?? begin]));
     this.#isFirst = false;
@@ -298,7 +301,7 @@ export class RedisDeliveryStore implements DeliveryStore {
   }
 }
 
-/** A handler that this node has the lease of. */
+/** A handler whose lease this node has. */
 class LeasedHandler implements Ownership {
   readonly position: LogPosition;
   readonly waiting: readonly WaitingRetry[];

@@ -3,10 +3,10 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 import { holdLease } from './lease.ts';
 
-/** A node that dies tells nothing for this long, in milliseconds; then another does. */
+/** If the node that reports dies, another takes over after this time, in milliseconds. */
 const leaseMs = 10_000;
 
-// Forgets what is not named, and begins what is new.
+// Forgets expectations that are not named, and starts new ones.
 const sinceScript = redisScript(`
 local wanted = {}
 for index = 2, #ARGV do
@@ -18,7 +18,7 @@ for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
 end
 return redis.call('HGETALL', KEYS[1])`);
 
-/** Nodes share since when expectations are watched; one of them tells. @param node unique to this process */
+/** Shared between nodes: since when expectations are watched, and which node reports. @param node unique to this process */
 export function redisExpectations(link: RedisLink, node: string): ExpectationStore {
   return {
     isTeller: () => holdLease(link, 'expectations-teller', node, leaseMs),

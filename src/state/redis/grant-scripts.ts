@@ -18,14 +18,17 @@ local function put(id, json)
 end
 `;
 
-/** KEYS grants, changes, sequence; ARGV ID, JSON, the number of the last change that the caller knows. Returns 0 if that was not the last. */
+/**
+ * KEYS grants, changes, sequence; ARGV ID, JSON, the number of the last change that the caller knows. Returns 0 if there were later
+ * changes.
+ */
 export const addScript = markerScript(`${put}
 if (redis.call('GET', KEYS[3]) or '0') ~= ARGV[3] then return 0 end
 return put(ARGV[1], ARGV[2])`);
 
 /**
- * KEYS grants, changes, sequence; ARGV for each grant its ID, the JSON of its `end` or '', and its expiry or ''. The first end of a grant
- * stays, and its earliest expiry. Returns the IDs that ended now.
+ * KEYS grants, changes, sequence; ARGV for each grant its ID, the JSON of its `end` or '', and its expiry or ''. Keeps the first end of a
+ * grant, and its earliest expiry. Returns the IDs that this call ended.
  */
 export const endScript = markerScript(`${put}
 local ended = {}
@@ -44,11 +47,11 @@ for index = 1, #ARGV - 1, 3 do
 end
 return ended`);
 
-/** KEYS grants, changes, sequence; ARGV ID and JSON of each grant that a node joined with what was there. Only recoveries run it. */
+/** KEYS grants, changes, sequence; ARGV ID and JSON of each grant, merged by a node with the stored one. Used only for recovery. */
 export const restoreScript = redisScript(`${put}
 for index = 1, #ARGV, 2 do put(ARGV[index], ARGV[index + 1]) end`);
 
-/** KEYS grants, changes, sequence; ARGV number. Returns changes after it, as pairs of ID and JSON, and then the number to go on from. */
+/** KEYS grants, changes, sequence; ARGV number. Returns changes after it, as pairs of ID and JSON, and then the number to continue from. */
 export const changesScript = markerScript(`
 local found = {}
 local last = ARGV[1]
@@ -73,7 +76,7 @@ local count = tonumber(redis.call('HGET', KEYS[1], field) or '0')
 if count >= tonumber(ARGV[3]) then return 0 end
 return redis.call('HINCRBY', KEYS[1], field, 1)`);
 
-/** KEYS counts, uses; ARGV for each: field, count; then '' and for each use: ID, value. Counts and times take the later value. */
+/** KEYS counts, uses; ARGV for each: field, count; then '' and for each use: ID, value. Keeps the later value of each count and time. */
 export const restoreCountsScript = redisScript(`
 local index = 1
 while ARGV[index] ~= '' do

@@ -8,10 +8,10 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`);
 
 /**
- * Takes or prolongs what one node does for all, where it is no harm that for a moment two do.
+ * Takes or extends the lease of a task that one node does for all; it must do no harm if two nodes do it for a moment.
  *
  * @param node unique to this process
- * @returns whether this node has it for the next `leaseMs`
+ * @returns whether this node has the lease for the next `leaseMs`
  * @throws ServiceError `unavailable`
  */
 export async function holdLease(link: RedisLink, name: string, node: string, leaseMs: number): Promise<boolean> {

@@ -8,7 +8,7 @@ type Kind = EventKinds['events'][number];
 
 let kinds: ReadonlyMap<string, Kind> | undefined;
 
-/** Fetches the kinds of events, once. Without them events have numbers alone. */
+/** Fetches the kinds of events, once. If that fails, events show only their numbers. */
 export async function findEventKinds(): Promise<void> {
   if (kinds) return;
   const found = await ask<EventKinds>('GET', '/api/events/catalogue').catch(() => undefined);
@@ -26,7 +26,7 @@ export function eventKind(id: string): Kind | undefined {
 
 const colours = { error: 'bad', warning: 'warn', success: 'good', information: 'calm' } as const;
 
-/** The number of a kind of event in the colour of its severity, which is the same everywhere. */
+/** The number of a kind of event in the colour of its severity, for all views. */
 export function eventBadge(id: string): HTMLElement {
   const kind = kinds?.get(id);
   const element = badge(id, kind ? colours[kind.severity] : 'calm');

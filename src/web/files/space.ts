@@ -16,7 +16,10 @@ const question = '<?xml version="1.0"?><propfind xmlns="DAV:"><prop><quota-avail
 /** How full a quota is that the page warns of. */
 const nearlyFull = 0.9;
 
-/** @returns undefined when the service does not say */
+/**
+ * @returns undefined when the service does not report it
+ * @returns undefined when the service does not say
+ */
 export async function askSpace(): Promise<Space | undefined> {
   const folder = folderUrl().startsWith('/home/__svc__/') ? '/home/' : folderUrl();
   const headers = { ...scriptHeaders, depth: '0', 'content-type': 'application/xml' };

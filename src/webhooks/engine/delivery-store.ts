@@ -14,7 +14,7 @@ export interface HandlerOrder {
   atMs: number;
 }
 
-/** The progress of a handler on the node that delivers for it. */
+/** The progress of a handler on the node that owns it. */
 export interface HandlerProgress {
   /** Everything before it is done. */
   position: LogPosition;
@@ -45,7 +45,7 @@ export interface NodeShare {
 /** Whether the delivery that an upload waits for was made, or a promise of that. */
 export type AwaitedOutcome = { isMade: boolean } | { willBeMade: Promise<boolean> };
 
-/** The deliveries of one handler that uploads wait for. */
+/** The deliveries of one handler for which uploads wait. */
 export interface AwaitedDeliveries {
   awaitOutcome(logged: LoggedEvent): Promise<AwaitedOutcome>;
 }
@@ -54,12 +54,12 @@ export interface AwaitedDeliveries {
 export interface Ownership {
   /** Position to continue at. */
   readonly position: LogPosition;
-  /** Aborts when the right is lost: another node delivers requests under way. */
+  /** Aborts when the right is lost; another node then delivers the running requests. */
   readonly lost: AbortSignal;
   readonly uploads: AwaitedDeliveries;
-  /** Deliveries that waited for a retry when the owner before ended. */
+  /** Deliveries that waited for a retry when the previous owner ended. */
   readonly waiting: readonly WaitingRetry[];
-  /** Is asked before each request, when the right can be lost. */
+  /** Called before each request, if the right can be lost. */
   readonly mayRequest?: DeliverySignals['mayRequest'];
   /** Records a delivery, and everything before `position` as done. Never throws. */
   record(record: DeliveryRecord, position: LogPosition): void;
@@ -77,10 +77,10 @@ export interface Ownership {
 
 /** Stores positions, records, orders and owners of handlers: in files of one process, or in Redis for nodes. Contract: test/contracts/delivery-store.ts. */
 export interface DeliveryStore {
-  /** Whether other nodes go on where this one ends. */
+  /** Whether other nodes continue where this one ends. */
   readonly isShared: boolean;
   /**
-   * Declares the handlers before they run; new ones begin at the journal's present end.
+   * Declares the handlers before they run; new ones begin at the current end of the journal.
    *
    * @param known all handlers of the configuration, disabled ones too: their positions stay
    * @returns resolves once the begin of new ones is stored
@@ -90,7 +90,7 @@ export interface DeliveryStore {
   acquire(handler: WebhookHandler, share: NodeShare): Promise<Ownership | undefined>;
   /** The order for a handler at the last `refresh`. */
   order(handler: string): HandlerOrder | undefined;
-  /** Reads all orders anew. @throws ServiceError `unavailable` */
+  /** Reads all orders again. @throws ServiceError `unavailable` */
   refresh(): Promise<void>;
   /** @param by name of the operator. @throws ServiceError `unavailable`, `storage-full` or `internal` when it cannot be stored */
   give(handler: string, order: Omit<HandlerOrder, 'atMs'>, by: string): Promise<void>;

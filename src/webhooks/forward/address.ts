@@ -8,7 +8,7 @@ export interface TargetUrl {
   /** As written. */
   text: string;
   kind: 'put' | 's3' | 'sftp';
-  /** All before the path: `https://host:8443`, `s3://bucket`, `sftp://user@host`. */
+  /** Everything before the path: `https://host:8443`, `s3://bucket`, `sftp://user@host`. */
   origin: string;
   /** The path, with its `/` in front. */
   path: TextTemplate;
@@ -16,7 +16,7 @@ export interface TargetUrl {
   query: string;
 }
 
-/** Variables that may stand for several folders; all others are one name. */
+/** Variables that may contain several folders; all others are one name. */
 const pathVariables = new Set(['path', 'data.path', 'data.directory_name']);
 
 /** Longest name of a file or folder, in bytes: that of common file systems. */
@@ -24,7 +24,10 @@ const maxNameBytes = 255;
 
 const kinds: Readonly<Record<string, TargetUrl['kind']>> = { http: 'put', https: 'put', s3: 's3', sftp: 'sftp' };
 
-/** @throws ServiceError `bad-request` for a URL that no file can be sent to */
+/**
+ * @throws ServiceError `bad-request` for a URL to which no file can be sent
+ * @throws ServiceError `bad-request` for a URL that no file can be sent to
+ */
 export function parseTargetUrl(text: string): TargetUrl {
   const [, scheme = '', authority = '', path = '/', query = ''] = /^([a-z0-9]+):\/\/([^/?#\s]+)(\/[^?#]*)?(\?[^#]*)?$/i.exec(text) ?? [];
   const kind = kinds[scheme.toLowerCase()];
@@ -48,7 +51,7 @@ function checkAuthority(kind: TargetUrl['kind'], origin: string, query: string):
     throw bad('must name a bucket: s3://bucket/folder/{path}');
 }
 
-/** @throws ServiceError `bad-request` for names of no variable, and for a path that leaves its folder */
+/** @throws ServiceError `bad-request` for unknown variables, and for a path that leaves its folder */
 function checkTemplate(template: TextTemplate, text: string): void {
   for (const name of template.variables) {
     if (name.toLowerCase() !== 'path' && !isKnownVariable(name)) throw bad(`no event has a variable "{${name}}"`);
@@ -57,8 +60,7 @@ function checkTemplate(template: TextTemplate, text: string): void {
 }
 
 /**
- * The path of a file at the target, by its segments, not encoded. No value brings a segment of its own but the virtual path, whose segments
- * are names.
+ * The path of a file at the target, as segments, not encoded. Only the virtual path may add segments, which are names.
  *
  * @throws ServiceError `name-invalid` for a value that would leave the folder of the URL, or mean something else at the target
  */
@@ -89,7 +91,7 @@ function nameFault(segment: string): string | undefined {
   return Buffer.byteLength(segment) > maxNameBytes ? `is longer than ${maxNameBytes} bytes` : undefined;
 }
 
-/** Where the file of an event goes to, for people. @param text of the configuration */
+/** The place to which the file of an event is sent, for people. @param text of the configuration */
 export function shownTarget(text: string, event: ServiceEvent): string {
   const { origin, path } = parseTargetUrl(text);
   try {
@@ -99,7 +101,7 @@ export function shownTarget(text: string, event: ServiceEvent): string {
   }
 }
 
-/** Segments in a URL: each percent-encoded but for the unreserved characters (RFC 3986 §2.3), as signatures of S3 want it, too. */
+/** Segments in a URL: each percent-encoded except for unreserved characters (RFC 3986 §2.3), as S3 signatures require. */
 export function encodedPath(segments: readonly string[]): string {
   const encode = (segment: string) =>
     encodeURIComponent(segment).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);

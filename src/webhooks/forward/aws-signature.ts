@@ -12,7 +12,7 @@ export interface SignedRequest {
   /** Percent-encoded as it is sent. */
   path: string;
   query: readonly (readonly [name: string, value: string])[];
-  /** All headers that are signed, `host` among them; names in lower case. */
+  /** All signed headers, including `host`; names in lower case. */
   headers: Readonly<Record<string, string>>;
   /** SHA-256 of the body, in hexadecimal. */
   bodyHash: string;
@@ -20,14 +20,13 @@ export interface SignedRequest {
 
 const algorithm = 'AWS4-HMAC-SHA256';
 
-/** Time as signatures have it: `20130524T000000Z`. */
+/** A time as signatures need it: `20130524T000000Z`. */
 export function amzDate(nowMs: number): string {
   return new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, '');
 }
 
 /**
- * The `Authorization` of a request by signature version 4
- * (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
+ * The `Authorization` header with a version 4 signature (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
  *
  * @param date as `amzDate` makes it, the same as in `x-amz-date`
  */
@@ -50,7 +49,7 @@ export function authorization(
   return `${algorithm} Credential=${accessKeyId}/${scope}, SignedHeaders=${signed}, Signature=${signature}`;
 }
 
-/** A query as it is sent and signed: encoded, by names and then values. */
+/** A query as it is sent and signed: encoded, sorted by name and value. */
 export function canonicalQuery(query: SignedRequest['query']): string {
   const encode = (text: string) =>
     encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);

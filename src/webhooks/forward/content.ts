@@ -3,7 +3,7 @@ import { FileChanged, type ForwardedFile } from './means.ts';
 
 const chunkBytes = 256 * 1024;
 
-/** The bytes of a file from `begin` to before `end`; a chunk is valid until the next. @throws FileChanged when it is shorter by now */
+/** The bytes of a file from `begin` to before `end`; a chunk is valid until the next. @throws FileChanged when it has become shorter */
 export async function* chunksOf(
   file: ForwardedFile,
   begin: number,
@@ -39,9 +39,9 @@ export async function digestOf(file: ForwardedFile, begin: number, end: number, 
 }
 
 /**
- * As `chunksOf`, for bytes whose digest was told to the target: the last chunk comes only when they are the same.
+ * Like `chunksOf`, for bytes whose digest was sent to the target: the last chunk is returned only if the digest still matches.
  *
- * @throws FileChanged when they are not
+ * @throws FileChanged when it does not
  */
 export async function* toldChunks(
   file: ForwardedFile,

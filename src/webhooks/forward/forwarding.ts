@@ -45,7 +45,7 @@ export function createTarget(
   }
 }
 
-/** Sends the files that events tell of (docs/spec/delivery.md#forwarding). */
+/** Sends the files of events (docs/spec/delivery.md#forwarding). */
 export class Forwarding implements Sender {
   readonly #dependencies: ForwardingDependencies;
   readonly #targets: ReadonlyMap<string, { url: TargetUrl; target: Target }>;
@@ -105,7 +105,7 @@ export class Forwarding implements Sender {
     const { means, component } = this.#dependencies;
     const after = this.#afterFor(event);
     const opened = await this.#open(event, after, isBackground);
-    // A process that was killed after it had moved the file does not know that it had sent it.
+    // A process may have been killed after it moved the file, before it recorded that it had sent it.
     if (!opened) return { verdict: { kind: 'valid' }, reason: 'sent before' };
     const { file, isMoved } = opened;
     try {
@@ -123,7 +123,7 @@ export class Forwarding implements Sender {
   /**
    * Opens the file, for a replay also where it was moved to.
    *
-   * @returns undefined when it was sent, and is gone since
+   * @returns undefined when it was sent before, and is gone now
    * @throws ServiceError `not-found` when it is gone
    */
   async #open(
@@ -147,7 +147,10 @@ export class Forwarding implements Sender {
     return this.#after === 'delete' ? { kind: 'delete' } : { kind: 'move', segments: targetSegments(this.#after.path, event) };
   }
 
-  /** @returns why the file stays where it is */
+  /**
+   * @returns why the file stays in its place
+   * @returns why the file stays where it is
+   */
   async #finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending): Promise<string | undefined> {
     const { means, component } = this.#dependencies;
     try {
@@ -160,10 +163,10 @@ export class Forwarding implements Sender {
   }
 }
 
-/** Refuses a file that has another size than its event told. @throws FileChanged */
+/** Refuses a file whose size differs from its event. @throws FileChanged */
 function requireAsTold({ id, data }: ServiceEvent, { sizeBytes }: ForwardedFile): void {
   const toldBytes = Number(data.total_write ?? sizeBytes);
-  // Over SFTP only the bytes are counted that were written: a part of the file, where it was there before.
+  // The event of an SFTP upload counts only written bytes, which may be a part of an existing file.
   const fits = id === String(eventIds.sftpFileUploaded) ? sizeBytes >= toldBytes : sizeBytes === toldBytes;
   if (!fits) throw new FileChanged(`it has ${sizeBytes} bytes, not the ${toldBytes} that were uploaded`);
 }
@@ -177,7 +180,7 @@ function recordedFile(
   return { path: String(data.path), size: sizeBytes, digest, ...(left !== undefined && { after: left }) };
 }
 
-/** The outcome of a file that was not sent. A file that is gone, and a name that no target may get, are no better the next time. */
+/** The outcome of a file that was not sent. A missing file, or a name that no target accepts, would fail again the next time. */
 function failure(error: unknown): Pick<Sent, 'verdict' | 'status' | 'reason' | 'headers' | 'reply'> {
   if (error instanceof FileChanged)
     return { headers: [], verdict: { kind: 'discarded', error: `the file was not sent: ${error.message}` } };

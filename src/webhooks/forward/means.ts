@@ -6,7 +6,7 @@ export interface ForwardedFile {
   readonly sizeBytes: number;
   /** Fills a buffer. @returns the bytes that were read; 0 at the end of the file */
   read(buffer: Buffer, position: number): Promise<number>;
-  /** Whether size and modification time are still those at its opening. */
+  /** Whether size and modification time are unchanged since it was opened. */
   isUnchanged(): boolean;
   close(): void;
 }
@@ -23,10 +23,10 @@ export interface Forwarded {
   status: number | undefined;
 }
 
-/** The fate of the file once it was sent. */
+/** The action on the file after it was sent. */
 export type AfterSending = { kind: 'delete' } | { kind: 'move'; segments: readonly string[] };
 
-/** The part of a running service beyond sending: it records, moves and deletes, with events. */
+/** Further parts of a running service: they record, move and delete files, with events. */
 export interface ForwardRecords {
   /** Journals that a file was sent; on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   forwarded(event: ServiceEvent, forwarded: Forwarded): Promise<void>;
@@ -35,7 +35,7 @@ export interface ForwardRecords {
   /**
    * Deletes or moves the file, unless it is another one by now.
    *
-   * @throws ServiceError when it stays where it is, after the event of that
+   * @throws ServiceError if it stays in its place, after the event about that
    */
   finish(event: ServiceEvent, file: ForwardedFile, after: AfterSending, component: EventComponent): Promise<void>;
 }
@@ -59,36 +59,39 @@ export interface SftpConnection {
   sizeOf(path: string): Promise<number | undefined>;
   isFolder(path: string): Promise<boolean>;
   makeFolder(path: string): Promise<void>;
-  /** @param how `write` begins an empty file, `resume` keeps what is there */
+  /** @param how `write` starts an empty file, `resume` keeps existing content */
   open(path: string, how: 'read' | 'write' | 'resume'): Promise<Buffer>;
   write(handle: Buffer, position: number, bytes: Uint8Array): Promise<void>;
   /** @returns undefined at the end of the file; else at least one byte */
   read(handle: Buffer, position: number, lengthBytes: number): Promise<Buffer | undefined>;
-  /** Has the server write the file to its disk, where it can. */
+  /** Makes the server sync the file to its disk, if it can. */
   sync(handle: Buffer): Promise<void>;
   close(handle: Buffer): Promise<void>;
-  /** Gives a file another name, in place of one that has it. */
+  /** Renames a file, replacing one that has the new name. */
   replace(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   end(): void;
 }
 
-/** The means that handlers of type `forward` need beside a network. */
+/** The functions that handlers of type `forward` need in addition to the network. */
 export interface ForwardMeans {
   /**
-   * Opens the file that an event tells of.
+   * Opens the file of an event.
    *
-   * @param movedTo where it lies by now, by the segments of its path
+   * @param movedTo segments of its current path, if it was moved
    * @throws ServiceError `not-found` when it is gone
    */
   open(event: ServiceEvent, movedTo?: readonly string[]): ForwardedFile;
-  /** @throws Error naming why there is no connection */
+  /**
+   * @throws Error that says why there is no connection
+   * @throws Error naming why there is no connection
+   */
   connectSftp(login: SftpLogin): Promise<SftpConnection>;
-  /** Undefined for commands, which have no journal to write. */
+  /** Undefined for commands, which cannot write a journal. */
   records?: ForwardRecords | undefined;
 }
 
-/** The file is not as it was any more; nothing of it is left at the target under its name. */
+/** The file has changed; the target keeps nothing of it under its name. */
 export class FileChanged extends Error {}
 
 /** The target did not take the file. */
@@ -104,7 +107,7 @@ export class TargetRefusal extends Error {
   }
 }
 
-/** The answer of a target of a file that it has. */
+/** The confirmation of a target that has a file. */
 export interface TargetReceipt {
   /** SHA-256 in hexadecimal. */
   digest: string;
@@ -118,11 +121,11 @@ export interface Target {
    * Sends a file; the target has all of it when the promise resolves.
    *
    * @param segments of the path at the target
-   * @param id of the event, by which an earlier attempt is found again
+   * @param id of the event, by which an earlier attempt is found
    * @throws TargetRefusal, FileChanged, or the signal's reason
    */
   send(segments: readonly string[], file: ForwardedFile, id: string, signal: AbortSignal | undefined): Promise<TargetReceipt>;
-  /** Why nothing can be sent to it; undefined when it answers. */
+  /** Why nothing can be sent to it; undefined if it answers. */
   ping(signal: AbortSignal | undefined): Promise<string | undefined>;
   close(): void;
 }

@@ -13,7 +13,7 @@ const afterSending = z
   .regex(/^(?:keep|delete|move:\/.+)$/, 'must be keep, delete or move:/folder/{path}')
   .superRefine((text, context) => {
     if (!text.startsWith('move:')) return;
-    // Its rules are those of paths at a target.
+    // The rules are those of paths at a target.
     readOrIssue(context, () => parseTargetUrl(`sftp://account@service${text.slice('move:'.length)}`));
     if (!/\{[^}]*\}/.test(text))
       context.addIssue({ code: 'custom', message: 'must have a variable, such as {path}: all files would get one name' });
@@ -57,7 +57,7 @@ const ofKind = {
   sftp: ['key_path', 'known_hosts_path'],
 } as const satisfies Record<TargetUrl['kind'], readonly (keyof z.infer<ReturnType<typeof forwardShape>>)[]>;
 
-/** One entry of type `forward`; those members that only requests of events have are fixed. */
+/** One entry of type `forward`; members that apply only to event requests are fixed. */
 export const forwardOptions = () =>
   forwardShape().transform((options, context) => {
     const issue = (member: string, message: string) => void context.addIssue({ code: 'custom', path: [member], message });
@@ -80,7 +80,7 @@ export const forwardOptions = () =>
     };
   });
 
-/** The options in force of a handler of type `forward`. */
+/** The effective options of a handler of type `forward`. */
 export type ForwardOptions = z.infer<ReturnType<typeof forwardOptions>>;
 
 function readTargetUrl(text: string, issue: (member: string, message: string) => void): TargetUrl[] {

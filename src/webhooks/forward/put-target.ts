@@ -10,7 +10,7 @@ import type { ForwardOptions } from './options.ts';
 
 const largestReplyBytes = 1024 * 1024;
 
-/** Makes the endpoint of a target. @param options those of the handler that go with the target */
+/** Creates the endpoint of a target. @param options the handler's options for the target */
 export function targetEndpoint(
   { headers, username, password, timeout }: Pick<ForwardOptions, 'headers' | 'username' | 'password' | 'timeout'>,
   { clock, caPem }: { clock: Clock; caPem: string | undefined },
@@ -19,7 +19,7 @@ export function targetEndpoint(
   return new RemoteEndpoint({ headers, username, password, ...limits, caPem, clock });
 }
 
-/** The reply of a target that took a request. @throws TargetRefusal for all others, with the pause that it asked for */
+/** The reply of a target that accepted a request. @throws TargetRefusal for all others, with the pause that it asked for */
 export function requireTaken(result: RemoteResult, nowMs: number): Extract<RemoteResult, { kind: 'reply' }> {
   if (result.kind !== 'reply') throw new TargetRefusal(result.message);
   if (result.status >= 200 && result.status < 300) return result;
@@ -65,7 +65,7 @@ export class PutTarget implements Target {
     return { digest: digest.toString('hex'), status: reply.status, reason: reply.reason };
   }
 
-  /** A target that tells the digest of what it has must have what was sent. */
+  /** If a target reports the digest of the stored file, it must match the file sent. */
   #compare(reply: Extract<RemoteResult, { kind: 'reply' }>, digest: Buffer): void {
     const told = reply.headers.find(([name]) => name === 'repr-digest')?.[1];
     const has = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]*):/.exec(told ?? '')?.[1];

@@ -16,7 +16,7 @@ const mebibyte = 1024 * 1024;
 /** Larger files are sent in parts. */
 const largestPutBytes = 64 * mebibyte;
 
-/** S3 takes 10,000 parts of at least 5 MiB. */
+/** S3 accepts 10,000 parts of at least 5 MiB. */
 const leastPartBytes = 16 * mebibyte;
 const maxParts = 10_000;
 
@@ -31,7 +31,7 @@ interface StorageRequest {
   query?: Query;
   headers?: Record<string, string>;
   body?: RemoteRequest['body'];
-  /** SHA-256 of the body, in hexadecimal; without one that of no body. */
+  /** SHA-256 of the body, in hexadecimal; if left out, that of an empty body. */
   bodyHash?: string;
   signal: AbortSignal | undefined;
 }
@@ -50,13 +50,13 @@ interface StoredPart {
   checksum: string;
 }
 
-/** Sends files to storage that speaks S3: at once, or above 64 MiB in parts, of which those that it has from an earlier attempt stay. */
+/** Sends files to S3-compatible storage: in one request, or above 64 MiB in parts; parts of an earlier attempt are kept. */
 export class S3Target implements Target {
   readonly #url: TargetUrl;
   readonly #options: ForwardOptions;
   readonly #endpoint: RemoteEndpoint;
   readonly #clock: Clock;
-  /** Begin of the URLs of the bucket, without a `/` at the end. */
+  /** Beginning of the bucket's URLs, without a `/` at the end. */
   readonly #base: URL;
 
   constructor(url: TargetUrl, options: ForwardOptions, dependencies: { clock: Clock; caPem: string | undefined }) {
@@ -134,7 +134,7 @@ export class S3Target implements Target {
     const reply = await this.#complete(path, upload, listed, signal);
     const together = `${createHash('sha256').update(Buffer.concat(digests)).digest('base64')}-${digests.length}`;
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
-    // A storage that computes it over the whole says so by the missing number of parts.
+    // The number of parts is missing if the storage computed the checksum over the whole file.
     if (told?.includes('-') && told !== together)
       throw new TargetRefusal(`${statusText(reply)}, but its checksum is another one`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };
@@ -152,13 +152,13 @@ export class S3Target implements Target {
     const body = `<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${parts.join('')}</CompleteMultipartUpload>`;
     const bodyHash = createHash('sha256').update(body).digest('hex');
     const reply = this.#taken(await this.#ask({ method: 'POST', path, query: [['uploadId', upload]], body, bodyHash, signal }));
-    // It begins the reply before the parts are joined, so an error has the status 200, too.
+    // The storage begins the reply before it joins the parts, so an error also has status 200.
     const text = reply.body.toString('utf8');
     if (/<Error[\s>]/.test(text)) throw new TargetRefusal(storageFault(reply), recordReply(reply));
     return reply;
   }
 
-  /** The parts of an earlier attempt. A storage that does not tell them gets all of them again. */
+  /** The parts of an earlier attempt. If the storage does not list them, all are sent again. */
   async #unfinished(
     path: string,
     key: string,
@@ -203,7 +203,7 @@ export class S3Target implements Target {
     }
   }
 
-  /** Makes one signed request. @param request its path is that below the bucket, encoded */
+  /** Makes one signed request. @param request its path is relative to the bucket, encoded */
   #ask({ method, path, query = [], headers = {}, body, bodyHash = emptyHash, signal }: StorageRequest): Promise<RemoteResult> {
     const date = amzDate(this.#clock.nowMs());
     const whole = `${this.#base.pathname.replace(/\/$/, '')}${path}` || '/';
@@ -218,7 +218,7 @@ export class S3Target implements Target {
     return this.#endpoint.request({ url, method, headers: {}, finalHeaders: { ...signed, authorization: proof }, body, signal });
   }
 
-  // 403 says only that the bucket may not be listed, which no upload needs.
+  // 403 means only that the bucket may not be listed, which uploads do not need.
   async ping(signal: AbortSignal | undefined): Promise<string | undefined> {
     const result = await this.#ask({ method: 'HEAD', path: '', signal });
     if (result.kind !== 'reply') return result.message;
@@ -230,7 +230,7 @@ export class S3Target implements Target {
   }
 }
 
-/** The bucket is a folder of a configured endpoint; at AWS it is a host of its own. */
+/** With a configured endpoint the bucket is a folder; at AWS it has its own host name. */
 function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'endpoint' | 'region'>): URL {
   if (endpoint !== '') return new URL(`${endpoint.replace(/\/+$/, '')}/${bucket}`);
   return bucket.includes('.')
@@ -238,7 +238,7 @@ function bucketUrl(bucket: string, { endpoint, region }: Pick<ForwardOptions, 'e
     : new URL(`https://${bucket}.s3.${region}.amazonaws.com/`);
 }
 
-/** The same parts for the same size, so that those of an earlier attempt fit. */
+/** Returns the same parts for the same size, so that parts of an earlier attempt fit. */
 function partsOf(sizeBytes: number): Part[] {
   const partBytes = Math.max(leastPartBytes, Math.ceil(sizeBytes / maxParts / mebibyte) * mebibyte);
   return Array.from({ length: Math.ceil(sizeBytes / partBytes) }, (_, index) => {
@@ -259,7 +259,7 @@ function etagOf(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
   return etag;
 }
 
-/** Status, and what the storage says of it. */
+/** The status, and the storage's error message. */
 function storageFault(reply: Extract<RemoteResult, { kind: 'reply' }>): string {
   const text = reply.body.toString('utf8');
   const said = [xmlText(text, 'Code'), xmlText(text, 'Message')].filter(Boolean).join(': ');

@@ -1,6 +1,6 @@
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** The contents of all elements of a name in a reply of S3, whose elements of one name never lie in each other. */
+/** The contents of all elements of a name in an S3 reply, where elements of one name are never nested. */
 export function xmlItems(text: string, name: string): string[] {
   const items: string[] = [];
   for (let at = 0; ; ) {

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * A body as the record of its delivery keeps it, so that the same bytes can be sent again: as text, or as the texts before and
- * behind the journal's lines.
+ * A body as the record of its delivery keeps it, so that the same bytes can be sent again: as text, or as the texts before and after the
+ * journal's lines.
  */
 const recordedBody = z.union([
   z.strictObject({ text: z.string() }),
@@ -85,7 +85,7 @@ export const shownRequest = z.strictObject({
 });
 export type ShownRequest = z.infer<typeof shownRequest>;
 
-/** The differences between a recorded request and the one of today's configuration. */
+/** The differences between a recorded request and the one that the current configuration makes. */
 export const requestDifference = z.strictObject({
   handler: z.string(),
   events: z.array(sentEvent),

@@ -8,7 +8,7 @@ import {
   type SearchStep,
 } from './delivery-record.ts';
 
-/** Bytes of the records that one page reads; the next page goes on there. */
+/** Bytes of the records that one page reads; the next page continues there. */
 const maxBytesPerPage = 16 * 1024 * 1024;
 
 /** A filter of deliveries; without members it passes all. */
@@ -67,7 +67,7 @@ export async function newestDeliveries(
   }
 }
 
-/** Finds the delivery with an ID. @returns undefined when there is none, or none any more */
+/** Finds the delivery with an ID. @returns undefined when there is none, or not any more */
 export async function findDelivery(records: DeliveryRecords, id: string): Promise<NamedDelivery | undefined> {
   const place = parseDeliveryId(id);
   const record = place && (await records.at(place.kind, place.position));

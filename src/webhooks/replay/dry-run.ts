@@ -19,7 +19,7 @@ import type { ReplaySelection } from './selected-events.ts';
 import { comparedText, describeRequest } from './shown-requests.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Compares recorded requests with those of today's configuration for their events. */
+/** Compares recorded requests with those that the current configuration makes of their events. */
 export async function* comparedRequests(
   journal: ReplayedJournal,
   handlers: readonly WebhookHandler[],
@@ -48,7 +48,7 @@ export function nameEvents(events: readonly SentEvent[]): { id: string; uuid: st
   return events.map(({ event: { id, uuid } }) => ({ id, uuid }));
 }
 
-/** The differences of today's request to a recorded one. @param groups of the events' accounts, by the event's UUID */
+/** The differences between the current request and a recorded one. */
 function findDifferences(
   { record, events, rendered }: RecordedRequest,
   handler: WebhookHandler,

@@ -46,7 +46,7 @@ class ReplayResults {
   }
 }
 
-/** The events of deliveries, each once for the handler that got it; its filters of today do not count. @param ids of deliveries */
+/** The events of deliveries, each once for the handler that got it; current filters are ignored. @param ids of deliveries */
 async function* deliveredEvents(
   journal: ReplayedJournal,
   ids: readonly string[],
@@ -156,7 +156,7 @@ export class ReplayJob {
     this.#selection = { ...request.selection, end: journal.end, history: { sinceMs: request.selection.since, maxEvents: maxRemembered } };
   }
 
-  /** The rest of its time at the rate so far, in seconds; null while it is not known. */
+  /** The remaining time at the rate so far, in seconds; null while unknown. */
   get secondsLeft(): number | null {
     const { state, total, done } = this.progress;
     if (state !== 'running' || total === null || done === 0 || this.#startedMs === undefined) return null;
@@ -300,7 +300,7 @@ export class ReplayJobs {
   #isStopping = false;
 
   /**
-   * Starts a replay, or lets it wait.
+   * Starts a replay, or queues it.
    *
    * @param by name of the operator
    * @returns its ID
@@ -322,7 +322,10 @@ export class ReplayJobs {
     return [...this.#jobs.values()].reverse();
   }
 
-  /** @returns undefined for one that is not known, or not remembered any more */
+  /**
+   * @returns undefined for one that is unknown or forgotten
+   * @returns undefined for one that is not known, or not remembered any more
+   */
   find(id: string): ListedJob | undefined {
     return this.#jobs.get(id);
   }

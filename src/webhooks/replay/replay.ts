@@ -75,7 +75,7 @@ export class ReplayLane {
   }
 }
 
-/** Sends selected events by the lanes of their handlers. @returns number of events */
+/** Sends selected events through the lanes of their handlers. @returns number of events */
 export async function replayEvents(events: AsyncIterable<SelectedEvent>, lanes: readonly ReplayLane[]): Promise<number> {
   const byHandler = new Map(lanes.map((lane) => [lane.handler.uuid, lane]));
   let matched = 0;

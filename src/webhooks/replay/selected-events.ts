@@ -18,7 +18,7 @@ interface SourceEvent extends SentEvent {
   group: string | undefined;
 }
 
-/** Events stand two levels deep in a request body. */
+/** Events are nested two levels deep in a request body. */
 const bodyLimits = { deepest: deepestEvent + 2 };
 
 /** Largest document, one pretty-printed request body, in bytes. */
@@ -40,7 +40,7 @@ async function* fileEvents(name: string, onBadLine: OnBadLine, signal?: AbortSig
   for await (const line of readLines(stream, name, signal)) {
     number++;
     if (isDocument === undefined && line.trim() === '') continue;
-    // A first line that is no JSON begins a document of several lines.
+    // A first line that is not JSON begins a document of several lines.
     isDocument ??= parse(line) === undefined && /^\s*[[{]/.test(line);
     if (isDocument) {
       head += `${line}\n`;

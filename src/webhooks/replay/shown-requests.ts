@@ -72,9 +72,9 @@ export interface ShownSending {
   method: string;
   /** Of the last attempt, without the query of the configuration. */
   url: string;
-  /** Names in lower case; no record has them, so they are usually those of the configuration in force. */
+  /** Names in lower case; no record has them, so they are usually those of the running configuration. */
   headers: { from: 'configuration' | 'record'; values: Record<string, string> };
-  /** From the record, without secrets of `extra_data`, or rendered anew by today's configuration; null when neither is possible. */
+  /** From the record, without secrets of `extra_data`, or rendered again with the current configuration; null when neither is possible. */
   body: { from: 'configuration' | 'record'; text: string; is_truncated: boolean } | null;
 }
 
@@ -83,7 +83,7 @@ export interface ShownDependencies {
   server: Parameters<typeof createPayload>[1];
 }
 
-/** Shows the request of a delivery: from its record, and otherwise as today's configuration renders it. */
+/** Shows the request of a delivery: from its record, or as the current configuration renders it. */
 export async function shownSending({ record }: NamedDelivery, { journal, server }: ShownDependencies): Promise<ShownSending> {
   const handlers = journal.config?.event_handlers ?? {};
   const options = Object.hasOwn(handlers, record.handler) ? handlers[record.handler] : undefined;

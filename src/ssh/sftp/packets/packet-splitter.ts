@@ -1,13 +1,13 @@
-/** Largest accepted packet without its length: that of OpenSSH (256 KiB) and some more for the head. */
+/** Largest accepted packet without its length: that of OpenSSH (256 KiB), and some room for the head. */
 export const maxPacketBytes = 257 * 1024;
 
-/** The framing of the stream is broken: nothing after this can be read. */
+/** The framing of the stream is broken: nothing after this point can be read. */
 export class BrokenFraming extends Error {}
 
 /** A packet in more pieces than this is joined: a client may send single bytes. */
 const maxChunks = 64;
 
-/** A packet without its length (the type, then the fields), in the pieces that it came in. */
+/** A packet without its length (the type, then the fields), in the pieces in which it arrived. */
 export type Packet = readonly [Buffer, ...Buffer[]];
 
 /** Splits the stream of a channel into packets (§3) without a copy: pushed bytes must not change while a packet of them is in use. */

@@ -99,7 +99,7 @@ export type SftpRequest =
   | Each<'rename' | 'symlink', { path: string; otherPath: string }>
   | { kind: 'extended'; id: number; name: string; fields: FieldReader }
   | { kind: 'unknown'; id: number; type: number }
-  /** A request that cannot be read; `id` is undefined where not even that is there. */
+  /** A request that cannot be read; `id` is undefined if even that is missing. */
   | { kind: 'malformed'; id: number | undefined; reason: string };
 
 /** The head of a WRITE up to its data: type, id, handle of this service, offset and length of the data. */

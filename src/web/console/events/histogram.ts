@@ -8,7 +8,7 @@ const [width, height] = [600, 48];
 const parts = 60;
 
 /**
- * The number of events over time as bars; a range is chosen by drawing over them.
+ * The number of events over time as bars; a range is selected by dragging over them.
  *
  * @param query of the API
  * @param choose is called with the begin and the end of the range, in ISO 8601

@@ -7,22 +7,22 @@ import { hashFor } from '../route.ts';
 import { badge } from '../section.ts';
 import { type EventTable, eventTime, type ListedEvent } from './event-table.ts';
 
-/** Events that stay on the page, if the reader has not asked for more. */
+/** Maximum number of live events on the page, unless the reader asks for more. */
 const maxLive = 500;
 
-/** Events that were left out; undefined when their number is unknown. */
+/** Events that were omitted; undefined when their number is unknown. */
 interface Gap {
   skipped: number | undefined;
 }
 
-/** The latest gap, before an event follows it. */
+/** The latest gap, while no event follows it. */
 interface OpenGap extends Gap {
   older: ListedEvent | undefined;
   link: HTMLAnchorElement;
 }
 
 /**
- * Shows live events, before those that were found.
+ * Shows live events above the found ones.
  *
  * @param query of the page, @param asked of the API
  * @param onCut called when rows at the end of the table were removed
@@ -110,7 +110,7 @@ export function liveTail(query: URLSearchParams, asked: URLSearchParams, table: 
     if (isCut) onCut();
   };
 
-  // An event that the search found while it happened arrives again, with its position.
+  // An event that happened during the search was found by it, and arrives again with its position.
   const isShown = ({ uuid, place }: ListedEvent) => {
     const shown = table.find(uuid);
     if (shown && place) shown.place = place;

@@ -16,21 +16,21 @@ import {
 
 /** Something that can be put into the bar. */
 interface Offer {
-  /** Replaces the last word; one that ends in `:` waits for its value. */
+  /** Replaces the last word; if it ends in `:`, its value follows. */
   inserted: string;
   hint: string;
 }
 
 const maxOffers = 10;
 
-/** Values that the page shows, by key: they are offered. */
+/** Values that the page shows, by key; they are suggested. */
 export type SeenValues = (key: QueryKey) => Iterable<string>;
 
 /**
- * One line for all conditions of a search: those in force are chips, what is written becomes more of them.
+ * One input line for all conditions of a search: active ones are chips, and typed ones become chips.
  *
  * @param search is called with the new conditions
- * @param onProblem is told whether what stands there can be searched
+ * @param onProblem called with whether the content can be searched
  */
 export function queryBar(
   query: URLSearchParams,
@@ -67,7 +67,7 @@ export function queryBar(
     search(conditions);
   };
 
-  /** Tells what is wrong with the chips and with what is written. */
+  /** Checks the chips and the typed text for problems. */
   const check = (written: readonly Condition[] = []): boolean => {
     const reason = [...chips, ...written].map(conditionProblem).find((found) => found !== undefined);
     problem.textContent = reason ?? '';
@@ -157,7 +157,7 @@ export function queryBar(
   };
 
   input.addEventListener('input', () => {
-    // A wrong value is told when it is searched for; while one writes, the word is not finished.
+    // A wrong value is reported when the search starts: while typing, the word is incomplete.
     check();
     showOffers();
   });
@@ -190,7 +190,7 @@ export function queryBar(
   return { element: form, isGood: check };
 }
 
-/** The word that is being written, with its key and an open quote. */
+/** The word that is being typed, with its key and an open quote. */
 function lastWord(value: string): string {
   return /(?:-?[a-z]+:)?(?:"(?:[^"\\]|\\.)*"?|\S*)$/.exec(value)?.[0] ?? '';
 }

@@ -15,7 +15,7 @@ const keys = {
 } as const;
 export type QueryKey = keyof typeof keys;
 
-/** Keys that are offered, in this order. */
+/** Suggested keys, in this order. */
 export const offeredKeys = ['event', 'account', 'path', 'status', 'address', 'group', 'request', '-event'] as const satisfies QueryKey[];
 
 /** The outcomes of events as people write them, and the names of the API. */
@@ -48,7 +48,7 @@ function shownValue(key: QueryKey, value: string): string {
   return value;
 }
 
-/** A query with these conditions in place of its own; times and switches stay. */
+/** A query with its conditions replaced by these; times and switches stay. */
 export function withConditions(query: URLSearchParams, conditions: readonly Condition[]): URLSearchParams {
   const next = new URLSearchParams();
   const names = new Set<string>(Object.values(keys));
@@ -73,7 +73,7 @@ export function withCondition(query: URLSearchParams, key: QueryKey, value: stri
   return withConditions(query, [...conditionsOf(query), { key, value }]);
 }
 
-/** Why a condition cannot be met; undefined for a good one. */
+/** Why a condition can never match; undefined for a valid one. */
 export function conditionProblem({ key, value }: Condition): string | undefined {
   if (value === '') return text('conditionEmpty', { key });
   if (key === 'event' || key === '-event') {
@@ -85,7 +85,7 @@ export function conditionProblem({ key, value }: Condition): string | undefined 
   return undefined;
 }
 
-/** Why a range of time cannot be searched; undefined for a good one. */
+/** Why a time range cannot be searched; undefined for a valid one. */
 export function timeProblem(query: URLSearchParams): string | undefined {
   const [since, until] = ['since', 'until'].map((name) => query.get(name));
   for (const time of [since, until]) if (time && Number.isNaN(Date.parse(time))) return text('noSuchTime', { value: time });
@@ -97,12 +97,12 @@ export function groupNames(): string[] {
   return [...new Set(eventKinds().flatMap(({ groups }) => groups))];
 }
 
-/** A condition as it is written in the bar. */
+/** A condition as it is typed in the bar. */
 export function conditionText({ key, value }: Condition): string {
   return `${key}:${/[\s"]/.test(value) ? `"${value.replaceAll('"', '\\"')}"` : value}`;
 }
 
-/** Reads conditions such as `event:40017 account:"Anna Weber" report`; words without a key are a text. */
+/** Reads conditions such as `event:40017 account:"Anna Weber" report`; words without a key search for a text. */
 export function parseConditions(input: string): Condition[] {
   const conditions: Condition[] = [];
   const words: string[] = [];
@@ -119,13 +119,13 @@ export function parseConditions(input: string): Condition[] {
   return conditions;
 }
 
-/** The number of an event that was named. */
+/** The number of the event with a given name or number. */
 function idOf(value: string): string {
   const wanted = value.toLowerCase().replaceAll('-', ' ');
   return eventKinds().find(({ name }) => name.toLowerCase() === wanted)?.id ?? value;
 }
 
-/** The query of the API: relative times become times, and the service's own routine is left out unless it is wanted. */
+/** The query of the API: relative times become absolute, and routine events are left out unless requested. */
 export function apiQuery(query: URLSearchParams, nowMs = Date.now()): URLSearchParams {
   const asked = new URLSearchParams(query);
   for (const name of ['last', 'routine']) asked.delete(name);

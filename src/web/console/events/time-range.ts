@@ -4,7 +4,7 @@ import { text, translate } from '../language.ts';
 import { spans, timeProblem } from './query.ts';
 
 /**
- * The range of time of a search, as buttons for the usual ones and as two fields, and the switch for the service's own routine.
+ * The time range of a search, as buttons for common ranges and as two fields, and the switch for routine events.
  *
  * @param open opens a query
  */

@@ -4,7 +4,7 @@ import { text } from '../language.ts';
 import { badge, stateBadge } from '../section.ts';
 import { numberText } from '../shown.ts';
 
-/** Size of the drawing: a bar each five minutes. */
+/** Size of the drawing: one bar for each five minutes. */
 const [barWidth, gap, height] = [7, 2, 22];
 
 function countHour({ last_hour }: HandlerView): { delivered: number; failed: number } {
@@ -12,7 +12,7 @@ function countHour({ last_hour }: HandlerView): { delivered: number; failed: num
   return { delivered: sum('delivered'), failed: sum('failed') };
 }
 
-/** The state of a handler; one that runs and delivers nothing is no good one. */
+/** The state of a handler; one that runs but delivers nothing is not shown as good. */
 export function handlerBadge(handler: HandlerView): HTMLElement {
   if (handler.state !== 'running' || !handler.is_failing) return stateBadge(handler.state);
   const { delivered, failed } = countHour(handler);
@@ -33,7 +33,7 @@ export function hourBars(handler: HandlerView): SVGSVGElement | undefined {
   svg.append(title);
   for (const [index, part] of last_hour.entries()) {
     const x = index * (barWidth + gap);
-    // A single failure among thousands is seen, too.
+    // A single failure among thousands must be visible.
     const scaled = (count: number) => (count === 0 ? 0 : Math.max((count / highest) * height, 1.5));
     const [bad, good] = [scaled(part.failed), Math.min(scaled(part.delivered), height - scaled(part.failed))];
     const bar = (kind: string, y: number, tall: number) =>

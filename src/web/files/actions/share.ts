@@ -11,7 +11,7 @@ import { shareText } from './share-texts.ts';
 
 const linksUrl = '/home/__svc__/links';
 
-/** Lives that are offered, in days, beside the usual and the longest one. */
+/** Suggested lifetimes in days, in addition to the default and the maximum. */
 const offeredDays = [1, 7, 30, 90];
 
 interface NewLink {
@@ -19,13 +19,13 @@ interface NewLink {
   expires: string;
 }
 
-/** The limits of the account, as the page has them. */
+/** The limits of the account, from the page. */
 function limits(): { usualDays: number; maxDays: number; needsPassword: boolean } {
   const [usual, max, password] = (byId('main').dataset.links ?? '').split(' ');
   return { usualDays: Number(usual), maxDays: Number(max), needsPassword: password === 'password' };
 }
 
-/** Asks for the facts of a link to a member of the folder, makes it, and shows its address once. */
+/** Asks for the settings of a link to a member of the folder, creates it, and shows its address once. */
 export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'>): Promise<void> {
   const { usualDays, maxDays, needsPassword } = limits();
   const kinds = [...(may('read') ? ['download'] : []), ...(isFolder && may('write') ? ['drop'] : [])];
@@ -74,13 +74,13 @@ export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'
   if (answer === 'ok' && made) await showLink(made);
 }
 
-/** Choices of a life within the limit; the usual one is chosen. */
+/** Lifetimes to choose from, within the limit; the default is selected. */
 function dayOptions(usualDays: number, maxDays: number): HTMLOptionElement[] {
   const choices = [...new Set([...offeredDays.filter((days) => days <= maxDays), usualDays, maxDays])].sort((a, b) => a - b);
   return choices.map((days) => make('option', { value: String(days), selected: days === usualDays }, shareText('days', { count: days })));
 }
 
-/** The virtual path of a member of the folder that is shown. */
+/** The virtual path of a member of the open folder. */
 function pathOf(name: string): string {
   const folder = folderUrl().split('/').slice(2).map(decodeURIComponent).join('/');
   return `/${folder}${name}`;

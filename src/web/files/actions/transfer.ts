@@ -30,7 +30,7 @@ const words = {
 /** As the rows of the page are ordered. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
-/** Asks for a folder, and moves or copies members of the shown folder there. */
+/** Asks for a folder, and moves or copies members of the open folder there. */
 export async function transfer(kind: TransferKind, members: readonly Member[]): Promise<void> {
   const { title, here } = words[kind];
   const from = folderUrl();
@@ -51,7 +51,7 @@ export async function transfer(kind: TransferKind, members: readonly Member[]): 
   else await showMoved(outcome, members, from, browser.chosen);
 }
 
-/** Has a folder chosen, from the one of the page on. */
+/** Lets the reader choose a folder, starting from the open one. */
 class FolderBrowser {
   chosen: string;
   readonly element: HTMLElement;
@@ -69,7 +69,7 @@ class FolderBrowser {
   );
   #content: string[] = [];
 
-  /** @param moved URL paths of folders that are moved or copied: none goes into itself */
+  /** @param moved URL paths of folders that are moved or copied, which cannot be a target */
   constructor(from: string, moved: ReadonlySet<string>) {
     this.chosen = from;
     this.#moved = moved;
@@ -106,7 +106,7 @@ class FolderBrowser {
 
   async #browse(url: string): Promise<void> {
     const content = await listMembers(url);
-    // A press of "Move here" meant the folder shown before.
+    // A press of "Move here" referred to the folder shown before.
     if (this.element.inert) return;
     this.#tell(typeof content === 'string' ? `${folderLabel(url)}: ${content}` : undefined);
     if (typeof content === 'string') return;
@@ -150,7 +150,7 @@ class FolderBrowser {
   }
 }
 
-/** Folders that were chosen lately, the last one first, by account. */
+/** Recently chosen folders, newest first, by account. */
 const maxRecent = 3;
 const recentKey = () => `svc-targets:${currentUserName()}`;
 

@@ -2,20 +2,22 @@ import { escapeInvisible, visibleControls } from '../../../lib/display-name.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { allRows, isWritten, type Row, rowLink, rowName, whenRowIsWritten } from './rows.ts';
 
-/** Shorter names fit into two lines, however narrow those are. */
+/** Shorter names always fit into two lines. */
 const alwaysFits = 24;
 
-/** Characters before the extension that stay at the end of a name: versions and numbers stand there. */
+/** Characters before the extension that stay visible, because versions and numbers are there. */
 const keptBefore = 6;
 
-/** Part of two lines that is filled: words leave room at the end of the first. */
+/** Share of two lines that can be filled: words leave room at the end of the first line. */
 const filled = 1.75;
 
 const ruler = document.createElement('canvas').getContext('2d');
 
 let stop = () => {};
 
-/** Shows at most two lines of each name, with an ellipsis before its end and extension; the whole name is said, and shown under the pointer. */
+/**
+ * Shows at most two lines of each name, with an ellipsis before its end and extension; screen readers and the tooltip have the whole name.
+ */
 export function startLongNames(): void {
   stop();
   const list = byId('list');
@@ -62,7 +64,7 @@ function fit(row: Row, width: number, { fontFamily, fontSize }: CSSStyleDeclarat
     link.lastChild?.replaceWith(place);
   }
   link.title = parts ? whole : '';
-  // The whole name is in the page, to be said and copied.
+  // The whole name is in the page, for screen readers and copying.
   place.replaceChildren(...(parts ? [parts[0], make('span.gap', make('span.hidden', parts[1])), parts[2]] : [whole]));
 }
 

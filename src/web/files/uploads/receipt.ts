@@ -2,7 +2,7 @@ import { byId, icon, make } from '../../shared/dom.ts';
 import type { Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Files of one receipt, as the service takes them. */
+/** Maximum number of files of one receipt, the same as in the service. */
 const filesOfReceipt = 200;
 
 /** Events of the files that arrived since the page was opened. */
@@ -11,7 +11,7 @@ const list = make('p.row');
 const lead = make('p.lead');
 const section = make('section.notice.success', { role: 'status', id: 'receipt' }, lead, list);
 
-/** Shows a visitor of a link the way to the receipt of all files sent so far. Accounts get no receipts. */
+/** Shows a visitor of a link where to get the receipt for all files sent so far. Accounts get no receipts. */
 export function offerReceipt(ended: readonly Upload[]): void {
   const fresh = ended.flatMap(({ state, eventId }) => (state === 'done' && eventId !== undefined ? [eventId] : []));
   if (fresh.length === 0) return;

@@ -5,7 +5,7 @@ import { ask, uploadUrl } from './requests.ts';
 import type { Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Bytes of the quota that uploads may still take; undefined while that has to be asked. */
+/** Bytes of the quota that are left for uploads; undefined if the service must be asked. */
 let roomBytes: number | undefined;
 
 export function forgetRoom(): void {
@@ -17,7 +17,7 @@ export function forgetRoom(): void {
  * @returns the problem, for people
  */
 export async function lackOfRoom(upload: Upload): Promise<string | undefined> {
-  // An unfinished upload is counted already.
+  // An unfinished upload already counts towards the quota.
   if (!may('quota') || may('trash') || upload.location !== undefined) return undefined;
   const needed = upload.file.size;
   if (roomBytes === undefined || roomBytes < needed) roomBytes = (await askSpace())?.availableBytes;

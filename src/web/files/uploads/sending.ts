@@ -15,18 +15,21 @@ import style from './uploads.css';
 
 addStyle(style);
 
-/** Shortest time between two looks at the folder while files come, in milliseconds, and how many times as long as a look takes. */
+/**
+ * Shortest time between two refreshes of the folder while files arrive, in milliseconds, and the minimum pause as a multiple of a refresh's
+ * duration.
+ */
 const lookEveryMs = 1000;
 const restPerLook = 4;
 
 /** How long new rows are marked, in milliseconds. */
 const markedMs = 2000;
 
-/** Names in the shown folder whose files have come since its rows were read. */
+/** Names in the open folder whose files arrived since its rows were read. */
 let arrived = new Set<string>();
 let isLooking = false;
 
-/** Shows files that have come. A folder of many rows is read more seldom. */
+/** Shows files that have arrived. A folder with many rows is refreshed less often. */
 async function look(): Promise<void> {
   if (isLooking) return;
   isLooking = true;
@@ -72,7 +75,7 @@ window.addEventListener('beforeunload', (event) => {
   if (queue.isBusy()) event.preventDefault();
 });
 
-// A ZIP or a trigger must not take the page away while files are on their way.
+// A ZIP download or a trigger must not leave the page while files are being sent.
 document.addEventListener(
   'submit',
   ({ target }) => {
@@ -95,7 +98,7 @@ function send(uploads: Upload[]): void {
   for (const { location } of uploads) if (location !== undefined) withdraw(location);
 }
 
-/** Sends files, once their metadata is filled in, and makes empty folders. */
+/** Sends files once their metadata is filled in, and creates empty folders. */
 export async function sendUploads(uploads: Upload[], home: string, emptyFolders: readonly string[] = []): Promise<void> {
   if (await askMetadata(uploads)) send(uploads);
   const problems = await Promise.all(emptyFolders.map((folder) => ensureFolder(home, folder)));
@@ -104,7 +107,7 @@ export async function sendUploads(uploads: Upload[], home: string, emptyFolders:
   if (emptyFolders.length > 0 && uploads.length === 0) await refreshRows();
 }
 
-/** Offers to continue the unfinished uploads to the folder that is shown. */
+/** Offers to continue the unfinished uploads to the open folder. */
 export function offerToContinue(): void {
   withdraw = offerUnfinished(send);
 }

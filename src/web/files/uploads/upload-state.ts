@@ -8,7 +8,7 @@ export class Speed {
 
   /** @param bytes all bytes sent so far */
   note(bytes: number, atMs: number): void {
-    // A retried file starts from nothing: the count goes back.
+    // A retried file starts again, so the count decreases.
     if (bytes < (this.#samples.at(-1)?.bytes ?? 0)) this.#samples = [];
     this.#samples.push({ atMs, bytes });
     this.#samples = this.#samples.filter((sample) => sample.atMs > atMs - windowSeconds * 1000);
@@ -23,14 +23,17 @@ export class Speed {
   }
 }
 
-/** Larger files are sent in a way that can go on after a break; smaller ones are sent anew sooner than one could ask how far they came. */
+/** Larger files are sent resumably; sending a smaller one again is faster than asking for its progress. */
 const resumableBytes = 8 * 1024 * 1024;
 
 export function isResumable({ file }: Upload): boolean {
   return file.size > resumableBytes;
 }
 
-/** Whether content can still be read: a request with a file that was changed or deleted since it was chosen fails as one without a connection does. */
+/**
+ * Whether content can still be read: a request with a file that was changed or deleted since it was chosen fails like one without a
+ * connection.
+ */
 export async function isReadable(content: Blob): Promise<boolean> {
   try {
     await content.slice(0, 1).arrayBuffer();
@@ -40,12 +43,12 @@ export async function isReadable(content: Blob): Promise<boolean> {
   }
 }
 
-/** Whether an upload has come to its end, one way or the other. */
+/** Whether an upload has ended, successfully or not. */
 export function isOver({ state }: Upload): boolean {
   return state !== 'waiting' && state !== 'running' && state !== 'paused';
 }
 
-/** Where an upload will be, below the folder of the page. */
+/** The path that an upload will have, relative to the folder of the page. */
 export function uploadPath({ folder, name }: Pick<Upload, 'folder' | 'name'>): string {
   return folder === '' ? name : `${folder}/${name}`;
 }
