@@ -61,7 +61,7 @@ browserTest('in no section a viewer has a control that changes something, whatev
     .set('#deliveries', search)
     .set('#deliveries/d-1', ['Copy as cURL'])
     .set('#configuration', [''])
-    .set('#accounts', Array(4).fill('Search'))
+    .set('#accounts', Array(6).fill('Search'))
     .set('#held', ['Refresh']);
   assert.deepEqual(found, expected);
   assert.deepEqual(changes, []);

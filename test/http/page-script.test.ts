@@ -41,7 +41,19 @@ test('every language has every text with the same places', () => {
     JSON.parse(readFileSync(join(folder, group, `${language}.json`), 'utf8'));
   const places = (text: Text) => [...new Set(JSON.stringify(text).match(/\{[a-z]+\}/g) ?? [])].sort();
   const groups = readdirSync(folder);
-  assert.deepEqual(groups.sort(), ['console', 'files', 'found', 'links', 'pages', 'previews', 'problems', 'share', 'transfer', 'uploads']);
+  assert.deepEqual(groups.sort(), [
+    'console',
+    'files',
+    'found',
+    'links',
+    'pages',
+    'previews',
+    'problems',
+    'share',
+    'tokens',
+    'transfer',
+    'uploads',
+  ]);
   for (const group of groups) {
     const [first = 'en', ...others] = group === 'problems' ? ['de', 'es', 'fr'] : ['en', 'de', 'es', 'fr'];
     assert.deepEqual(readdirSync(join(folder, group)).sort(), [first, ...others].map((language) => `${language}.json`).sort());

@@ -138,6 +138,10 @@ const items = {
   items: [common, { ...common, id: 'i-2' }].map((item) => ({ ...item, owner: 'Office', received_bytes: 5, total_bytes: 10 })),
 };
 
+const grant = { ...common, name: hostileName, by: hostileName, last_used: time(5), last_address: '192.0.2.7' };
+const token = { ...grant, kind: 'token', permissions: [hostileName], services: null, addresses: null };
+const link = { ...grant, kind: 'link', link: 'download', has_password: true, maximum_downloads: 3, downloads: 1, opened: 2 };
+
 const replies: Readonly<Record<string, unknown>> = {
   '/api/overview': overview,
   '/api/samples': { interval_seconds: 10, samples: Array.from({ length: 60 }, (_, index) => sample(60 - index)) },
@@ -165,6 +169,8 @@ const replies: Readonly<Record<string, unknown>> = {
   '/api/bans': items,
   '/api/locks': items,
   '/api/uploads': items,
+  '/api/tokens': { items: [token], total: 2 },
+  '/api/links': { items: [link, { ...link, id: 'i-2', link: 'drop', maximum_downloads: null }], total: 2 },
   '/api/held': {
     items: [
       {

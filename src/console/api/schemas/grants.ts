@@ -11,10 +11,7 @@ export const shownGrants = z.object({
   account: z.string().describe('Name of the account.'),
   by: z.string().describe('The account or operator that made it.'),
   parent: z.string().nullable().describe('ID of the token that made it.'),
-  path: z
-    .union([z.string(), z.array(z.string())])
-    .nullable()
-    .describe('Paths that it reaches; null: all.'),
+  path: z.union([z.string().nullable(), z.array(z.string())]).describe('Paths that it reaches; null: all.'),
   permissions: list.describe('Permission keywords; null: those of the account.'),
   services: list.describe('UUIDs of the services where it holds; null: all.'),
   addresses: list.describe('Addresses and CIDR ranges of its clients; null: all.'),

@@ -1,104 +1,12 @@
 import type { AuthTestReport, Decision, MethodReport } from '../../../config/report-shapes.ts';
-import { make, makeButton } from '../../shared/dom.ts';
-import { sizeText } from '../../shared/locale.ts';
-import { notice } from '../../shared/notices.ts';
-import { confirm } from '../confirm.ts';
+import { make } from '../../shared/dom.ts';
 import { choice, field } from '../fields.ts';
 import { text, translate } from '../language.ts';
-import { ask, withQuery } from '../request.ts';
-import { actionButton, badge, facts, heading, panel, problem, type Stage, tell } from '../section.ts';
+import { ask } from '../request.ts';
+import { badge, facts, heading, panel, problem, type Stage } from '../section.ts';
 import { mayChange } from '../session.ts';
-import { clear, datum, timeElement, tree } from '../shown.ts';
-import { type Column, makeTable } from '../table.ts';
-
-/** A session, ban, lock or unfinished upload, as the API shows it. */
-type Item = Readonly<Record<string, string | number | null | undefined>> & { id: string };
-
-interface Collection {
-  name: 'sessions' | 'bans' | 'locks' | 'uploads';
-  columns: readonly Column<Item>[];
-  /** Names the item in the question whether to remove it. */
-  label: (item: Item) => string;
-}
-
-const column = (name: 'account' | 'address' | 'owner' | 'path'): Column<Item> => ({ title: text(name), cell: (item) => datum(item[name]) });
-const time = (name: 'created' | 'expires'): Column<Item> => ({
-  title: text(name),
-  cell: (item) => timeElement(String(item[name] ?? '')),
-  className: 'narrow',
-});
-const progress: Column<Item> = {
-  title: text('progress'),
-  cell: ({ received_bytes, total_bytes }) => {
-    const [done, total] = [Number(received_bytes), Number(total_bytes)];
-    return total > 0 ? text('running', { done: sizeText(done), total: sizeText(total) }) : sizeText(done);
-  },
-  className: 'number',
-};
-
-/** In the order of the page. */
-const collections: readonly Collection[] = [
-  {
-    name: 'sessions',
-    columns: [column('account'), column('address'), time('created'), time('expires')],
-    label: ({ account, address }) => `${account} (${address})`,
-  },
-  {
-    name: 'bans',
-    columns: [
-      column('address'),
-      column('account'),
-      { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
-      time('expires'),
-    ],
-    label: ({ id }) => id,
-  },
-  {
-    name: 'locks',
-    columns: [column('path'), column('account'), column('address'), column('owner'), time('expires')],
-    label: ({ path }) => String(path),
-  },
-  { name: 'uploads', columns: [column('path'), column('account'), progress, time('expires')], label: ({ path }) => String(path) },
-];
-
-function collectionPanel({ name, columns, label: labelOf }: Collection, signal: AbortSignal): HTMLElement {
-  const title = text(`${name}_title`);
-  const action: Column<Item> = {
-    title: text('action'),
-    cell: (item) => makeButton(text(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
-    className: 'narrow',
-  };
-  const table = makeTable<Item>(title, text(`${name}_none`), mayChange() ? [...columns, action] : columns, ({ id }) => id);
-  const search = make('input', {
-    type: 'search',
-    ariaLabel: text('filterBy', { title }),
-    placeholder: text('account'),
-    autocomplete: 'off',
-    autocapitalize: 'none',
-  });
-  const load = async () => {
-    const wanted = search.value.trim();
-    const isAddress = name === 'bans' && /^[\da-f.:/]*[.:][\da-f.:/]*$/i.test(wanted);
-    const query = isAddress ? { address: wanted } : { account: name === 'bans' ? wanted.toLowerCase() : wanted };
-    table.show((await ask<{ items: Item[] }>('GET', withQuery(`/api/${name}`, query), { signal })).items);
-  };
-  const remove = async (item: Item) => {
-    const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
-    const label = name === 'uploads' ? text('uploads_remove_long') : text(`${name}_remove`);
-    const button = { label, kind: 'primary danger' } as const;
-    const act = () => ask('DELETE', withQuery(`/api/${name}`, { id: item.id }));
-    if (!(await confirm(text(`${name}_question`), content, button, act, name === 'uploads' ? text('keepIt') : undefined))) return;
-    notice(text(`${name}_removed`));
-    await load();
-  };
-  const reload = actionButton(text('search'), 'search', load, 'compact');
-  reload.type = 'submit';
-  const form = make('form.row.search', search, reload);
-  form.addEventListener('submit', (event) => event.preventDefault());
-  const element = panel(title, form, table.element);
-  load().catch((error: unknown) => signal.aborted || element.append(problem(error)));
-  return element;
-}
+import { datum, tree } from '../shown.ts';
+import { collectionPanels } from './collections.ts';
 
 /** A panel with a form for a question, and its answer. @param find returns the answer to show */
 function questionPanel(name: 'explain' | 'authTest', fields: readonly HTMLElement[], find: () => Promise<HTMLElement[]>): HTMLElement {
@@ -195,9 +103,9 @@ function methodView({ method, type, outcome, reason, url, status, status_reason,
   );
 }
 
-/** Shows the sessions, bans, locks and uploads of accounts, and answers what an account may do. */
+/** Shows the sessions, bans, locks, uploads, tokens and links of accounts, and answers what an account may do. */
 export function showAccounts({ main, signal }: Stage): void {
-  main.append(heading(text('accounts')), ...collections.map((collection) => collectionPanel(collection, signal)));
+  main.append(heading(text('accounts')), ...collectionPanels(signal));
   // Both are asked by POST, which a viewer may not send.
   if (mayChange()) main.append(make('div.pair', explainPanel(), authTestPanel()));
 }
