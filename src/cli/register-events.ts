@@ -126,7 +126,7 @@ const registerJournal: Register = (program, run) => {
 };
 
 const expectationsHelp = `
-The journal says what came; of a service with Redis the shared one. "excuse" needs the running service.
+The journal says what came; of a service with Redis the shared one. "excuse" and "expect-again" need the running service.
 
 Exit codes of check:
   0  none late, missing or malformed   2  wrong use   3  some are
@@ -135,7 +135,8 @@ Examples:
   svc expectations check --since 30d
   svc expectations check --config new.yaml --json
   svc expectations history orders
-  svc expectations excuse orders 2026-11-23T06:00:00+01:00 --reason "bank holiday"`;
+  svc expectations excuse orders 2026-11-23T06:00:00+01:00 --reason "bank holiday"
+  svc expectations expect-again orders 2026-11-23T06:00:00+01:00 --until 4h`;
 
 /** `svc expectations`: files that are due (docs/spec/expectations.md). */
 const registerExpectations: Register = (program, run) => {
@@ -163,6 +164,11 @@ const registerExpectations: Register = (program, run) => {
     .argument('<due>', 'due time, as "history" prints it')
     .requiredOption('--reason <text>', 'reason, which stands in the journal')
     .action((uuid, due, options) => run(async () => (await load()).excuseOccurrence(uuid, due, options)));
+  sub('expect-again', 'expect a file once more; what came does not count')
+    .argument('<uuid>', 'UUID of the expectation')
+    .argument('<due>', 'due time, as "history" prints it')
+    .requiredOption('--until <time>', 'when it is missing or late: ISO 8601, or 30m, 4h, 2d from now')
+    .action((uuid, due, options) => run(async () => (await load()).expectAgain(uuid, due, options)));
 };
 
 /** `svc webhook-replay`, `svc events`, `svc journal` and `svc expectations`. */

@@ -8,7 +8,7 @@ import { reloadConfiguration, showChanges, showConfiguration, showFindings } fro
 import { cancelReplay, listDeliveries, listReplays, showDelivery, showReplay, showReplayResults, startReplay } from './api/deliveries.ts';
 import { listEventKinds } from './api/event-kinds.ts';
 import { countEvents, followEvents, listEvents, showEvent } from './api/events.ts';
-import { excuseOccurrence, listExpectations, listOccurrences } from './api/expectations.ts';
+import { excuseOccurrence, expectOccurrenceAgain, listDue, listExpectations, listOccurrences } from './api/expectations.ts';
 import { explainDecision } from './api/explain.ts';
 import { listGrants, revokeGrants } from './api/grants.ts';
 import { actOnHeld, sendHeldContent } from './api/held.ts';
@@ -85,6 +85,8 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   app.get('/api/expectations', listExpectations);
   app.get('/api/expectations/:uuid/occurrences', listOccurrences);
   app.post('/api/expectations/:uuid/excuse', excuseOccurrence);
+  app.post('/api/expectations/:uuid/expect-again', expectOccurrenceAgain);
+  app.get('/api/occurrences', listDue);
   app.post('/api/explain', explainDecision);
   app.post('/api/auth-test', testLogin);
   app.get('/api/configuration', showConfiguration);

@@ -24,8 +24,8 @@ export interface ConsoleSources {
   /** Sessions, locks, bans and uploads, which operators list and remove. */
   readonly collections: Collections;
   /** Files that are due. */
-  expectations(): Pick<ExpectationWatch, 'list' | 'occurrences' | 'excuse' | 'requireKnown'>;
-  /** Valid tokens and links, newest first, and how to end them. */
+  expectations(): Pick<ExpectationWatch, 'list' | 'history' | 'between' | 'excuse' | 'expectAgain' | 'requireKnown'>;
+  /** Tokens and links in force, newest first, and their end. */
   readonly grants: {
     list(kind: 'token' | 'link', account: string | undefined): Promise<ShownGrant[]>;
     /** @returns IDs of those that ended */

@@ -314,6 +314,12 @@ export const definitions = {
   expectationExcused: expected(40095, 'The files of "{name}" that were due at {due} are excused: {reason}', 'informational', [
     'administrator',
   ]),
+  expectationReopened: expected(
+    40096,
+    'The files of "{name}" that were due at {due} are expected once more, until {grace_ends}.',
+    'informational',
+    ['administrator'],
+  ),
   trashRestored: fileEvent(40101, '"{path}" was restored from the trash.', 'success', 'operation-write', [
     'trashed_path',
     'is_directory',

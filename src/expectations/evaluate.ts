@@ -1,10 +1,11 @@
-import { arrivalIds } from '../events/event-ids.ts';
+import { arrivalIds, eventIds } from '../events/event-ids.ts';
 import type { BadLine, EventReader } from '../events/journal/event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import type { EventSelection } from '../events/journal/search/event-selection.ts';
 import { eventTimeMs } from '../events/journal/search/event-selection.ts';
-import { Expectation, stateIds, type ToldExpectation, type ToldOccurrence } from './expectation.ts';
+import { Expectation, stateIds } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
+import type { ToldExpectation, ToldOccurrence } from './told-occurrence.ts';
 
 /** A journal that can be read from a given time on. */
 export interface ReadableJournal {
@@ -13,7 +14,7 @@ export interface ReadableJournal {
 }
 
 /** The events that expectations are judged by. */
-export const neededIds = [...arrivalIds, ...Object.values(stateIds)];
+export const neededIds = [...arrivalIds, ...Object.values(stateIds), eventIds.expectationReopened];
 
 /** Creates the enabled expectations, without any files yet. @param fromMs the first due time that counts @throws as `Expectation` */
 export function makeExpectations(options: Readonly<Record<string, ExpectationOptions>>, fromMs: (uuid: string) => number): Expectation[] {
@@ -50,14 +51,14 @@ export async function readExpectations(
   }
 }
 
-/** An event that reported the state of an occurrence. */
+/** An event that reported the state of an occurrence, or that it is expected once more. */
 export interface StateEvent {
   expectation: string;
   dueMs: number;
   id: number;
 }
 
-/** Feeds one event to expectations: a file, or an excuse. */
+/** Feeds one event to expectations: a file, an excuse, or that a file is expected once more. */
 export function takeEvent(
   expectations: readonly Expectation[],
   logged: Parameters<Expectation['add']>[0],
@@ -68,50 +69,99 @@ export function takeEvent(
     for (const expectation of expectations) expectation.add(logged);
     return;
   }
-  if (!Object.values(stateIds).includes(Number(id))) return;
+  if (!neededIds.includes(Number(id))) return;
   const dueMs = new Date(String(data.due)).getTime();
   onState?.({ expectation: String(data.expectation), dueMs, id: Number(id) });
-  if (Number(id) !== stateIds.excused) return;
-  const expectation = expectations.find(({ uuid }) => uuid === data.expectation);
-  expectation?.advance(dueMs);
-  const occurrence = expectation?.occurrences.find((one) => one.dueMs === dueMs);
-  if (occurrence) occurrence.excuse = String(data.reason ?? '');
+  const isExcuse = Number(id) === stateIds.excused;
+  if (!isExcuse && Number(id) !== eventIds.expectationReopened) return;
+  for (const expectation of expectations) {
+    if (expectation.uuid !== data.expectation) continue;
+    if (isExcuse) expectation.excuse(dueMs, String(data.reason ?? ''));
+    else expectation.reopen(dueMs, new Date(String(data.grace_ends)).getTime());
+  }
 }
 
-/** Occurrences of some time. */
+/** Occurrences of some time, in the order of their due times. */
 export interface Judged {
-  /** The occurrences whose due time has passed, in the order of these times. */
+  /** Those of the period. */
   past: ToldOccurrence[];
-  /** The next occurrence of each enabled expectation. */
+  /** The first one after the period of each expectation that is enabled. */
   next: Map<string, ToldOccurrence>;
+  /** When the files of the past came, in milliseconds after the due times, by expectation. */
+  arrivals: Map<string, number[]>;
 }
 
-/** The last occurrence that was due, and the next one, of each expectation. */
-export function summarise(options: Readonly<Record<string, ExpectationOptions>>, { past, next }: Judged): ToldExpectation[] {
-  return Object.entries(options).map(([uuid, { name, enabled }]) => ({
+/** The newest occurrence that was due, and the next one, of each expectation. */
+export function summarise(
+  options: Readonly<Record<string, ExpectationOptions>>,
+  { past, next }: Pick<Judged, 'past' | 'next'>,
+): ToldExpectation[] {
+  return Object.entries(options).map(([uuid, { name, enabled, account, group }]) => ({
     expectation: uuid,
     name: name || uuid,
     enabled,
+    account: account ?? null,
+    group: group ?? null,
     last: past.findLast(({ expectation }) => expectation === uuid) ?? null,
     next: next.get(uuid) ?? null,
   }));
 }
 
-/** Judges all occurrences from a given time on. @throws as `Expectation` */
+interface Period {
+  sinceMs: number;
+  /** Now, where it is not given. */
+  untilMs?: number;
+  nowMs: number;
+  /** Since when expectations are in force: what was due before takes no file from what is due since then. */
+  inForce?: ReadonlyMap<string, number>;
+  onBadLine?: (bad: BadLine) => void;
+}
+
+/** An expectation, which judges a part of a period. */
+interface Part {
+  expectation: Expectation;
+  sinceMs: number;
+  untilMs: number;
+}
+
+function partsOf(uuid: string, options: ExpectationOptions, { sinceMs, inForce }: Period): Part[] {
+  const forcedMs = inForce?.get(uuid) ?? Number.NEGATIVE_INFINITY;
+  const part = (fromMs: number, untilMs: number, earliestMs: number): Part => ({
+    expectation: new Expectation(uuid, options, fromMs, earliestMs),
+    sinceMs: fromMs,
+    untilMs,
+  });
+  const after = Number.POSITIVE_INFINITY;
+  if (forcedMs <= sinceMs) return [part(sinceMs, after, forcedMs)];
+  return [part(sinceMs, forcedMs, Number.NEGATIVE_INFINITY), part(forcedMs, after, forcedMs)];
+}
+
+/** Judges all occurrences of a period. @throws as `Expectation` */
 export async function evaluate(
   journal: ReadableJournal,
   options: Readonly<Record<string, ExpectationOptions>>,
-  { sinceMs, nowMs, onBadLine }: { sinceMs: number; nowMs: number; onBadLine?: (bad: BadLine) => void },
+  period: Period,
 ): Promise<Judged> {
-  const expectations = makeExpectations(options, () => sinceMs);
+  const { nowMs, untilMs = nowMs, onBadLine } = period;
+  const parts = Object.entries(options).flatMap(([uuid, one]) => (one.enabled ? partsOf(uuid, one, period) : []));
+  const expectations = parts.map(({ expectation }) => expectation);
   await readExpectations(journal, expectations, { nowMs, ...(onBadLine && { onBadLine }) });
   const past: { dueMs: number; told: ToldOccurrence }[] = [];
   const next = new Map<string, ToldOccurrence>();
-  for (const expectation of expectations)
+  const arrivals = new Map<string, number[]>();
+  for (const { expectation, ...part } of parts) {
+    expectation.advance(untilMs);
+    const offsets = arrivals.get(expectation.uuid) ?? [];
+    arrivals.set(expectation.uuid, offsets);
     for (const occurrence of expectation.occurrences) {
+      const { dueMs } = occurrence;
+      if (dueMs < part.sinceMs || dueMs >= part.untilMs) continue;
       const told = expectation.tell(occurrence, nowMs);
-      if (occurrence.dueMs <= nowMs) past.push({ dueMs: occurrence.dueMs, told });
+      const arrivalMs = expectation.arrivalMs(occurrence);
+      if (dueMs <= untilMs) past.push({ dueMs, told });
       else if (!next.has(expectation.uuid)) next.set(expectation.uuid, told);
+      if (dueMs <= untilMs && arrivalMs !== undefined) offsets.push(arrivalMs - dueMs);
     }
-  return { past: past.sort((one, other) => one.dueMs - other.dueMs).map(({ told }) => told), next };
+  }
+  return { past: past.sort((one, other) => one.dueMs - other.dueMs).map(({ told }) => told), next, arrivals };
 }

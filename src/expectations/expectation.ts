@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import type { ServiceEvent } from '../events/event.ts';
 import { arrivalIds, eventIds } from '../events/event-ids.ts';
 import type { LoggedEvent } from '../events/journal/event-log.ts';
@@ -9,9 +8,7 @@ import { clockOf, zonedTime } from '../lib/time-zones.ts';
 import { dataTest } from '../webhooks/subscription.ts';
 import { type ExpectationOptions, parseHolidays } from './options.ts';
 import { DueTimes, isPathOfDay, pathOfDay } from './schedule.ts';
-
-export const occurrenceStates = ['waiting', 'met', 'late', 'missing', 'malformed', 'excused'] as const;
-export type OccurrenceState = (typeof occurrenceStates)[number];
+import type { OccurrenceState, ToldOccurrence } from './told-occurrence.ts';
 
 /** The events that tell of a state. */
 export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, number>> = {
@@ -24,39 +21,11 @@ export const stateIds: Readonly<Record<Exclude<OccurrenceState, 'waiting'>, numb
 
 const dayMs = 86_400_000;
 
-/** Maximum lateness of a file whose path names the day. */
-const latestMs = 31 * dayMs;
+/** How long a file of a named day may be late, and may be expected once more. */
+export const latestMs = 31 * dayMs;
 
-/** An occurrence as it is shown (docs/spec/expectations.md#states). */
-export const toldOccurrence = z.strictObject({
-  expectation: z.string().describe('UUID of the expectation.'),
-  name: z.string(),
-  due: z.string().describe('Due time in RFC 3339, like all times, with the offset of the zone.'),
-  opens: z.string().describe('Time from which on files count.'),
-  grace_ends: z.string(),
-  state: z.enum(occurrenceStates),
-  files: z.array(
-    z.strictObject({
-      path: z.string(),
-      time: z.string(),
-      size: z.number().describe('Bytes.'),
-      event_uuid: z.string(),
-      account: z.string().describe('Name of the account.'),
-    }),
-  ),
-  reason: z.string().exactOptional().describe('Reason of an excuse, or the difference of files that are not as expected.'),
-});
-export type ToldOccurrence = z.infer<typeof toldOccurrence>;
-
-/** One expectation with its last due occurrence and its next one. */
-export const toldExpectation = z.strictObject({
-  expectation: z.string().describe('UUID of the expectation.'),
-  name: z.string(),
-  enabled: z.boolean(),
-  last: toldOccurrence.nullable().describe('The newest that was due; null when there is none.'),
-  next: toldOccurrence.nullable(),
-});
-export type ToldExpectation = z.infer<typeof toldExpectation>;
+/** Occurrences before a period whose late files are told from those of the period. */
+const earlierKnown = 2;
 
 interface Arrival {
   event: ServiceEvent;
@@ -70,9 +39,9 @@ interface Arrival {
 export interface Occurrence {
   readonly dueMs: number;
   readonly opensMs: number;
-  readonly graceEndsMs: number;
-  /** Files after this time do not count; undefined while the next due time is unknown. */
-  closesMs: number;
+  graceEndsMs: number;
+  /** No file counts from here on, but for an occurrence that is expected once more. */
+  readonly closesMs: number;
   readonly path: Expression;
   readonly arrivals: Arrival[];
   /** Why somebody excused it. */
@@ -87,16 +56,18 @@ export class Expectation {
   readonly occurrences: Occurrence[] = [];
   readonly #dueTimes: DueTimes;
   readonly #metadata: ((event: ServiceEvent) => boolean)[];
-  readonly #fromMs: number;
+  #fromMs: number;
+  /** Those that are expected once more, in the order of their due times. */
+  #reopened: readonly Occurrence[] = [];
 
   /**
    * @param fromMs the first due time that counts (Unix time in milliseconds)
+   * @param earliestMs two occurrences before it are known, too, if they were due since then: a late file may be theirs
    * @throws ServiceError when the holidays cannot be read
    */
-  constructor(uuid: string, options: ExpectationOptions, fromMs: number) {
+  constructor(uuid: string, options: ExpectationOptions, fromMs: number, earliestMs = fromMs) {
     this.uuid = uuid;
     this.options = options;
-    this.#fromMs = fromMs;
     this.#dueTimes = new DueTimes({
       cron: options.schedule,
       everyMs: options.every === undefined ? undefined : options.every * 1000,
@@ -104,6 +75,12 @@ export class Expectation {
       timeZone: options.time_zone,
       holidays: options.holidays === '' ? new Set() : parseHolidays(readNamedFile(options.holidays, 'holidays').toString('utf8')),
     });
+    this.#fromMs = fromMs;
+    for (let left = earlierKnown; left > 0 && this.#fromMs > earliestMs; left--) {
+      const beforeMs = this.#dueTimes.before(this.#fromMs) ?? earliestMs;
+      if (beforeMs < earliestMs) break;
+      this.#fromMs = beforeMs;
+    }
     const rules = options.metadata.map(({ name, expression }) => dataTest({ name: `metadata.${name}`, expression }));
     this.#metadata = rules.map((rule) => (event) => rule(event, undefined));
   }
@@ -134,7 +111,36 @@ export class Expectation {
 
   /** Forgets occurrences whose state can no longer change. */
   forget(nowMs: number): void {
-    while (this.occurrences[0] && this.occurrences[0].closesMs + dayMs < nowMs) this.occurrences.shift();
+    for (let first = this.occurrences[0]; first; first = this.occurrences[0]) {
+      if (Math.max(first.closesMs, first.graceEndsMs) + dayMs >= nowMs) break;
+      this.occurrences.shift();
+    }
+    this.#reopened = this.#reopened.filter((one) => this.occurrences.includes(one));
+  }
+
+  /** Excuses the occurrence of a due time. */
+  excuse(dueMs: number, reason: string): void {
+    this.advance(dueMs);
+    const occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
+    if (occurrence) occurrence.excuse = reason;
+  }
+
+  /** Expects the files of an occurrence once more: those that came do not count. @param untilMs end of its grace */
+  reopen(dueMs: number, untilMs: number): void {
+    this.advance(dueMs);
+    let occurrence = this.occurrences.find((one) => one.dueMs === dueMs);
+    if (!occurrence) {
+      // One of before the first that counts; due times that the schedule no longer has are none.
+      const isEarlier = this.occurrences.every((one) => one.dueMs > dueMs);
+      if (!isEarlier || this.#dueTimes.after(dueMs - 1) !== dueMs) return;
+      occurrence = this.#occurrence(dueMs, undefined);
+      this.occurrences.unshift(occurrence);
+    }
+    occurrence.arrivals.length = 0;
+    occurrence.excuse = undefined;
+    occurrence.graceEndsMs = untilMs;
+    const others = this.#reopened.filter((one) => one !== occurrence);
+    this.#reopened = [...others, occurrence].sort((one, other) => one.dueMs - other.dueMs);
   }
 
   #occurrence(dueMs: number, last: Occurrence | undefined): Occurrence {
@@ -165,7 +171,8 @@ export class Expectation {
     const timeMs = eventTimeMs(event);
     this.advance(timeMs);
     const open = this.#openAt(timeMs).filter((one) => one.path.matches(path));
-    const taker = open.find((one) => this.#takes(one, timeMs)) ?? open.find(({ graceEndsMs }) => timeMs <= graceEndsMs);
+    const isSurplus = (one: Occurrence) => timeMs <= one.graceEndsMs && !this.#reopened.includes(one);
+    const taker = open.find((one) => this.#takes(one, timeMs)) ?? open.find(isSurplus);
     const sizeBytes = Number(event.data.total_write ?? 0);
     const isFit = sizeBytes >= minimum_size && this.#metadata.every((test) => test(event));
     taker?.arrivals.push({ event, timeMs, sizeBytes, isFit });
@@ -180,16 +187,21 @@ export class Expectation {
       if ((this.occurrences[middle] as Occurrence).closesMs <= timeMs) low = middle + 1;
       else high = middle;
     }
-    const open: Occurrence[] = [];
+    const open = this.#reopened.filter(({ closesMs, graceEndsMs }) => closesMs <= timeMs && timeMs <= graceEndsMs);
     for (let one = this.occurrences[low]; one && one.opensMs <= timeMs; one = this.occurrences[++low]) open.push(one);
     return open;
   }
 
-  // An occurrence that is complete takes no file after its grace period: such a file counts for the next occurrence.
-  #takes({ arrivals, graceEndsMs }: Occurrence, timeMs: number): boolean {
+  // One that has what it needs takes no file that comes after its grace: that file is early for the next one.
+  #takes(one: Occurrence, timeMs: number): boolean {
     const { minimum, maximum } = this.options.count;
-    const fit = arrivals.filter(({ isFit }) => isFit).length;
-    return fit < (timeMs <= graceEndsMs ? maximum : minimum);
+    const fit = one.arrivals.filter(({ isFit }) => isFit).length;
+    return fit < (timeMs <= one.graceEndsMs && !this.#reopened.includes(one) ? maximum : minimum);
+  }
+
+  /** When the last of the files that are needed came; undefined while they are not all there. */
+  arrivalMs({ arrivals }: Occurrence): number | undefined {
+    return arrivals.filter(({ isFit }) => isFit)[this.options.count.minimum - 1]?.timeMs;
   }
 
   /** The state of an occurrence at a time, and why. */

@@ -2,11 +2,13 @@ import type { Account } from '../accounts/account.ts';
 import type { EventDispatcher } from '../events/dispatcher.ts';
 import type { EventServer } from '../events/event.ts';
 import { processAccount } from '../events/event-factory.ts';
+import { eventIds } from '../events/event-ids.ts';
 import type { EventLog } from '../events/journal/event-log.ts';
 import type { LogPosition } from '../events/journal/position.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ServiceError } from '../lib/errors.ts';
 import type { Log } from '../lib/log.ts';
+import { zonedTime } from '../lib/time-zones.ts';
 import {
   evaluate,
   type Judged,
@@ -14,11 +16,14 @@ import {
   neededIds,
   type ReadableJournal,
   readExpectations,
+  type StateEvent,
   summarise,
   takeEvent,
 } from './evaluate.ts';
-import { type Expectation, type OccurrenceState, stateIds, type ToldExpectation, type ToldOccurrence } from './expectation.ts';
+import { type Expectation, latestMs, stateIds } from './expectation.ts';
 import type { ExpectationOptions } from './options.ts';
+import { type Punctuality, punctualityOf } from './punctuality.ts';
+import type { OccurrenceState, ToldExpectation, ToldOccurrence } from './told-occurrence.ts';
 
 const dayMs = 86_400_000;
 
@@ -41,7 +46,9 @@ export interface ExpectationStore {
    * @throws ServiceError `unavailable`
    */
   since(uuids: readonly string[], nowMs: number): Promise<ReadonlyMap<string, number>>;
-  /** Whether this process reports, at least for the next seconds. @throws ServiceError `unavailable` */
+  /** The same of all that are known, which it does not change. @throws ServiceError `unavailable` */
+  inForce(): Promise<ReadonlyMap<string, number>>;
+  /** Whether this process is the one that tells, at least for the next seconds. @throws ServiceError `unavailable` */
   isTeller(): Promise<boolean>;
 }
 
@@ -111,24 +118,39 @@ export class ExpectationWatch {
     return summarise(wanted, await this.#judge(wanted, shownMs));
   }
 
-  /** The expectations for files of an account, or of its group. @throws ServiceError `unavailable` */
-  ofAccount({ name, uuid, groupUuid }: Pick<Account, 'name' | 'uuid' | 'groupUuid'>): Promise<ToldExpectation[]> {
-    return this.list(
+  /** Those that expect files of an account, or of its group, with its own files alone. @throws ServiceError `unavailable` */
+  async ofAccount({ name, uuid, groupUuid }: Pick<Account, 'name' | 'uuid' | 'groupUuid'>): Promise<ToldExpectation[]> {
+    const found = await this.list(
       ({ account, group, enabled }) => enabled && (account === undefined ? group === groupUuid : [name, uuid].includes(account)),
     );
+    const ofOwn = <T extends ToldOccurrence | null>(told: T): T =>
+      told && { ...told, files: told.files.filter(({ account }) => account === name) };
+    return found.map((one) => ({ ...one, last: ofOwn(one.last), next: ofOwn(one.next) }));
   }
 
-  /** The occurrences of one expectation in the last days, the newest first, and the next one. @throws ServiceError `not-found`, `unavailable` */
-  async occurrences(uuid: string, days: number): Promise<ToldOccurrence[]> {
-    const options = this.requireKnown(uuid);
-    const { past, next } = await this.#judge({ [uuid]: options }, days * dayMs);
-    return [...past, ...next.values()].reverse();
+  /**
+   * One expectation: its occurrences in the last days, the newest first, with the next one, and when its files came.
+   *
+   * @throws ServiceError `not-found`, `unavailable`
+   */
+  async history(uuid: string, days: number): Promise<{ occurrences: ToldOccurrence[]; punctuality: Punctuality | null }> {
+    const { past, next, arrivals } = await this.#judge({ [uuid]: this.requireKnown(uuid) }, days * dayMs);
+    return { occurrences: [...past, ...next.values()].reverse(), punctuality: punctualityOf(arrivals.get(uuid) ?? []) };
+  }
+
+  /** The occurrences of all that are due in a time, also to come. @throws ServiceError `unavailable` */
+  async between(sinceMs: number, untilMs: number): Promise<ToldOccurrence[]> {
+    return (await this.#judgePeriod(this.#options, sinceMs, untilMs)).past;
   }
 
   #judge(options: AllOptions, periodMs: number): Promise<Judged> {
-    const { journal, clock } = this.#dependencies;
-    const nowMs = clock.nowMs();
-    return evaluate(journal, options, { sinceMs: nowMs - periodMs, nowMs });
+    const nowMs = this.#dependencies.clock.nowMs();
+    return this.#judgePeriod(options, nowMs - periodMs, nowMs);
+  }
+
+  async #judgePeriod(options: AllOptions, sinceMs: number, untilMs: number): Promise<Judged> {
+    const { journal, clock, store } = this.#dependencies;
+    return evaluate(journal, options, { sinceMs, untilMs, nowMs: clock.nowMs(), inForce: await store.inForce() });
   }
 
   /** @throws ServiceError `not-found` */
@@ -138,6 +160,16 @@ export class ExpectationWatch {
     return options;
   }
 
+  /** Finds an occurrence by its due time, RFC 3339. @throws ServiceError `not-found` when nothing is due then, `bad-request` */
+  async #occurrenceAt(uuid: string, due: string): Promise<ToldOccurrence> {
+    const options = this.requireKnown(uuid);
+    const dueMs = timeOf('due', due);
+    const { past } = await this.#judgePeriod({ [uuid]: { ...options, enabled: true } }, dueMs, dueMs);
+    const found = past.find((one) => new Date(one.due).getTime() === dueMs);
+    if (!found) throw new ServiceError('not-found', `Nothing of "${uuid}" is due at ${due}.`);
+    return found;
+  }
+
   /**
    * Excuses an occurrence (docs/spec/expectations.md#excuses).
    *
@@ -145,18 +177,35 @@ export class ExpectationWatch {
    * @throws ServiceError `not-found` when nothing is due then, `exists` when the files are there, `bad-request` for a bad time or reason
    */
   async excuse(uuid: string, due: string, reason: string, administrator?: string): Promise<ToldOccurrence> {
-    const { journal, events, server, clock } = this.#dependencies;
-    const options = this.requireKnown(uuid);
-    const dueMs = new Date(due).getTime();
-    if (Number.isNaN(dueMs)) throw new ServiceError('bad-request', `The due time must be one such as 2026-01-31T06:00:00Z.`);
     if (reason.trim() === '' || reason.length > 1000) throw new ServiceError('bad-request', 'Give a reason of up to 1,000 characters.');
-    const { past, next } = await evaluate(journal, { [uuid]: { ...options, enabled: true } }, { sinceMs: dueMs, nowMs: clock.nowMs() });
-    const found = [...past, ...next.values()].find((one) => new Date(one.due).getTime() === dueMs);
-    if (!found) throw new ServiceError('not-found', `Nothing of "${uuid}" is due at ${due}.`);
+    const found = await this.#occurrenceAt(uuid, due);
     if (found.state === 'met') throw new ServiceError('exists', `The files of "${uuid}" that were due at ${due} are there.`);
-    const told: ToldOccurrence = { ...found, state: 'excused', reason };
-    const context = { account: tellingAccount(options), component: server };
-    await events.emitDurable({ id: stateIds.excused, data: { ...told, administrator }, context });
+    return this.#tellDecision(uuid, stateIds.excused, { ...found, state: 'excused', reason }, administrator);
+  }
+
+  /**
+   * Expects the files of an occurrence once more; those that came do not count (docs/spec/expectations.md#once-more).
+   *
+   * @param due its due time, RFC 3339
+   * @param until when they are missing or late, RFC 3339
+   * @throws ServiceError `not-found` when nothing is due then, `exists` while it waits, `bad-request` for a bad time
+   */
+  async expectAgain(uuid: string, due: string, until: string, administrator?: string): Promise<ToldOccurrence> {
+    const nowMs = this.#dependencies.clock.nowMs();
+    const untilMs = timeOf('until', until);
+    if (untilMs <= nowMs || untilMs > nowMs + latestMs)
+      throw new ServiceError('bad-request', `The time "until" must be in the next ${latestMs / dayMs} days.`);
+    const { reason: _, ...found } = await this.#occurrenceAt(uuid, due);
+    if (found.state === 'waiting') throw new ServiceError('exists', `The files of "${uuid}" that are due at ${due} are expected already.`);
+    const graceEnds = zonedTime(untilMs, this.requireKnown(uuid).time_zone);
+    const told: ToldOccurrence = { ...found, state: 'waiting', files: [], grace_ends: graceEnds };
+    return this.#tellDecision(uuid, eventIds.expectationReopened, told, administrator);
+  }
+
+  async #tellDecision(uuid: string, id: number, told: ToldOccurrence, administrator: string | undefined): Promise<ToldOccurrence> {
+    const { events, server } = this.#dependencies;
+    const context = contextOf(this.requireKnown(uuid), server);
+    await events.emitDurable({ id, data: { ...told, administrator }, context });
     return told;
   }
 
@@ -183,8 +232,10 @@ export class ExpectationWatch {
     const since = await store.since(uuids, nowMs);
     const watched = makeExpectations(this.#options, (uuid) => Math.max(since.get(uuid) ?? nowMs, nowMs - oldestMs));
     const told = new Map<string, number>();
-    const onState = ({ expectation, dueMs, id }: { expectation: string; dueMs: number; id: number }) =>
-      told.set(`${expectation} ${dueMs}`, id);
+    const onState = ({ expectation, dueMs, id }: StateEvent) => {
+      if (id === eventIds.expectationReopened) told.delete(`${expectation} ${dueMs}`);
+      else told.set(`${expectation} ${dueMs}`, id);
+    };
     let position = await readExpectations(journal, watched, { nowMs, onState });
     this.#watched = watched;
     const reader = journal.openReader(() => {}, { id: neededIds, uuid: [] });
@@ -209,8 +260,7 @@ export class ExpectationWatch {
         const { state } = expectation.judge(occurrence, nowMs);
         const key = `${expectation.uuid} ${occurrence.dueMs}`;
         if (state === 'waiting' || !isNews(told.get(key), stateIds[state])) continue;
-        const { account, group } = expectation.options;
-        const context = { account: tellingAccount({ account }), component: server, ...(group !== undefined && { group }) };
+        const context = contextOf(expectation.options, server);
         events.emit({ id: stateIds[state], data: { ...expectation.tell(occurrence, nowMs) }, context });
         told.set(key, stateIds[state]);
       }
@@ -225,9 +275,17 @@ function isNews(before: number | undefined, next: number): boolean {
   return before !== next && !(isDecided && (next === stateIds.missing || next === stateIds.malformed)) && next !== stateIds.missing;
 }
 
-/** The account of the events, so that handlers can filter by its name. */
-function tellingAccount({ account }: Pick<ExpectationOptions, 'account'>) {
-  return account === undefined ? processAccount() : { ...processAccount(), name: account };
+/** The context of its events: handlers filter by the name of the account. */
+function contextOf({ account, group }: Pick<ExpectationOptions, 'account' | 'group'>, component: EventServer) {
+  const named = account === undefined ? processAccount() : { ...processAccount(), name: account };
+  return { account: named, component, ...(group !== undefined && { group }) };
+}
+
+/** @throws ServiceError `bad-request` */
+function timeOf(name: 'due' | 'until', text: string): number {
+  const timeMs = /^\d{4}-\d\d-\d\dT/.test(text) ? new Date(text).getTime() : Number.NaN;
+  if (Number.isNaN(timeMs)) throw new ServiceError('bad-request', `The time "${name}" must be one such as 2026-01-31T06:00:00Z.`);
+  return timeMs;
 }
 
 async function readOn(

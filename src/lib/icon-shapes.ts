@@ -17,6 +17,7 @@ export const iconShapes = {
   settings: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.5 4.5v5m-7 5v5',
   person: 'M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM4.5 20a7.5 7.5 0 0 1 15 0',
   recent: 'M12 7.5V12l3 2M4 12a8 8 0 1 0 2.6-5.9M4 4.5V8h3.5',
+  due: 'M5 5.5h14V20H5zM5 10h14M9 3.5v4m6-4v4M9 14.5l2 2 4-4',
   code: 'm8.5 7-5 5 5 5m7-10 5 5-5 5',
   keyboard: 'M3.5 6.5h17v11h-17zM7 10h.01M11 10h.01M15 10h.01M18 10h.01M8 14h8',
   rename: 'M4 20h4L19.5 8.5l-4-4L4 16zM13.5 6.5l4 4',

@@ -217,9 +217,11 @@ function isoTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-const excuse = z.strictObject({ expectation: z.string(), due: z.string(), reason: z.string() });
+const occurrence = z.strictObject({ expectation: z.string(), due: z.string() });
+const excuse = occurrence.extend({ reason: z.string() });
+const expectAgain = occurrence.extend({ until: z.string() });
 
-/** Orders of the control socket beside lists and removals: those about tokens and links, and `excuse` for an occurrence of an expectation. */
+/** Orders of the control socket beside lists and removals: those about tokens and links, and about an occurrence of an expectation. */
 export function controlOrders(
   { expectations, grants, server, files }: Pick<Core, 'expectations' | 'grants' | 'server' | 'files'>,
   parts: () => RequestParts,
@@ -230,6 +232,11 @@ export function controlOrders(
       const { data } = excuse.safeParse(order);
       if (!data) throw new ServiceError('bad-request', 'Name the expectation, the due time and a reason.');
       return [await expectations.excuse(data.expectation, data.due, data.reason)];
+    },
+    async 'expect-again'(order) {
+      const { data } = expectAgain.safeParse(order);
+      if (!data) throw new ServiceError('bad-request', 'Name the expectation, the due time and a time until when.');
+      return [await expectations.expectAgain(data.expectation, data.due, data.until)];
     },
   };
 }

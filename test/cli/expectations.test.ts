@@ -64,12 +64,19 @@ test('svc expectations: check before they are in force, list, history, excuse at
   assert.equal(after.code, 0, after.stdout);
   const history = await run(t, ['expectations', 'history', 'bills', '--since', '1d'], { cwd });
   assert.match(history.stdout, /^\S+\texcused\tbills\t-\tnone to pay\n\S+\twaiting\tbills\t-\n$/);
+  const again = await run(t, ['expectations', 'expect-again', 'bills', due, '--until', '2h'], { cwd });
+  assert.match(again.stdout, /^expected once more: bills, due \S+, until \S+\n$/, again.stderr);
+  const waiting = await run(t, ['expectations', 'history', 'bills', '--since', '1d', '--json'], { cwd });
+  const known = jsonOutputs.expectations.parse(JSON.parse(waiting.stdout));
+  assert.deepEqual([states(known.occurrences)[0], known.punctuality], [['bills', 'waiting'], null]);
+  const punctual = await run(t, ['expectations', 'history', 'orders', '--since', '1d'], { cwd });
+  assert.match(punctual.stderr, /^svc: by the due time: 1 came, median \+\d+:\d\d:\d\d; half of them from /);
   const told = await run(t, ['events', '--id', String(eventIds.expectationExcused), '--json'], { cwd });
   assert.match(told.stdout, /"reason":"none to pay"/);
   await until('the handler gets it', () => receiver.requests.some(({ body }) => String(body).includes('none to pay')));
 
   for (const [args, said] of [
-    [['excuse', 'bills', 'soon', '--reason', 'x'], /The due time must be one such as/],
+    [['excuse', 'bills', 'soon', '--reason', 'x'], /The time "due" must be one such as/],
     [['excuse', 'nobody', due, '--reason', 'x'], /There is no expectation "nobody"/],
     [['history', 'bill'], /There is no expectation "bill" \(did you mean "bills"\?\)/],
   ] as const) {

@@ -257,6 +257,17 @@ async function actions(send: Exercise) {
   await excuse('missing', { due, reason: 'a holiday' }, 200);
   await excuse('met', { due, reason: 'a holiday' }, 409);
   await excuse('nobody', { due, reason: 'a holiday' }, 404);
+  const again = (uuid: string, body: object, status: number) =>
+    send('POST', '/api/expectations/{uuid}/expect-again', `/api/expectations/${uuid}/expect-again`, status, withBody(body));
+  const anHourOn = new Date(Date.now() + 3_600_000).toISOString();
+  await again('met', { due, until: anHourOn }, 200);
+  await again('met', { due, until: anHourOn }, 409);
+  await again('nobody', { due, until: anHourOn }, 404);
+  for (const bad of ['soon', '2020-01-01T00:00:00Z', '2999-01-01T00:00:00Z']) await again('missing', { due, until: bad }, 400);
+  const all = (await send('GET', '/api/occurrences', '/api/occurrences', 200)).json<{ occurrences: { state: string }[]; total: number }>();
+  assert.ok(all.total >= 4 && all.occurrences.length === all.total, 'yesterday or today, and tomorrow');
+  const backwards = '?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z';
+  await send('GET', '/api/occurrences', `/api/occurrences${backwards}`, 400);
   const occurrences = (uuid: string, status: number, query = '') =>
     send('GET', '/api/expectations/{uuid}/occurrences', `/api/expectations/${uuid}/occurrences${query}`, status);
   assert.match((await occurrences('missing', 200, '?days=2')).text, /"state":"excused","reason":"a holiday"/);

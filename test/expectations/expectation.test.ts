@@ -4,6 +4,7 @@ import { createEvent, processAccount } from '../../src/events/event-factory.ts';
 import { eventIds } from '../../src/events/event-ids.ts';
 import { Expectation } from '../../src/expectations/expectation.ts';
 import { expectationOptions, parseHolidays } from '../../src/expectations/options.ts';
+import { punctualityOf } from '../../src/expectations/punctuality.ts';
 
 const server = { uuid: 'server', type: 'server', name: 'test' };
 
@@ -135,4 +136,19 @@ test('options that mean nothing are refused', () => {
     assert.equal(problem(bad).length, 1, JSON.stringify(bad));
   assert.deepEqual([...parseHolidays('# none\n2026-12-25 # Christmas\n\n')], ['2026-12-25']);
   assert.throws(() => parseHolidays('2026-12-25\n25.12.2026'), { message: 'line 2 must be a day such as 2026-12-25' });
+});
+
+test('when files come: figures of files that came, whatever their number', () => {
+  assert.equal(punctualityOf([]), null);
+  const minutes = Array.from({ length: 20 }, (_, index) => (19 - index) * 60_000 - 600_000);
+  assert.deepEqual(punctualityOf(minutes), {
+    count: 20,
+    earliest: -600,
+    lower_quartile: -360,
+    median: -60,
+    upper_quartile: 240,
+    ninth_decile: 420,
+    latest: 540,
+  });
+  assert.equal(punctualityOf([1500])?.median, 2);
 });

@@ -16,7 +16,13 @@ import { temporaryFolder } from '../support/temp.ts';
 
 const server = { uuid: 'server', type: 'server', name: 'test' };
 const hourMs = 3_600_000;
-const stateIds = [eventIds.expectationMet, eventIds.expectationLate, eventIds.expectationMissing, eventIds.expectationExcused];
+const stateIds = [
+  eventIds.expectationMet,
+  eventIds.expectationLate,
+  eventIds.expectationMissing,
+  eventIds.expectationExcused,
+  eventIds.expectationReopened,
+];
 
 // Due on the hour; the clock of the test begins at 22:13:20 UTC.
 const orders = expectationOptions.parse({ name: 'Orders', account: 'acme', path: '/in/*', every: '1h', grace: '10m', opens: '30m' });
@@ -125,4 +131,60 @@ test('what passed while no process ran is told once at the next start, and nothi
   await third.watch.apply({});
   assert.deepEqual(third.watch.figures(), []);
   await third.stop();
+});
+
+test('a file that is expected once more is missing, late and met again; that outlives a restart', async (t) => {
+  const { folder, clock, first } = await begun(t);
+  clock.advance(40 * 60_000);
+  first.upload();
+  await untilTold(clock, first, 1);
+  const due = '2023-11-14T23:00:00Z';
+  const hence = (hours: number) => new Date(clock.nowMs() + hours * hourMs).toISOString();
+  for (const [bad, code] of [
+    ['soon', 'bad-request'],
+    [hence(-1), 'bad-request'],
+    [hence(32 * 24), 'bad-request'],
+  ] as const)
+    await assert.rejects(first.watch.expectAgain('orders', due, bad), { code });
+  await assert.rejects(first.watch.expectAgain('orders', '2023-11-14T23:30:00Z', hence(1)), { code: 'not-found' });
+  // Past the end of its window, too.
+  const told = await first.watch.expectAgain('orders', due, hence(1.6), 'root');
+  assert.deepEqual([told.state, told.files, new Date(told.grace_ends).toISOString()], ['waiting', [], hence(1.6)]);
+  await assert.rejects(first.watch.expectAgain('orders', due, hence(1)), { code: 'exists' });
+  await first.stop();
+  const second = open(folder, clock);
+  await second.watch.apply({ orders });
+  await until('it watches', () => second.watch.figures().length === 1);
+  clock.advance(hourMs);
+  // The older occurrence takes it; the one of midnight, whose window is open, waits for its own.
+  second.upload();
+  await untilTold(clock, second, 3);
+  clock.advance(0.5 * hourMs);
+  await untilTold(clock, second, 4);
+  second.upload();
+  await untilTold(clock, second, 5);
+  assert.deepEqual(await second.told(), [
+    [eventIds.expectationMet, due],
+    [eventIds.expectationReopened, due],
+    [eventIds.expectationMet, due],
+    [eventIds.expectationMissing, '2023-11-15T00:00:00Z'],
+    [eventIds.expectationLate, '2023-11-15T00:00:00Z'],
+  ]);
+  await second.watch.expectAgain('orders', due, hence(0.2));
+  clock.advance(0.3 * hourMs);
+  await untilTold(clock, second, 7);
+  assert.deepEqual((await second.told()).slice(5, 7), [
+    [eventIds.expectationReopened, due],
+    [eventIds.expectationMissing, due],
+  ]);
+  // One of before the option was in force, too.
+  const before = '2023-11-14T20:00:00Z';
+  await second.watch.expectAgain('orders', before, hence(1));
+  await untilTold(clock, second, 8);
+  second.upload();
+  await until('it is met', async () => {
+    clock.advance(1000);
+    return (await second.told()).some(([id, at]) => id === eventIds.expectationMet && at === before);
+  });
+  await second.stop();
 });

@@ -35,7 +35,8 @@ test('an account with show_expectations sees those of its own and of its group, 
       last.files.map(({ path }) => path),
     ]),
     [
-      ['own', 'Orders', 'met', 'waiting', ['/a.csv']],
+      // What was due before the option was in force takes nothing from what is due now.
+      ['own', 'Orders', 'met', 'met', ['/a.csv']],
       ['ofGroup', 'ofGroup', 'waiting', 'waiting', []],
     ],
   );
@@ -47,4 +48,40 @@ test('an account with show_expectations sees those of its own and of its group, 
   assert.equal((await server.get(url, { user: `carol:${testPassword}` })).status, 403);
   assert.equal((await server.get(url, { user: null, headers: { accept: 'application/json' } })).status, 401);
   assert.equal((await server.send('DELETE', url)).status, 405);
+});
+
+test('the page needs no scripts, names no file of others, and shows hostile names as texts, in four languages', async (t) => {
+  const password = await cheapHash(testPassword);
+  const daily = { every: '1d', opens: '2d' };
+  const server = await startServer(t, {
+    groups: { PARTNERS: { home_folder_path: '.', show_expectations: true } },
+    account: { group: 'PARTNERS' },
+    accounts: { bob: { password, group: 'PARTNERS' }, carol: { password } },
+    expectations: {
+      ofGroup: { ...daily, group: 'PARTNERS', path: '/*.csv', grace: '1d', name: '<b>Orders</b>' },
+      missing: { ...daily, account: 'alice', path: '/never', name: 'Bills' },
+    },
+  });
+  await server.put('/home/alices<i>.csv', 'x');
+  await server.put('/home/bobs.csv', 'x', { user: `bob:${testPassword}` });
+  const html = { accept: 'text/html' };
+  const page = await server.get(url, { headers: html });
+  assert.equal(page.status, 200);
+  assert.match(page.text, /&lt;b&gt;Orders&lt;\/b&gt;/);
+  assert.match(page.text, /href="\/home\/alices%3Ci%3E\.csv"/);
+  assert.match(page.text, /in time[\s\S]*Bills[\s\S]*<strong>missing<\/strong>/);
+  assert.doesNotMatch(page.text, /bobs|<b>|<i>/);
+  assert.doesNotMatch((await server.get(url)).text, /bobs/);
+  for (const [language, words] of [
+    ['de', 'fehlt'],
+    ['fr', 'manquant'],
+    ['es', 'falta'],
+  ] as const) {
+    const { text } = await server.get(url, { headers: { ...html, 'accept-language': language } });
+    assert.ok(text.includes(`<strong>${words}</strong>`) && text.includes(`lang="${language}"`), language);
+  }
+  assert.match((await server.get('/home/', { headers: html })).text, /<a class="button quiet" href="\/home\/__svc__\/expectations">/);
+  const other = { user: `carol:${testPassword}`, headers: html };
+  assert.doesNotMatch((await server.get('/home/', other)).text, /__svc__\/expectations/);
+  assert.equal((await server.get(url, other)).status, 403);
 });

@@ -8,7 +8,8 @@ import { startServer } from './server.ts';
 
 /** Everything that a page can show is there. */
 const config = {
-  group: { allow_own_password_change: true, show_recent: true, trash: { days: 30 } },
+  group: { allow_own_password_change: true, show_recent: true, show_expectations: true, trash: { days: 30 } },
+  expectations: { daily: { account: 'alice', path: '/*', every: '1d', opens: '2d' } },
   service: {
     triggers: ['One', 'Two, primary', 'Three, success', 'Four, info', 'Five, warning', 'Six, danger'],
     show_api_link: true,
@@ -82,6 +83,9 @@ export async function assertPagesAccessible(t: TestContext, colorScheme: ColorSc
   await page.goto(`${server.url}/home/__svc__/recent`);
   await page.getByText('Uploaded').waitFor();
   await look('recent changes');
+  await page.goto(`${server.url}/home/__svc__/expectations`);
+  await page.getByText('Last due').waitFor();
+  await look('due files');
   await page.goto(`${server.url}/home/__svc__/trash`);
   await look('empty trash');
   for (const name of ['d.mp4', 'new.txt']) assert.equal((await server.send('DELETE', `/home/${name}`)).status, 204);

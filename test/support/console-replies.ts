@@ -48,6 +48,24 @@ const delivery = (number: number) => ({
   source: 'service',
 });
 
+const states = ['waiting', 'missing', 'malformed', 'late', 'met', 'excused', 'met', 'met', 'met'];
+const occurrence = (day: number) => {
+  const at = (hours: number) => new Date(Date.UTC(2026, 2, 16 - day, hours)).toISOString().replace('.000', '');
+  const state = states[Math.max(day, 0) % states.length] ?? '';
+  const hasFile = state === 'met' || state === 'late' || state === 'malformed';
+  return {
+    expectation: 'orders',
+    name: hostileName,
+    due: at(6),
+    opens: at(0),
+    grace_ends: at(7),
+    state,
+    files: hasFile ? [{ path: `/${hostileName}`, time: at(5), size: 1_234_567, event_uuid: uuid(101), account: hostileName }] : [],
+    ...(['malformed', 'excused'].includes(state) && { reason: hostileName }),
+  };
+};
+const today = { ...occurrence(1), due: new Date(new Date().setHours(6, 0, 0, 0)).toISOString() };
+
 const fullDelivery = {
   ...delivery(1),
   request: {
@@ -171,6 +189,33 @@ const replies: Readonly<Record<string, unknown>> = {
   '/api/uploads': items,
   '/api/tokens': { items: [token], total: 2 },
   '/api/links': { items: [link, { ...link, id: 'i-2', link: 'drop', maximum_downloads: null }], total: 2 },
+  '/api/expectations': {
+    expectations: [
+      {
+        expectation: 'orders',
+        name: hostileName,
+        enabled: true,
+        account: hostileName,
+        group: null,
+        last: occurrence(0),
+        next: occurrence(-1),
+      },
+      { expectation: 'bills', name: 'Bills', enabled: false, account: null, group: null, last: null, next: null },
+    ],
+  },
+  '/api/expectations/orders/occurrences': {
+    occurrences: Array.from({ length: 90 }, (_, day) => occurrence(day)),
+    punctuality: {
+      count: 60,
+      earliest: -30_000,
+      lower_quartile: -5000,
+      median: -720,
+      upper_quartile: 0,
+      ninth_decile: 900,
+      latest: 80_000,
+    },
+  },
+  '/api/occurrences': { occurrences: [occurrence(3), occurrence(2), occurrence(1), today], total: 9000 },
   '/api/held': {
     items: [
       {
@@ -257,6 +302,8 @@ export const views: readonly (readonly [hash: string, heading: string])[] = [
   ['#handlers', 'Handlers'],
   ['#accounts', 'Accounts'],
   ['#held', 'Held uploads'],
+  ['#expectations', 'Due files'],
+  ['#expectations/orders', 'img src'],
   ['#configuration', 'Configuration'],
 ];
 

@@ -2,8 +2,10 @@ import * as z from 'zod';
 import { loadConfig } from '../../config/check.ts';
 import { orderOfService } from '../../control/control-socket.ts';
 import { evaluate, summarise } from '../../expectations/evaluate.ts';
-import { type ToldOccurrence, toldExpectation, toldOccurrence } from '../../expectations/expectation.ts';
 import type { ExpectationOptions } from '../../expectations/options.ts';
+import { type Punctuality, punctuality, punctualityOf } from '../../expectations/punctuality.ts';
+import { durationSeconds } from '../../expectations/schedule.ts';
+import { type ToldOccurrence, toldExpectation, toldOccurrence } from '../../expectations/told-occurrence.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { didYouMean } from '../../lib/nearest-name.ts';
@@ -17,7 +19,10 @@ const dayMs = 86_400_000;
 /** Past that `list` and `history` show. */
 const shownMs = 31 * dayMs;
 
-export const occurrenceList = z.strictObject({ occurrences: z.array(toldOccurrence) });
+export const occurrenceList = z.strictObject({
+  occurrences: z.array(toldOccurrence),
+  punctuality: punctuality.nullable().exactOptional().describe('Of history: when the files came; null when none did.'),
+});
 export const expectationList = z.strictObject({ expectations: z.array(toldExpectation) });
 
 interface Options extends JournalOptions {
@@ -63,12 +68,16 @@ export async function checkExpectations(options: Options): Promise<number> {
   return bad.length > 0 ? exitCode.mismatch : exitCode.done;
 }
 
-/** Prints the occurrences of one expectation. */
+/** Prints the occurrences of one expectation, and when its files came. */
 export async function expectationHistory(uuid: string, options: Options): Promise<number> {
-  const { past, next, all } = await judged(options, options.since ?? systemClock.nowMs() - shownMs);
+  const { past, next, arrivals, all } = await judged(options, options.since ?? systemClock.nowMs() - shownMs);
   assertKnown(uuid, all);
   const coming = next.get(uuid);
-  printOccurrences([...past.filter(({ expectation }) => expectation === uuid), ...(coming ? [coming] : [])], options);
+  const figures = punctualityOf(arrivals.get(uuid) ?? []);
+  const occurrences = [...past.filter(({ expectation }) => expectation === uuid), ...(coming ? [coming] : [])];
+  if (options.json) print(JSON.stringify({ occurrences, punctuality: figures }));
+  else printOccurrences(occurrences, options);
+  if (!options.json && figures) complain(`svc: by the due time: ${punctualityLine(figures)}`);
   return exitCode.done;
 }
 
@@ -83,6 +92,30 @@ export async function excuseOccurrence(
   if (options.json) print(JSON.stringify(told));
   else print(visible(`excused: ${uuid}, due ${due}`));
   return exitCode.done;
+}
+
+/** Expects an occurrence once more at the running service. */
+export async function expectAgain(uuid: string, due: string, options: ServiceOptions & { until: string; json?: boolean }): Promise<number> {
+  const folder = await serviceFolder(options);
+  const fromNow = durationSeconds(options.until);
+  const until = fromNow === undefined ? options.until : new Date(systemClock.nowMs() + fromNow * 1000).toISOString();
+  const [told] = await orderOfService(folder, 'expect-again', { expectation: uuid, due, until });
+  if (options.json) print(JSON.stringify(told));
+  else print(visible(`expected once more: ${uuid}, due ${due}, until ${until}`));
+  return exitCode.done;
+}
+
+/** Says when files came, so that a due time can be chosen. */
+function punctualityLine({ count, median, lower_quartile, upper_quartile, ninth_decile, latest }: Punctuality): string {
+  const half = `half of them from ${offsetText(lower_quartile)} to ${offsetText(upper_quartile)}`;
+  return `${count} came, median ${offsetText(median)}; ${half}; nine of ten by ${offsetText(ninth_decile)}; the last ${offsetText(latest)}`;
+}
+
+/** `-1:05:00` is an hour and five minutes before the due time. */
+function offsetText(seconds: number): string {
+  const size = Math.abs(seconds);
+  const two = (value: number) => String(Math.floor(value)).padStart(2, '0');
+  return `${seconds < 0 ? '-' : '+'}${Math.floor(size / 3600)}:${two((size / 60) % 60)}:${two(size % 60)}`;
 }
 
 function assertKnown(uuid: string, all: Readonly<Record<string, ExpectationOptions>>): void {

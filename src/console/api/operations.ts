@@ -6,7 +6,16 @@ import { count, text } from '../../control/shown-node.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
 import { collectionNames, highestLimit, usualLimit } from './collections.ts';
-import { excusedOccurrence, excuseRequest, expectationList, occurrenceList, occurrenceQuery } from './expectations.ts';
+import {
+  decidedOccurrence,
+  dueList,
+  dueQuery,
+  excuseRequest,
+  expectAgainRequest,
+  expectationList,
+  occurrenceHistory,
+  occurrenceQuery,
+} from './expectations.ts';
 import { explainRequest } from './explain.ts';
 import { grantOrder } from './grants.ts';
 import { discardOrder, heldOrder, heldResults } from './held.ts';
@@ -276,16 +285,30 @@ export const operations: Record<string, Operation> = {
   },
   'GET /api/expectations/{uuid}/occurrences': {
     id: 'listOccurrences',
-    summary: 'The occurrences of one expectation.',
+    summary: 'The occurrences of one expectation, and when its files came.',
     query: occurrenceQuery,
-    reply: ['The occurrences.', occurrenceList],
+    reply: ['The occurrences.', occurrenceHistory],
     refusals: [400, 404],
+  },
+  'GET /api/occurrences': {
+    id: 'listDue',
+    summary: 'The occurrences of all expectations in a time, also to come.',
+    query: dueQuery,
+    reply: ['The occurrences, and how many there are in all.', dueList],
+    refusals: [400],
   },
   'POST /api/expectations/{uuid}/excuse': {
     id: 'excuseOccurrence',
     summary: 'Excuse an occurrence whose files are not there.',
     body: excuseRequest,
-    reply: ['The occurrence.', excusedOccurrence],
+    reply: ['The occurrence.', decidedOccurrence],
+    refusals: [404, 409],
+  },
+  'POST /api/expectations/{uuid}/expect-again': {
+    id: 'expectOccurrenceAgain',
+    summary: 'Expect the files of an occurrence once more: those that came do not count.',
+    body: expectAgainRequest,
+    reply: ['The occurrence.', decidedOccurrence],
     refusals: [404, 409],
   },
   'POST /api/explain': {

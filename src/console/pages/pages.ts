@@ -20,7 +20,7 @@ const assetPaths = {
     'css',
     styleSheet(
       [],
-      ['frame', 'panels', 'forms', 'tables', 'charts', 'screens'].map((name) => `console/${name}.css`),
+      ['frame', 'panels', 'forms', 'tables', 'charts', 'expectations', 'screens'].map((name) => `console/${name}.css`),
     ),
   ),
   icon: files.add('icon', 'svg', webFile('console/icon.svg')),

@@ -35,7 +35,7 @@ function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
 }
 
 /** Pages below `/home/__svc__/`. */
-const accountPages = ['held/', 'links', 'password-update', 'recent', 'tokens', 'trash'];
+const accountPages = ['expectations', 'held/', 'links', 'password-update', 'recent', 'tokens', 'trash'];
 
 /** URL of a page for GET, for forms that lead back to it. */
 function pageUrl({ target }: Exchange): string {
@@ -58,6 +58,7 @@ function pageAccount({ account, session }: Client, { passwords }: HttpService): 
     mayShare: !isAnonymous && account.links.enabled && account.permissions.mayGive('allow-share'),
     mayMakeTokens: !isAnonymous && account.tokens.enabled && account.permissions.mayGive('allow-create-token'),
     maySeeRecent: account.showRecent && !isAnonymous,
+    maySeeDue: account.showExpectations && !isAnonymous,
     mayChangePassword: session !== undefined && account.allowOwnPasswordChange && passwords.isOwn(account.method.uuid),
   };
 }

@@ -15,7 +15,7 @@ import type { DroppedSelection } from '../../events/dropped-files.ts';
 import type { EventComponent, EventContext, EventPeer, RequestTrace, ServiceEvent } from '../../events/event.ts';
 import { peerAccount } from '../../events/event-factory.ts';
 import type { RecentChange } from '../../events/recent-changes.ts';
-import type { ToldExpectation } from '../../expectations/expectation.ts';
+import type { ToldExpectation } from '../../expectations/told-occurrence.ts';
 import type { AccountFiles } from '../../files/account-files.ts';
 import type { FilesEnvironment } from '../../files/files-environment.ts';
 import { catching } from '../../lib/catching.ts';

@@ -8,6 +8,7 @@ export function fileExpectations(dataFolderPath: string): ExpectationStore {
   const path = join(dataFolderPath, 'expectations.json');
   return {
     isTeller: async () => true,
+    inForce: async () => new Map(Object.entries(readKnown(path))),
     async since(uuids, nowMs) {
       const known = readKnown(path);
       const since = new Map(uuids.map((uuid) => [uuid, known[uuid] ?? nowMs]));

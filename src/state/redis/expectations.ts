@@ -18,18 +18,23 @@ for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
 end
 return redis.call('HGETALL', KEYS[1])`);
 
+const inForceScript = redisScript(`return redis.call('HGETALL', KEYS[1])`);
+
 /** Shared between nodes: since when expectations are watched, and which node reports. @param node unique to this process */
 export function redisExpectations(link: RedisLink, node: string): ExpectationStore {
   return {
     isTeller: () => holdLease(link, 'expectations-teller', node, leaseMs),
-    async since(uuids, nowMs) {
-      const pairs = (await link.run(sinceScript, [link.key('expectations')], [nowMs, ...uuids])) as string[];
-      const since = new Map<string, number>();
-      for (let index = 0; index + 1 < pairs.length; index += 2) {
-        const time = Number(pairs[index + 1]);
-        if (Number.isFinite(time)) since.set(String(pairs[index]), time);
-      }
-      return since;
-    },
+    since: async (uuids, nowMs) => timesOf((await link.run(sinceScript, [link.key('expectations')], [nowMs, ...uuids])) as string[]),
+    inForce: async () => timesOf((await link.run(inForceScript, [link.key('expectations')], [])) as string[]),
   };
+}
+
+/** What is no time is left out. @param pairs fields and values in turn */
+function timesOf(pairs: readonly string[]): Map<string, number> {
+  const times = new Map<string, number>();
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const time = Number(pairs[index + 1]);
+    if (Number.isFinite(time)) times.set(String(pairs[index]), time);
+  }
+  return times;
 }

@@ -1,4 +1,5 @@
 import type { SignedIn } from '../../config/report-shapes.ts';
+import { iconShapes } from '../../lib/icon-shapes.ts';
 import { byId, drawnIcon, icon, make } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { loadPart } from '../shared/parts.ts';
@@ -20,6 +21,7 @@ const shapes: Record<SectionName, string> = {
   accounts:
     'M9 5a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM2.500 19.500a6.500 6.500 0 0 1 13 0M16 5.500a3.500 3.500 0 0 1 0 6.500m2.500 2.500a6.500 6.500 0 0 1 3 5',
   held: 'M12 3.5 5 6v5.5c0 4.500 3 7.500 7 9 4-1.500 7-4.500 7-9V6zM9.500 9.500v5m5-5v5',
+  expectations: iconShapes.due,
   configuration: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.500 4.500v5m-7 5v5',
 };
 
@@ -81,6 +83,8 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   handlers: async () => (await import('./handlers/handlers.ts')).showHandlers,
   accounts: async () => (await import('./accounts/accounts.ts')).showAccounts,
   held: async () => (await import('./held/held.ts')).showHeld,
+  expectations: async (id) =>
+    id === '' ? (await import('./expectations/board.ts')).showBoard : (await import('./expectations/expectation-page.ts')).showExpectation,
   configuration: async () => (await import('./configuration/configuration.ts')).showConfiguration,
 };
 

@@ -1,5 +1,5 @@
 /** The sections of the console, as the fragment of the URL names them. */
-export const sectionNames = ['overview', 'events', 'deliveries', 'handlers', 'accounts', 'held', 'configuration'] as const;
+export const sectionNames = ['overview', 'events', 'deliveries', 'handlers', 'accounts', 'held', 'expectations', 'configuration'] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 /** A section, perhaps one item of it, and its query. */

@@ -18,6 +18,7 @@ ${themeChoice(context)}
 ${languageChoice(context)}
 <hr>
 ${person?.maySeeRecent && html`<a class="button quiet" href="/home/__svc__/recent">${icon('recent')}${language.text('recent')}</a>`}
+${person?.maySeeDue && html`<a class="button quiet" href="/home/__svc__/expectations">${icon('due')}${language.text('due')}</a>`}
 ${person?.mayShare && html`<a class="button quiet" href="/home/__svc__/links">${icon('share')}${language.text('shared')}</a>`}
 ${account?.hasTrash && html`<a class="button quiet" href="/home/__svc__/trash">${icon('trash')}${language.text('trash')}</a>`}
 ${account?.isInspected && html`<a class="button quiet" href="/home/__svc__/held/">${icon('eye')}${language.text('held')}</a>`}

@@ -49,6 +49,8 @@ export interface PageAccount {
   mayShare: boolean;
   mayMakeTokens: boolean;
   maySeeRecent: boolean;
+  /** Whether it may see which of its files are due. */
+  maySeeDue: boolean;
   hasSession: boolean;
 }
 

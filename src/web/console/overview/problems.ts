@@ -12,7 +12,7 @@ export function problemLinks({ handlers, methods, nodes, held_uploads, missing_f
     problemMethods: [down.length, hashFor('overview', '', { show: 'methods' })],
     problemNodes: [nodes.filter(({ phase }) => phase === 'gone').length, hashFor('overview', '', { show: 'nodes' })],
     problemHeld: [held_uploads ?? 0, hashFor('held')],
-    problemMissing: [missing_files, hashFor('events', '', { group: 'expectation' })],
+    problemMissing: [missing_files, hashFor('expectations')],
   } as const;
   return Object.entries(counts).flatMap(([name, [count, href]]) =>
     count > 0 ? [make('a', { href }, text(name as keyof typeof counts, { count }))] : [],

@@ -1,0 +1,37 @@
+import * as z from 'zod';
+
+export const occurrenceStates = ['waiting', 'met', 'late', 'missing', 'malformed', 'excused'] as const;
+export type OccurrenceState = (typeof occurrenceStates)[number];
+
+/** An occurrence as it is shown (docs/spec/expectations.md#states). */
+export const toldOccurrence = z.strictObject({
+  expectation: z.string().describe('UUID of the expectation.'),
+  name: z.string(),
+  due: z.string().describe('Due time in RFC 3339, like all times, with the offset of the zone.'),
+  opens: z.string().describe('Time from which on files count.'),
+  grace_ends: z.string(),
+  state: z.enum(occurrenceStates),
+  files: z.array(
+    z.strictObject({
+      path: z.string(),
+      time: z.string(),
+      size: z.number().describe('Bytes.'),
+      event_uuid: z.string(),
+      account: z.string().describe('Name of the account.'),
+    }),
+  ),
+  reason: z.string().exactOptional().describe('Reason of an excuse, or the difference of files that are not as expected.'),
+});
+export type ToldOccurrence = z.infer<typeof toldOccurrence>;
+
+/** One expectation with its last due occurrence and its next one. */
+export const toldExpectation = z.strictObject({
+  expectation: z.string().describe('UUID of the expectation.'),
+  name: z.string(),
+  enabled: z.boolean(),
+  account: z.string().nullable().describe('Name or UUID of the account that the files come from; null when it is not named.'),
+  group: z.string().nullable().describe('UUID of the group of the accounts that they may come from; null when it is not named.'),
+  last: toldOccurrence.nullable().describe('The newest that was due; null when there is none.'),
+  next: toldOccurrence.nullable(),
+});
+export type ToldExpectation = z.infer<typeof toldExpectation>;

@@ -1,0 +1,84 @@
+import type { ToldExpectation, ToldOccurrence } from '../../expectations/told-occurrence.ts';
+import { fileIconClasses } from '../../lib/media-types.ts';
+import { parseVirtualPath } from '../../lib/virtual-path.ts';
+import { respond } from '../reply/respond.ts';
+import { type Exchange, signedIn } from '../request/exchange.ts';
+import { memberUrlPath } from '../request/request-target.ts';
+import { pageContextOf, pageReply } from './page-replies.ts';
+import { bdi, type Html, html, icon } from './pages/html.ts';
+import type { PageTextName } from './pages/locales/language.ts';
+import type { PageContext } from './pages/page.ts';
+
+const dueUrl = '/home/__svc__/expectations';
+
+const stateTexts: Readonly<Record<ToldOccurrence['state'], PageTextName>> = {
+  waiting: 'dueWaiting',
+  met: 'dueMet',
+  late: 'dueLate',
+  missing: 'dueMissing',
+  malformed: 'dueMalformed',
+  excused: 'dueExcused',
+};
+
+/** Files of one occurrence that the page names. */
+const maxFiles = 10;
+
+/** GET of the page of the files that are due from the account (docs/spec/expectations.md#accounts); it needs no scripts. */
+export function showDuePage(exchange: Exchange, expectations: readonly ToldExpectation[]): Promise<Response> {
+  const context = pageContextOf(exchange);
+  const { language } = context;
+  const title = language.text('due');
+  const hint = html`<p class="hint">${language.text('dueHint')}</p>`;
+  const body = html`<main id="main" data-may="">
+<nav class="crumbs" aria-label="${language.text('path')}"><ol><li><a href="/home/">${language.text('files')}</a></li>\
+<li><a href="${dueUrl}" aria-current="page">${title}</a></li></ol></nav>
+<h1 class="hidden">${title}</h1>
+<div id="notices" aria-live="polite"></div>
+<div id="members" tabindex="-1">
+${
+  expectations.length > 0
+    ? html`${hint}
+<ul id="recent" class="recent">
+${expectations.map((one) => expectationItem(exchange, context, one))}
+</ul>`
+    : html`<div class="empty closed">${icon('due')}<p class="lead">${language.text('dueNone')}</p>${hint}</div>`
+}
+</div>
+</main>`;
+  return respond(exchange, pageReply(context, 200, { title, body, hasScript: true }, { 'cache-control': 'no-store' }));
+}
+
+function expectationItem(exchange: Exchange, context: PageContext, { name, last, next }: ToldExpectation): Html {
+  const { language } = context;
+  const files = last?.files.slice(0, maxFiles) ?? [];
+  return html`<li>
+<span class="i ${fileIconClasses('')}">${bdi(name)}</span>
+${last !== null && html`<p class="hint">${language.text('dueLast')}: ${time(context, last.due)} &middot; ${stateOf(context, last)}${last.reason !== undefined && html` &middot; <span lang="en">${last.reason}</span>`}</p>`}
+${files.map(({ path, time: came, size }) => html`<p class="hint">${fileLink(exchange, path)} &middot; ${language.size(size)} &middot; ${time(context, came)}</p>`)}
+${next !== null && html`<p class="hint">${language.text('dueNext')}: ${time(context, next.due)}</p>`}
+</li>
+`;
+}
+
+function stateOf({ language }: PageContext, { state }: ToldOccurrence): Html {
+  const words = language.text(stateTexts[state]);
+  return state === 'met' || state === 'waiting' || state === 'excused' ? html`${words}` : html`<strong>${words}</strong>`;
+}
+
+function time({ language }: PageContext, iso: string): Html {
+  const timeMs = Date.parse(iso);
+  return html`<span data-time="${Math.floor(timeMs / 1000)}">${language.date(timeMs)} UTC</span>`;
+}
+
+/** The name of a file, with a link where it is still there and may be read. */
+function fileLink(exchange: Exchange, path: string): Html {
+  const { files } = signedIn(exchange);
+  const name = bdi(path.slice(path.lastIndexOf('/') + 1));
+  try {
+    const parsed = parseVirtualPath(path);
+    const isThere = files.may(parsed, 'readFile') && files.may(parsed, 'inspectFile') && files.inspect(parsed) !== undefined;
+    return isThere ? html`<a href="${memberUrlPath(parsed, false)}">${name}</a>` : name;
+  } catch {
+    return name;
+  }
+}

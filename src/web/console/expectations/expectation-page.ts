@@ -1,0 +1,84 @@
+import type { Punctuality } from '../../../expectations/punctuality.ts';
+import type { ToldExpectation, ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import { make } from '../../shared/dom.ts';
+import { text } from '../language.ts';
+import { ask } from '../request.ts';
+import { actionButton, facts, heading, panel, type Stage, wayTo } from '../section.ts';
+import { datum, numberText } from '../shown.ts';
+import { makeTable } from '../table.ts';
+import { calendar } from './calendar.ts';
+import { dueColumn, keyOf, stateColumns } from './occurrences.ts';
+
+const days = 90;
+
+/** Rows of the history. */
+const maxRows = 300;
+
+interface History {
+  occurrences: ToldOccurrence[];
+  punctuality: Punctuality | null;
+}
+
+/** Shows one expectation: its calendar, when its files come, and its history. */
+export async function showExpectation({ main, route, signal }: Stage): Promise<void> {
+  const table = makeTable<ToldOccurrence>(text('dueHistory'), text('dueNothing'), [dueColumn, ...stateColumns(() => load())], keyOf);
+  const title = make('span');
+  const months = make('div');
+  const figures = make('div');
+  const cut = make('p.hint', { hidden: true });
+  const load = async () => {
+    const url = `/api/expectations/${encodeURIComponent(route.id)}/occurrences?days=${days}`;
+    const [{ expectations }, { occurrences, punctuality }] = await Promise.all([
+      ask<{ expectations: ToldExpectation[] }>('GET', '/api/expectations', { signal }),
+      ask<History>('GET', url, { signal }),
+    ]);
+    const own = expectations.find(({ expectation }) => expectation === route.id);
+    title.replaceChildren(datum(own?.name ?? route.id));
+    months.replaceChildren(occurrences.length > 0 ? calendar(occurrences) : make('p.nothing', text('dueNothing')));
+    figures.replaceChildren(punctuality ? arrivals(punctuality, occurrences) : make('p.nothing', text('dueNeverCame')));
+    table.show(occurrences.slice(0, maxRows));
+    cut.hidden = occurrences.length <= maxRows;
+    cut.textContent = text('heldMore', { shown: maxRows, total: occurrences.length });
+  };
+  const head = heading('', actionButton(text('heldRefresh'), 'recent', load, 'compact'));
+  head.querySelector('h1')?.replaceChildren(title);
+  main.append(
+    wayTo('expectations'),
+    head,
+    panel(text('dueCalendar', { days }), months),
+    panel(text('duePunctuality'), make('p.hint', text('duePunctualityHint')), figures),
+    panel(text('dueHistory'), table.element, cut),
+  );
+  await load();
+}
+
+/** When files came, by the due time and, where that is always the same, by the clock. */
+function arrivals({ count, ...at }: Punctuality, occurrences: readonly ToldOccurrence[]): HTMLElement {
+  const clocks = new Set(occurrences.map(({ due }) => due.slice(11, 16)));
+  const [clock = ''] = clocks;
+  const shown = (seconds: number) => {
+    const by = text(seconds < 0 ? 'dueBefore' : 'dueAfter', { time: hours(Math.abs(seconds)) });
+    return clocks.size === 1 ? `${clockAfter(clock, seconds)} (${by})` : by;
+  };
+  return facts(
+    [text('dueMedian'), shown(at.median)],
+    [text('dueHalf'), text('dueFromTo', { from: shown(at.lower_quartile), to: shown(at.upper_quartile) })],
+    [text('dueNineInTen'), shown(at.ninth_decile)],
+    [text('dueEarliest'), shown(at.earliest)],
+    [text('dueLatest'), shown(at.latest)],
+    [text('dueCame'), numberText(count)],
+  );
+}
+
+/** Hours and minutes. */
+function hours(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}`;
+}
+
+/** What a clock shows some time after it showed `HH:MM`. */
+function clockAfter(clock: string, seconds: number): string {
+  const [hour = 0, minute = 0] = clock.split(':').map(Number);
+  const minutes = Math.floor((((hour * 60 + minute) * 60 + seconds) / 60) % 1440);
+  return hours(((minutes + 1440) % 1440) * 60).padStart(5, '0');
+}

@@ -1,0 +1,106 @@
+import type { ToldOccurrence } from '../../../expectations/told-occurrence.ts';
+import { make, makeButton } from '../../shared/dom.ts';
+import { sizeText } from '../../shared/locale.ts';
+import { notice } from '../../shared/notices.ts';
+import { confirm } from '../confirm.ts';
+import { field, localTime } from '../fields.ts';
+import { text, translate } from '../language.ts';
+import { ask } from '../request.ts';
+import { hashFor } from '../route.ts';
+import { badge, tell } from '../section.ts';
+import { mayChange } from '../session.ts';
+import { clear, datum, timeElement } from '../shown.ts';
+import type { Column } from '../table.ts';
+
+type State = ToldOccurrence['state'];
+
+/** How loud a state is. */
+export const kindOf: Readonly<Record<State, 'good' | 'bad' | 'warn' | 'calm'>> = {
+  met: 'good',
+  late: 'warn',
+  missing: 'bad',
+  malformed: 'bad',
+  excused: 'calm',
+  waiting: 'calm',
+};
+
+export const keyOf = ({ expectation, due }: ToldOccurrence): string => `${expectation} ${due}`;
+
+/** Items by a key of each, in their order. */
+export function grouped<T>(items: readonly T[], keyOfItem: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOfItem(item));
+    if (group) group.push(item);
+    else groups.set(keyOfItem(item), [item]);
+  }
+  return groups;
+}
+
+/** Files that one row names. */
+const maxFiles = 5;
+
+function fileList({ files, reason }: ToldOccurrence): HTMLElement {
+  if (files.length === 0 && reason === undefined) return datum('');
+  const items = files.slice(0, maxFiles).map(({ path, time, size, event_uuid }) => {
+    const href = hashFor('events', event_uuid, { at: time });
+    return make('li', make('a', { href }, datum(path)), make('span.hint', ' ', timeElement(time), `, ${sizeText(size)}`));
+  });
+  if (files.length > maxFiles) items.push(make('li.hint', text('dueMoreFiles', { count: files.length - maxFiles })));
+  if (reason !== undefined) items.push(make('li.hint', clear(reason)));
+  return make('ul.plain-list', ...items);
+}
+
+export const dueColumn: Column<ToldOccurrence> = { title: text('due'), cell: ({ due }) => timeElement(due), className: 'narrow' };
+
+export const nameColumn: Column<ToldOccurrence> = {
+  title: text('name'),
+  cell: ({ expectation, name }) => make('a', { href: hashFor('expectations', expectation) }, datum(name)),
+};
+
+/** State and files, and for operators what they may do. @param reload is called when something was done */
+export function stateColumns(reload: () => Promise<void>): Column<ToldOccurrence>[] {
+  const shown: Column<ToldOccurrence>[] = [
+    { title: text('dueState'), cell: ({ state }) => badge(translate('due', state), kindOf[state]), className: 'narrow' },
+    { title: text('dueFiles'), cell: fileList },
+  ];
+  return mayChange() ? [...shown, { title: text('action'), cell: (one) => actions(one, reload) }] : shown;
+}
+
+function actions(one: ToldOccurrence, reload: () => Promise<void>): HTMLElement {
+  const act = (question: (one: ToldOccurrence) => Promise<boolean>) => () =>
+    void tell(question(one).then((isDone) => (isDone ? reload() : undefined)));
+  const mayExcuse = one.state !== 'met' && one.state !== 'excused';
+  return make(
+    'div.row',
+    mayExcuse && makeButton(text('excuse'), undefined, act(excuse), 'quiet small'),
+    one.state !== 'waiting' && makeButton(text('expectAgain'), 'recent', act(expectAgain), 'quiet small'),
+  );
+}
+
+function subject({ name, due }: ToldOccurrence): HTMLElement {
+  return make('p', datum(name), ', ', timeElement(due));
+}
+
+function urlOf({ expectation }: ToldOccurrence, action: string): string {
+  return `/api/expectations/${encodeURIComponent(expectation)}/${action}`;
+}
+
+async function excuse(one: ToldOccurrence): Promise<boolean> {
+  const reason = make('input', { autocomplete: 'off', maxLength: 1000, required: true });
+  const content = [subject(one), field(text('excuseReason'), reason), make('p.hint', text('excuseEffect'))];
+  const act = () => ask('POST', urlOf(one, 'excuse'), { body: { due: one.due, reason: reason.value.trim() } });
+  const isDone = await confirm(text('excuseQuestion'), content, { label: text('excuse'), kind: 'primary' }, act);
+  if (isDone) notice(text('excuseDone'));
+  return isDone;
+}
+
+async function expectAgain(one: ToldOccurrence): Promise<boolean> {
+  const until = make('input', { type: 'datetime-local', required: true });
+  until.value = localTime(new Date(Date.now() + 86_400_000).toISOString()).slice(0, 16);
+  const content = [subject(one), field(text('expectUntil'), until), make('p.hint', text('expectAgainEffect'))];
+  const act = () => ask('POST', urlOf(one, 'expect-again'), { body: { due: one.due, until: new Date(until.value).toISOString() } });
+  const isDone = await confirm(text('expectAgainQuestion'), content, { label: text('expectAgain'), kind: 'primary' }, act);
+  if (isDone) notice(text('expectAgainDone'));
+  return isDone;
+}
