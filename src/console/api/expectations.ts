@@ -1,6 +1,4 @@
-import * as z from 'zod';
-import { punctuality } from '../../expectations/punctuality.ts';
-import { type ToldOccurrence, toldExpectation, toldOccurrence } from '../../expectations/told-occurrence.ts';
+import type { ToldOccurrence } from '../../expectations/told-occurrence.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { answerJson } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
@@ -8,34 +6,12 @@ import { readJsonObject } from '../request-body.ts';
 import { Parameters, pathPart } from './parameters.ts';
 
 /** Days of the past: without `days`, and at most. */
-const usualDays = 31;
-const maxDays = 366;
+export const usualDays = 31;
+export const maxDays = 366;
 const dayMs = 86_400_000;
 
 /** Occurrences of one reply about all expectations. */
-const maxShown = 2000;
-
-export const expectationList = z.object({ expectations: z.array(toldExpectation) });
-export const occurrenceQuery = z.object({
-  days: z.int().min(1).max(maxDays).default(usualDays).describe('Days of the past.'),
-});
-export const occurrenceHistory = z.object({
-  occurrences: z.array(toldOccurrence).describe('The newest first.'),
-  punctuality: punctuality.nullable().describe('When the files came; null when none did.'),
-});
-export const dueQuery = z.object({
-  since: z.iso.datetime({ offset: true }).describe('First due time; default: a day ago.'),
-  until: z.iso.datetime({ offset: true }).describe(`Last due time, at most ${maxDays} days later; default: a day after now.`),
-});
-export const dueList = z.object({
-  occurrences: z.array(toldOccurrence).describe(`In the order of their due times, at most the newest ${maxShown}.`),
-  total: z.int().min(0),
-});
-/** A schema of its own: the description of the API cannot say that a schema with a name may be null. */
-export const decidedOccurrence = z.object(toldOccurrence.shape);
-const whichOccurrence = z.object({ due: z.string().describe('Due time of the occurrence.') });
-export const excuseRequest = whichOccurrence.extend({ reason: z.string() });
-export const expectAgainRequest = whichOccurrence.extend({ until: z.string().describe('When the files are missing or late.') });
+export const maxShown = 2000;
 
 /** `GET /api/expectations`. */
 export async function listExpectations(c: ConsoleContext): Promise<Response> {

@@ -6,16 +6,7 @@ import { count, text } from '../../control/shown-node.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
 import { collectionNames, highestLimit, usualLimit } from './collections.ts';
-import {
-  decidedOccurrence,
-  dueList,
-  dueQuery,
-  excuseRequest,
-  expectAgainRequest,
-  expectationList,
-  occurrenceHistory,
-  occurrenceQuery,
-} from './expectations.ts';
+import { expectationOperations } from './expectation-operations.ts';
 import { explainRequest } from './explain.ts';
 import { grantOrder } from './grants.ts';
 import { discardOrder, heldOrder, heldResults } from './held.ts';
@@ -278,39 +269,7 @@ export const operations: Record<string, Operation> = {
     'Uploads that may take several requests and are not over.',
     'Cancel unfinished uploads; a request that brings content is cut.',
   ),
-  'GET /api/expectations': {
-    id: 'listExpectations',
-    summary: 'Files that are due: each expectation with its last and its next occurrence.',
-    reply: ['The expectations.', expectationList],
-  },
-  'GET /api/expectations/{uuid}/occurrences': {
-    id: 'listOccurrences',
-    summary: 'The occurrences of one expectation, and when its files came.',
-    query: occurrenceQuery,
-    reply: ['The occurrences.', occurrenceHistory],
-    refusals: [400, 404],
-  },
-  'GET /api/occurrences': {
-    id: 'listDue',
-    summary: 'The occurrences of all expectations in a time, also to come.',
-    query: dueQuery,
-    reply: ['The occurrences, and how many there are in all.', dueList],
-    refusals: [400],
-  },
-  'POST /api/expectations/{uuid}/excuse': {
-    id: 'excuseOccurrence',
-    summary: 'Excuse an occurrence whose files are not there.',
-    body: excuseRequest,
-    reply: ['The occurrence.', decidedOccurrence],
-    refusals: [404, 409],
-  },
-  'POST /api/expectations/{uuid}/expect-again': {
-    id: 'expectOccurrenceAgain',
-    summary: 'Expect the files of an occurrence once more: those that came do not count.',
-    body: expectAgainRequest,
-    reply: ['The occurrence.', decidedOccurrence],
-    refusals: [404, 409],
-  },
+  ...expectationOperations,
   'POST /api/explain': {
     id: 'explainDecision',
     summary: 'How the configuration in force decides a request or a login, as `svc explain --json` prints it. No endpoint is asked.',

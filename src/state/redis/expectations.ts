@@ -29,7 +29,7 @@ export function redisExpectations(link: RedisLink, node: string): ExpectationSto
   };
 }
 
-/** What is no time is left out. @param pairs fields and values in turn */
+/** The times of a hash; other values are left out. @param pairs fields and values in turn */
 function timesOf(pairs: readonly string[]): Map<string, number> {
   const times = new Map<string, number>();
   for (let index = 0; index + 1 < pairs.length; index += 2) {

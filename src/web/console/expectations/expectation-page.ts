@@ -76,7 +76,7 @@ function hours(seconds: number): string {
   return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}`;
 }
 
-/** What a clock shows some time after it showed `HH:MM`. */
+/** The time that a clock shows some seconds after `HH:MM`. */
 function clockAfter(clock: string, seconds: number): string {
   const [hour = 0, minute = 0] = clock.split(':').map(Number);
   const minutes = Math.floor((((hour * 60 + minute) * 60 + seconds) / 60) % 1440);
