@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { control } from '../support/control.ts';
+import { heldOf, visible } from '../support/inspecting.ts';
+import { startInspector } from '../support/inspector.ts';
 import { hasProgram } from '../support/requires.ts';
 import { testPassword } from '../support/secrets.ts';
 import { type SshTestServer, startSsh } from '../support/ssh.ts';
@@ -131,6 +134,28 @@ test('lftp: mirror up and down', async (t) => {
   for (const path of ['up/large', 'up/sub folder/x', 'put']) assert.equal(modifiedS(join(server.home, path)), oldS, path);
   assert.equal(modifiedS(join(server.clientFolder, 'down/a')), oldS, 'down/a');
   assert.equal(digestTree(join(server.home, 'up')).a, undefined);
+});
+
+test('rclone and lftp, the latter under temporary names, take a held upload for done, and it keeps its time', async (t) => {
+  if (!hasProgram(t, 'rclone') || !hasProgram(t, 'lftp') || !hasProgram(t, 'ssh')) return;
+  const inspector = await startInspector(t);
+  inspector.decide = () => ({ status: 202 });
+  const inspections = { check: { type: 'http', url: inspector.url } };
+  const server = await startSsh(t, {}, { inspections, group: { inspections: [['check']] } });
+  plantLocal(server.clientFolder);
+  const oldS = backdate(join(server.clientFolder, 'up'));
+  await succeeds(server, 'rclone', ['--config', rcloneConfig(server), '--retries', '1', 'copyto', 'up/large', 'svc:rclone']);
+  const connect = `set sftp:connect-program "${sshCommand(server).concat('-a', '-x').join(' ')}"; set xfer:use-temp-file yes`;
+  await succeeds(server, 'lftp', ['-c', `${connect}; open sftp://alice:@127.0.0.1; put up/large -o lftp`]);
+  assert.deepEqual((await heldOf(server)).map(({ path }) => path).sort(), ['/lftp', '/rclone']);
+  assert.deepEqual(inspector.requests.map(({ facts }) => facts.file.path).sort(), ['/lftp', '/rclone'], 'each is asked about once');
+  assert.deepEqual(visible(server.home), []);
+  const ids = (await heldOf(server)).map(({ id }) => id);
+  assert.equal((await control(t, join(server.folder, 'data'), 'held', 'release', ...ids)).code, 0);
+  for (const path of ['rclone', 'lftp']) {
+    assert.equal(readFileSync(join(server.home, path), 'utf8'), large);
+    assert.equal(modifiedS(join(server.home, path)), oldS, path);
+  }
 });
 
 test('curl: sftp:// up and down, with the older MACs that libssh2 has', async (t) => {
