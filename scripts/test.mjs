@@ -87,6 +87,7 @@ const programs = {
   rclone: 'rclone',
   cadaver: 'cadaver',
   nginx: 'nginx',
+  'c-icap': 'c-icap',
   clamd: 'clamav-daemon',
   clamdscan: 'clamdscan',
   'mount.davfs': 'davfs2',

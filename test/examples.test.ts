@@ -2,15 +2,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { run, start } from './support/child.ts';
 import { Client } from './support/client.ts';
+import { copyOf, examples, program } from './support/examples.ts';
 import { until } from './support/receiver.ts';
 import { hasProgram } from './support/requires.ts';
 import { allowSecrets } from './support/secret-watch.ts';
 import { temporaryFolder } from './support/temp.ts';
-
-const examples = join(process.env.SVC_ROOT ?? '.', 'examples');
 
 test('every example configuration is valid', async (t) => {
   const configs = readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('svc.config.yaml'));
@@ -60,45 +59,6 @@ test('the callout example: accepted, next, rejected with its public part', async
   assert.equal((await client.get('/home/', { user: 'alice:wrong' })).status, 401);
   const locked = await client.get('/home/', { user: 'mallory:x' });
   assert.deepEqual(locked.json(), { errors: [{ message: 'This account is locked.', title: 'Unauthorized', response: { locked: true } }] });
-});
-
-/** A copy of an example that serves on a free port. */
-function copyOf(t: TestContext, name: string): string {
-  const folder = temporaryFolder(t);
-  cpSync(join(examples, name), folder, { recursive: true });
-  const path = join(folder, 'svc.config.yaml');
-  writeFileSync(path, readFileSync(path, 'utf8').replace('port: 8080', 'port: 0'));
-  return folder;
-}
-
-/** A program of an example on a free port, with what it printed. */
-async function program(t: TestContext, cwd: string, command: string, file: string): Promise<{ url: string; printed: () => string }> {
-  const child = spawn(command, [file, '0'], { cwd });
-  t.after(() => child.kill());
-  let text = '';
-  child.stdout.on('data', (chunk) => {
-    text += chunk;
-  });
-  await until(`${file} listens`, () => text.includes('listening on'));
-  return { url: /http:\S+/.exec(text)?.[0] ?? '', printed: () => text };
-}
-
-test('the inspections example: orders, what is none, and what waits for a person', async (t) => {
-  if (!hasProgram(t, 'python3')) return;
-  const cwd = copyOf(t, 'inspections');
-  const endpoint = await program(t, cwd, 'python3', 'endpoint.py');
-  const server = start(t, ['serve'], { cwd, env: { INSPECT_URL: endpoint.url } });
-  const client = new Client((await server.line(/(http:\S+)\/\n/))[1] ?? '');
-  const user = 'acme:correct horse';
-  assert.equal((await client.put('/home/in/a.json', '{"id": 1, "customer": "x", "lines": []}', { user })).status, 201);
-  const refused = await client.put('/home/in/b.json', '{"id": "1"}', { user });
-  assert.equal(refused.status, 422);
-  assert.match(refused.text, /Not an order: \\"id\\" is missing or of another type/);
-  assert.equal((await client.put('/home/in/c.pdf', '%PDF', { user })).status, 202);
-  const listed = await run(t, ['held', 'list'], { cwd });
-  const id = /^(\S+) +held +verdict .* \/in\/c\.pdf$/m.exec(listed.stdout)?.[1] ?? '';
-  assert.equal((await run(t, ['held', 'release', id], { cwd })).code, 0);
-  assert.deepEqual(await client.names('/home/in/', { user }), ['a.json', 'c.pdf']);
 });
 
 test('the webhook examples: signed JSON, SOAP, a chat message, a body of its own', async (t) => {

@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
-"""An inspection: JSON files have to be orders; what is not JSON waits for a person.
+"""An inspection: JSON files have to match a JSON Schema; what is not JSON waits for a person.
 
-    python3 endpoint.py [PORT]
+    apt-get install python3-jsonschema        # or: pip install jsonschema
+    python3 endpoint.py [PORT [SCHEMA]]
 """
 import base64
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
-# A little of JSON Schema; put the package "jsonschema" here for the whole.
-SCHEMA = {"required": {"id": int, "customer": str, "lines": list}}
+from jsonschema import Draft202012Validator
+
+port = int(sys.argv[1]) if len(sys.argv) > 1 else 8090
+schema = Path(sys.argv[2] if len(sys.argv) > 2 else Path(__file__).with_name("order.schema.json"))
+validator = Draft202012Validator(json.loads(schema.read_text()))
+MAX_FAULTS = 10
 
 
-def faults(order):
-    """What an order lacks."""
-    if not isinstance(order, dict):
-        return ["it is no object"]
-    return [f'"{name}" is missing or of another type' for name, kind in SCHEMA["required"].items() if not isinstance(order.get(name), kind)]
+def faults(value):
+    """The first faults, each with the place in the file."""
+    found = sorted(validator.iter_errors(value), key=lambda fault: fault.json_path)
+    return [f"{fault.json_path}: {fault.message[:200]}" for fault in found[:MAX_FAULTS]]
 
 
 class Inspection(BaseHTTPRequestHandler):
@@ -32,10 +37,10 @@ class Inspection(BaseHTTPRequestHandler):
             return self.reply(202, {"message": f'{file["name"]} is no JSON: a person has to look.'})
         try:
             found = faults(json.loads(body))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             found = [f"it does not parse: {error}"]
         if found:
-            return self.reply(422, {"message": "Not an order: " + "; ".join(found) + ".", "public_response": {"faults": found}})
+            return self.reply(422, {"message": "Not an order: " + "; ".join(found), "public_response": {"faults": found}})
         return self.reply(204)
 
     def reply(self, status, value=None):
@@ -51,6 +56,6 @@ class Inspection(BaseHTTPRequestHandler):
         pass
 
 
-server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 8090), Inspection)
+server = ThreadingHTTPServer(("127.0.0.1", port), Inspection)
 print(f"listening on http://127.0.0.1:{server.server_port}/", flush=True)
 server.serve_forever()
