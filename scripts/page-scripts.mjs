@@ -56,7 +56,7 @@ export async function pageScripts(main, plugins) {
   const whole = await build({ ...options, stdin, entryNames: 'page', plugins: [partsApart, ...plugins] });
   const files = Object.fromEntries([...whole.outputFiles, ...later.outputFiles].map(({ path, text }) => [basename(path), text]));
   const [{ exports }] = Object.values(whole.metafile.outputs);
-  assertExported(files, exports);
+  assertExported(files, exports, await exportsOf([...shared].sort()));
   const outputsOf = { ...whole.metafile.outputs, ...later.metafile.outputs };
   const inputsOf = Object.fromEntries(Object.entries(outputsOf).map(([path, { inputs }]) => [basename(path), inputs]));
   return { files, inputs: Object.assign({}, ...Object.values(inputsOf)), inputsOf };
@@ -75,8 +75,24 @@ function onImport(name, choose) {
   };
 }
 
-/** If two modules export the same name, `page.js` exports neither, and the part that imports the name would not start. */
-function assertExported(files, exports) {
+/** @returns the names that each module itself exports, by its path */
+async function exportsOf(paths) {
+  const { metafile } = await build({ ...commonOptions, bundle: false, entryPoints: paths, outdir: '.', logLevel: 'error' });
+  return new Map(Object.values(metafile.outputs).map(({ entryPoint, exports }) => [entryPoint, exports]));
+}
+
+/**
+ * If two modules export the same name, `page.js` exports neither, and the part that imports the name would not start.
+ * @param modules names that the modules of the first script export of which parts use something, by their paths
+ */
+function assertExported(files, exports, modules) {
+  const owners = new Map();
+  for (const [path, names] of modules)
+    for (const name of names) {
+      const other = owners.get(name);
+      if (other !== undefined) throw new Error(`${other} and ${path} both export ${name}, and parts of the script ask for it: rename one.`);
+      owners.set(name, path);
+    }
   for (const [file, text] of Object.entries(files)) {
     for (const [, names] of text.matchAll(/import\{([^}]*)\}from"\.\/page\.js"/g)) {
       const missing = names

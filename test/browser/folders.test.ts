@@ -184,6 +184,8 @@ for (const javaScriptEnabled of [true, false]) {
     writeFileSync(join(server.home, 'deep/er/Needle.txt'), 'x');
     const page = await openFolder(t, server, { javaScriptEnabled, viewport: { width: 320, height: 640 }, colorScheme: 'dark' });
     const field = javaScriptEnabled ? page.getByLabel('Filter by name') : page.getByLabel('Search this folder');
+    const opener = page.getByRole('button', { name: 'Search', exact: true });
+    if (javaScriptEnabled) await opener.click();
     await field.fill('needle');
     if (javaScriptEnabled) await page.getByRole('button', { name: 'Search in sub-folders' }).click();
     else await page.keyboard.press('Enter');
@@ -194,6 +196,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.waitForURL('**/home/deep/er/');
     await page.getByRole('link', { name: 'Needle.txt' }).waitFor();
     await page.goBack();
+    if (javaScriptEnabled) await opener.click();
     await page.getByLabel('Search this folder').fill('nowhere');
     await page.keyboard.press('Enter');
     await page.getByText('Nothing below this folder').waitFor();
@@ -208,6 +211,7 @@ browserTest('files are copied, folders are not; rows are dragged to a folder and
   for (const name of ['a.bin', 'b.bin', 'c.bin']) writeFileSync(join(server.home, name), name);
   const page = await openFolder(t, server);
   const dialog = page.getByRole('dialog');
+  mkdirSync(join(server.home, 'Other'));
   for (const name of ['Part 10', 'Part 9']) mkdirSync(join(server.home, 'Folder', name));
   for (const name of ['a.bin', 'b.bin']) await page.getByLabel(`Select ${name}`).check();
   await page.getByRole('button', { name: 'Copy' }).click();
@@ -224,6 +228,10 @@ browserTest('files are copied, folders are not; rows are dragged to a folder and
   assert.ok(existsSync(join(server.home, 'a.bin')));
   await page.getByLabel('Select Folder').check();
   await page.getByRole('button', { name: 'Copy' }).click();
+  await dialog.locator('.names').getByRole('button', { name: 'Target' }).waitFor();
+  assert.equal(await dialog.getByRole('button', { name: 'Target' }).count(), 1, 'what is in the list is not offered as a recent one, too');
+  await dialog.getByRole('button', { name: 'Other' }).click();
+  await dialog.locator('.place-here', { hasText: 'Other' }).waitFor();
   await dialog.locator('.recent-targets').getByRole('button', { name: 'Target' }).click();
   await dialog.locator('.place-here', { hasText: 'Target' }).waitFor();
   await dialog.getByRole('button', { name: 'New folder' }).click();
@@ -235,6 +243,7 @@ browserTest('files are copied, folders are not; rows are dragged to a folder and
   await page.getByText('Copied Folder to Target/Made here').waitFor();
   assert.deepEqual(readdirSync(join(server.home, 'Target/Made here/Folder')).sort(), ['Part 10', 'Part 9']);
   rmSync(join(server.home, 'Target/Made here'), { recursive: true });
+  rmSync(join(server.home, 'Other'), { recursive: true });
 
   for (const name of ['a.bin', 'c.bin']) rmSync(join(server.home, 'Target', name), { force: true });
   for (const name of ['Folder', 'a.bin']) await page.getByLabel(`Select ${name}`).check();

@@ -21,6 +21,26 @@ async function signIn(page: Page): Promise<void> {
   await dialog.getByRole('button', { name: 'Sign in' }).click();
 }
 
+browserTest('the session is over, and too many passwords were wrong: the page says until when', async (t) => {
+  const server = await startServer(t, { server: { security_policy: { ban_after_failures: 1, ban_seconds: 600 } } });
+  writeFileSync(join(server.home, 'a.png'), pixel);
+  const page = await openFolder(t, server, { expectedErrors: /401|429/ });
+  await endSession(page, server);
+  await page.getByRole('link', { name: 'a.png' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Password').fill('wrong');
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+  await dialog.getByText('The name or the password is not correct.').waitFor();
+  await dialog.getByLabel('Password').fill(testPassword);
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+  const words = await dialog.getByText('Too many attempts.').textContent();
+  const [, hours, minutes] = /^Too many attempts\. You can try again at (?:.*, )?(\d\d):(\d\d)\.$/.exec(words ?? '') ?? [];
+  const until = new Date();
+  until.setUTCHours(Number(hours), Number(minutes), 0, 0);
+  const inSeconds = (((until.getTime() - Date.now()) / 1000 + 86_400) % 86_400) - 600;
+  assert.ok(inSeconds > -30 && inSeconds <= 60, `${words}: a full minute after the end`);
+});
+
 browserTest('the session is over: a picture asks for the password in the page, and an archive keeps the selection', async (t) => {
   const server = await startServer(t);
   for (const name of ['a.png', 'b.png']) writeFileSync(join(server.home, name), pixel);

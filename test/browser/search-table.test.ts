@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assertAccessible, browserTest, openFolder } from '../support/browser.ts';
+import { plainPng } from '../support/pictures.ts';
 import { startServer } from '../support/server.ts';
 
 browserTest('results are a table with their folders: this folder or everywhere, marked, sorted, each with a menu', async (t) => {
@@ -30,7 +31,11 @@ browserTest('results are a table with their folders: this folder or everywhere, 
   assert.deepEqual(await names(), ['My REPORT.bin', 'report 9.bin', 'Report 10.bin'], 'in natural order');
   await page.getByRole('button', { name: 'Size' }).click();
   assert.deepEqual(await names(), ['report 9.bin', 'My REPORT.bin', 'Report 10.bin']);
-  assert.equal(await page.getByRole('columnheader', { name: 'Size' }).getAttribute('aria-sort'), 'ascending');
+  assert.equal(
+    await page.getByRole('columnheader', { name: 'Size' }).getAttribute('aria-sort'),
+    'descending',
+    'the largest first, as in a folder',
+  );
   await assertAccessible(page, 'results');
   await page.getByRole('button', { name: 'Upload files' }).waitFor();
   await page.getByRole('button', { name: 'Actions for My REPORT.bin' }).click();
@@ -51,4 +56,73 @@ browserTest('results without scripts are the same table', async (t) => {
   await page.getByRole('button', { name: 'Search this folder' }).click();
   await page.getByRole('cell', { name: '/in', exact: true }).waitFor();
   assert.deepEqual(await page.locator('.found mark').allTextContents(), ['report', 'report']);
+});
+
+browserTest('results have the tools and the actions of a folder, and show what became of them', async (t) => {
+  const server = await startServer(t, { group: { trash: { days: 30 }, links: { enabled: true } } });
+  mkdirSync(join(server.home, 'in/deep'), { recursive: true });
+  mkdirSync(join(server.home, 'to'));
+  for (const name of ['in/report 1.bin', 'in/deep/report 2.bin', 'in/deep/report 3.bin']) writeFileSync(join(server.home, name), 'x');
+  writeFileSync(join(server.home, 'in/report.png'), plainPng(40, 30, [90, 120, 200]));
+  const page = await openFolder(t, server, {}, '/home/?search=report');
+  const names = async () => (await page.locator('.found tbody td:first-child').allTextContents()).sort();
+  const choose = async (name: string, action: string) => {
+    await page.getByRole('button', { name: `Actions for ${name}` }).click();
+    await page.getByRole('menuitem', { name: action, exact: true }).click();
+  };
+  const ask = page.getByRole('dialog');
+  await page.locator('.found canvas.thumbnail').waitFor();
+  assert.equal(await page.locator('.found canvas.thumbnail').count(), 1);
+
+  await choose('report 2.bin', 'Rename');
+  await ask.getByLabel('New name').fill('old report 2.bin');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'old report 2.bin' }).waitFor();
+  assert.ok(existsSync(join(server.home, 'in/deep/old report 2.bin')), 'in its own folder');
+  await page.getByText('Renamed report 2.bin to old report 2.bin').waitFor();
+
+  await choose('report 3.bin', 'Move');
+  assert.equal(await ask.locator('.place-here').textContent(), 'in/deep', 'the dialog begins where it is');
+  await ask.getByRole('button', { name: 'Up to in', exact: true }).click();
+  await ask.getByRole('button', { name: 'Up to Files' }).click();
+  await ask.getByRole('button', { name: 'to', exact: true }).click();
+  await ask.locator('.place-here', { hasText: /^to$/ }).waitFor();
+  await ask.getByRole('button', { name: 'Move here' }).click();
+  await page.getByRole('cell', { name: '/to', exact: true }).waitFor();
+  assert.ok(existsSync(join(server.home, 'to/report 3.bin')));
+
+  await choose('report 1.bin', 'Delete');
+  await ask.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('3 items were found.').waitFor();
+  assert.deepEqual(await names(), ['old report 2.bin', 'report 3.bin', 'report.png']);
+  await page.getByText('Deleted report 1.bin').locator('..').getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('4 items were found.').waitFor();
+  assert.ok(existsSync(join(server.home, 'in/report 1.bin')));
+
+  await choose('report 1.bin', 'Share');
+  await ask.getByRole('button', { name: 'Create link' }).click();
+  assert.match(await ask.getByRole('textbox').inputValue(), /\/__svc__\/s\//);
+  await ask.getByRole('button', { name: 'Done' }).click();
+
+  const saved = page.waitForEvent('download');
+  mkdirSync(join(server.home, 'to/report x'));
+  writeFileSync(join(server.home, 'to/report x/a.txt'), 'x');
+  await page.reload();
+  await choose('report x', 'Download');
+  assert.equal((await saved).suggestedFilename(), 'report x.zip');
+
+  await page.getByRole('button', { name: 'New folder' }).click();
+  await ask.getByLabel('Name of the new folder').fill('new');
+  await page.keyboard.press('Enter');
+  await page.getByText('Made the folder new in Files').waitFor();
+  assert.ok(existsSync(join(server.home, 'new')));
+});
+
+browserTest('results offer nothing that the account may not do', async (t) => {
+  const server = await startServer(t, { account: { permissions: [['allow-list', 'allow-read']] } });
+  writeFileSync(join(server.home, 'report.bin'), 'x');
+  const page = await openFolder(t, server, {}, '/home/?search=report');
+  await page.getByRole('button', { name: 'Actions for report.bin' }).click();
+  assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['Show in its folder', 'Download']);
+  assert.equal(await page.getByRole('button', { name: 'New folder' }).count(), 0);
 });

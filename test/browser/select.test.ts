@@ -29,6 +29,7 @@ browserTest('all, ranges with Shift by keys and presses, and names by their firs
   assert.deepEqual(await selected(), names);
   assert.ok(await page.getByLabel('Select all').isChecked());
   await press('Escape');
+  await press('/');
   await page.getByLabel('Filter by name').fill('b');
   await page.getByText('3 matches').waitFor({ state: 'attached' });
   await press('Control+a');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
-import { assertAccessible, browserTest, login, openBrowser } from '../support/browser.ts';
+import type { Locator, Page } from 'playwright-core';
+import { assertAccessible, browserTest, login, openBrowser, openFolder } from '../support/browser.ts';
 import { plainPng } from '../support/pictures.ts';
 import { until } from '../support/receiver.ts';
 import { startServer } from '../support/server.ts';
@@ -148,6 +148,7 @@ browserTest(
     });
     await preview(page, 'lines.txt', async (stage) => {
       await stage.locator('pre .lines').first().waitFor();
+      await stage.getByText('1,000 of 500,000').waitFor();
     });
     await preview(page, 'deep.json', async (stage) => {
       await stage.locator('summary').nth(1).waitFor();
@@ -168,3 +169,44 @@ browserTest(
     assert.ok(Math.max(...sizes) <= 2 * 1024 * 1024, `${sizes}`);
   },
 );
+
+browserTest('long logs and tables are shown by a thousand lines, with the number of all once that is known', async (t) => {
+  const server = await startServer(t);
+  const lines = (count: number, width: number) => Array.from({ length: count }, (_, at) => `line ${at + 1} `.padEnd(width, '.')).join('\n');
+  writeFileSync(join(server.home, 'short.log'), lines(1000, 20));
+  writeFileSync(join(server.home, 'day.log'), `${lines(2500, 20)}\n`);
+  // Its end does not come with its beginning.
+  writeFileSync(join(server.home, 'year.log'), lines(3000, 300));
+  const page = await openFolder(t, server);
+  const more = (count: string) => page.getByRole('button', { name: `Show ${count} more` });
+  const shown = (stage: Locator) => stage.locator('pre').evaluate((place) => (place.textContent ?? '').trimEnd().split('\n').length);
+  await preview(page, 'short.log', async (stage) => {
+    await stage.getByText('line 1000 ').waitFor();
+    assert.equal(await stage.getByRole('button', { name: 'more' }).count(), 0);
+  });
+  await preview(page, 'day.log', async (stage) => {
+    await stage.getByText('1,000 of 2,500').waitFor();
+    assert.equal(await shown(stage), 1000);
+    await more('1,000').press('Enter');
+    await stage.getByText('2,000 of 2,500').waitFor();
+    await more('500').and(page.locator(':focus')).press('Enter');
+    await stage.getByText('line 2500 ').waitFor();
+    await more('500').waitFor({ state: 'hidden' });
+    assert.equal(await shown(stage), 2500);
+    await assertAccessible(page, 'a log');
+  });
+  await preview(page, 'year.log', async (stage) => {
+    await stage.getByText('Only the first 1,000 lines are shown.').waitFor();
+    await more('1,000').click();
+    await stage.getByText('2,000 of 3,000').waitFor();
+    assert.equal(await shown(stage), 2000);
+    await stage.locator('pre').getByText('line 2000 ', { exact: false }).waitFor();
+  });
+  await preview(page, 'year.log', async (stage) => {
+    await more('1,000').waitFor();
+    appendFileSync(join(server.home, 'year.log'), 'one more\n');
+    await more('1,000').click();
+    await stage.getByText('the file has changed meanwhile').waitFor();
+    assert.ok(await more('1,000').isEnabled());
+  });
+});

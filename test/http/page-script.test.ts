@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { pageScripts } from '../../scripts/page-scripts.mjs';
 import { preferredLanguage } from '../../src/lib/headers/accept-header.ts';
 import { fillText, type Text } from '../../src/lib/translated-text.ts';
 import { nextName, Speed } from '../../src/web/files/uploads/upload-state.ts';
+import { temporaryFolder } from '../support/temp.ts';
 
 test('keeping both files counts up and keeps the extension', () => {
   const cases = [
@@ -81,4 +83,20 @@ test('Accept-Language: quality counts, the region is kept for formats', () => {
   assert.deepEqual(preferredLanguage('de-at;q=0.8, en;q=0.7', offers), { tag: 'de', range: 'de-AT' });
   assert.deepEqual(preferredLanguage('zh-Hans-CN, *', offers), { tag: 'en', range: 'en' });
   assert.deepEqual(preferredLanguage('de;q=2, en-x-y;q=0.1', offers), { tag: 'en', range: 'en' });
+});
+
+test('two modules of a first script that export one name do not become a script whose parts fail to start', async (t) => {
+  const folder = temporaryFolder(t);
+  const write = (name: string, content: string) => writeFileSync(join(folder, name), content);
+  write('a.ts', 'export const ask = () => 1; export const one = 1;');
+  write('b.ts', 'export const ask = () => 2; export const two = 2;');
+  write(
+    'main.ts',
+    `import { ask } from './a.ts'; import { ask as other } from './b.ts'; console.log(ask(), other()); import('./part.ts');`,
+  );
+  write('part.ts', `import { one } from './a.ts'; console.log(one);`);
+  const { files } = await pageScripts(join(folder, 'main.ts'), []);
+  assert.match(files['part.js'] ?? '', /import\{one as \w+\}from"\.\/page\.js"/, 'one of them is not asked for');
+  write('part.ts', `import { ask, one } from './a.ts'; import { two } from './b.ts'; console.log(ask(), one, two);`);
+  await assert.rejects(pageScripts(join(folder, 'main.ts'), []), /a\.ts and .*b\.ts both export ask/);
 });

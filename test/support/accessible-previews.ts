@@ -81,6 +81,7 @@ export async function assertPreviewsAccessible(
   await page.locator('canvas.thumbnail').waitFor();
   await look('the grid and the player');
   await page.getByRole('link', { name: 'Show as a list' }).click();
+  await page.keyboard.press('/');
   await page.getByRole('searchbox').fill('nothing like it');
   await page.getByText('No name here contains this.').waitFor();
   await look('a filter without matches');

@@ -13,7 +13,7 @@ import { keptForYear, takeFlash, viewOf } from './page-cookies.ts';
 import { pageContextOf } from './page-replies.ts';
 import { html, icon } from './pages/html.ts';
 import { layout } from './pages/layout.ts';
-import type { FolderModel } from './pages/listing/listing-model.ts';
+import type { FolderModel, ListingModel } from './pages/listing/listing-model.ts';
 import { defaultOrder, type ListingOrder, sortColumns } from './pages/listing/listing-model.ts';
 import { folderHead, listingPage } from './pages/listing/listing-page.ts';
 import { listingLines } from './pages/listing/listing-rows.ts';
@@ -93,6 +93,18 @@ function shareLimits({ visit, path, client }: Exchange): string | undefined {
   return `${Math.min(usual, max)} ${max}${needsPassword ? ' password' : ''}`;
 }
 
+/** The rights of the client over members of the folder of a page. */
+export function memberRights(exchange: Exchange): Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'> {
+  const { path, files, visit } = exchange;
+  return {
+    // A preview counts as a download.
+    mayRead: files.may(path, 'readFile') && visit?.link.link?.maximumDownloads === undefined,
+    mayDelete: files.may(path, 'deleteMember'),
+    mayRename: files.may(path, 'rename'),
+    share: shareLimits(exchange),
+  };
+}
+
 /** Headers of the reply that consists only of rows, for the page's script. */
 const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };
 
@@ -136,11 +148,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     // The message of a form is shown once, so the page must not lead elsewhere.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
-    // A preview counts as a download.
-    mayRead: files.may(path, 'readFile') && exchange.visit?.link.link?.maximumDownloads === undefined,
-    mayDelete: files.may(path, 'deleteMember'),
-    mayRename: files.may(path, 'rename'),
-    share: shareLimits(exchange),
+    ...memberRights(exchange),
     triggers: allowedTriggers(exchange),
   };
   return sendChunks(exchange, headers, listingPage(context, model));

@@ -5,11 +5,11 @@ import { respond } from '../reply/respond.ts';
 import { sendChunks } from '../reply/send-chunks.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 import { memberUrlPath } from '../request/request-target.ts';
-import { folderModel } from './html-listing.ts';
+import { folderModel, memberRights } from './html-listing.ts';
 import { pageContextOf } from './page-replies.ts';
 import { bdi, Html, html, icon, nameHtml } from './pages/html.ts';
 import { layout } from './pages/layout.ts';
-import { folderHead, rightNames } from './pages/listing/listing-page.ts';
+import { folderHead, linksData, rightNames } from './pages/listing/listing-page.ts';
 import { searchForm, tools } from './pages/listing/listing-tools.ts';
 import { type PageContext, pageHeaders } from './pages/page.ts';
 
@@ -34,11 +34,11 @@ export async function sendSearchPage(exchange: Exchange, asked: AskedSearch): Pr
   const isForScript = header(exchange, 'x-requested-with') !== undefined;
   const marker = '<!--found-->';
   const title = language.text('searchFor', { text });
-  const model = folderModel(exchange, undefined);
+  const model = { ...folderModel(exchange, undefined), ...memberRights(exchange) };
   const columns = (['name', 'inFolder', 'size', 'modified'] as const).map(
     (name) => html`<th role="columnheader" data-sort="${name}">${language.text(name)}</th>`,
   );
-  const body = html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}">
+  const body = html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}"${linksData(model)}>
 ${folderHead(context, model)}
 ${tools(context, model, searchForm(context, path, asked))}
 <div id="members" tabindex="-1">

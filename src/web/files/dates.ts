@@ -21,6 +21,13 @@ export function shortTime(timeMs: number): string {
   return new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'medium' }).format(timeMs);
 }
 
+/** The time after a wait, to the full minute by which it is over; with its day when that is not today. */
+export function timeAfter(waitSeconds: number): string {
+  const nowMs = Date.now();
+  const timeMs = Math.ceil((nowMs + waitSeconds * 1000) / minuteMs) * minuteMs;
+  return dayNumber(timeMs) === dayNumber(nowMs) ? time.format(timeMs) : `${date.format(timeMs)}, ${time.format(timeMs)}`;
+}
+
 function dayNumber(timeMs: number): number {
   const at = new Date(timeMs);
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / dayMs;

@@ -2,7 +2,7 @@ import { byId, make, makeButton } from '../shared/dom.ts';
 import { startMenu, startThemes } from '../shared/menu.ts';
 import { startNotices } from '../shared/notices.ts';
 import { loadPart } from '../shared/parts.ts';
-import { createFolder, startDelete, startMemberForm } from './actions/members.ts';
+import { createFolder, shareMember, startDelete, startMemberForm } from './actions/members.ts';
 import { offerTransfer, startDrag } from './actions/move.ts';
 import { startRename } from './actions/rename.ts';
 import { startRowMenu, startRowMenus } from './actions/row-menu.ts';
@@ -10,7 +10,7 @@ import { elementTime, growsOlder, showDate, wholeTime } from './dates.ts';
 import { inFrames } from './frames.ts';
 import { startKeyboard } from './keyboard/keyboard.ts';
 import { text } from './language.ts';
-import { may } from './navigation/folder.ts';
+import { folderUrl, may } from './navigation/folder.ts';
 import { startFolderChanges } from './navigation/folder-change.ts';
 import { openAskedLayer, whenLayerIsAsked } from './navigation/history.ts';
 import { startLinks } from './navigation/links.ts';
@@ -45,11 +45,6 @@ async function open(row: Row): Promise<void> {
   }
   const part = await loadPart(() => import('./viewer/viewer.ts'));
   if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
-}
-
-async function shareRow(row: Row | undefined): Promise<void> {
-  const part = await loadPart(() => import('./actions/share.ts'));
-  if (part && row && isThere(row)) await part.share(rowMember(row));
 }
 
 /** Opens files on a plain click; with a modifier key the browser handles the click. */
@@ -105,11 +100,9 @@ function startSearchPage(): void {
   underWay?.abort();
   const list = document.querySelector<HTMLTableElement>('.found');
   if (!list) return;
-  const load = loadPart(() => import('./search/found.ts'));
-  if (list.dataset.pending === undefined) return void load.then((part) => part?.adoptFound(list));
   const controller = new AbortController();
   underWay = controller;
-  void load.then((part) => part?.showFound(list, controller.signal));
+  void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal));
 }
 
 /** Offers to show what is typed on the page that changes the password. */
@@ -206,7 +199,13 @@ function startListing(): void {
   startMemberForm();
   if (may('create-folder')) byId('tools').prepend(makeButton(text('newFolder'), 'newFolder', () => void createFolder(), 'compact'));
   if (may('read') && (may('write') || may('rename'))) offerTransfer('copy');
-  if (may('share')) addAction({ label: text('share'), icon: 'share', run: ([row]) => void shareRow(row), isForOne: true });
+  if (may('share'))
+    addAction({
+      label: text('share'),
+      icon: 'share',
+      run: ([row]) => void (row && shareMember(rowMember(row), folderUrl())),
+      isForOne: true,
+    });
   if (may('rename')) {
     startDrag();
     void startRename().then((isOffered) => isOffered && offerTransfer('move'));

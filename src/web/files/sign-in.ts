@@ -1,5 +1,6 @@
 import { ask, cancelButton } from '../shared/dialogs.ts';
 import { make } from '../shared/dom.ts';
+import { timeAfter } from './dates.ts';
 import { text } from './language.ts';
 
 let underWay: Promise<boolean> | undefined;
@@ -50,7 +51,9 @@ async function login(username: string, password: string): Promise<string | undef
       redirect: 'manual',
     });
     if (reply.type === 'opaqueredirect') return undefined;
-    return text(reply.status === 429 ? 'tooManyAttempts' : 'signInFailed');
+    if (reply.status !== 429) return text('signInFailed');
+    const waitSeconds = Number(reply.headers.get('retry-after') ?? 0);
+    return waitSeconds > 0 ? text('tooManyUntil', { time: timeAfter(waitSeconds) }) : text('tooManyAttempts');
   } catch {
     return text('noConnection');
   }

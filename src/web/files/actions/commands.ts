@@ -4,12 +4,13 @@ import { byId, type Child } from '../../shared/dom.ts';
 import { readLines } from '../../shared/lines.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
-import { folderUrl } from '../navigation/folder.ts';
-import { allRows, type Member, refreshRows, rowName } from '../rows/rows.ts';
+import { type Member, refreshRows } from '../rows/rows.ts';
 import { deselect } from '../rows/selection.ts';
-import { memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
+import { listMembers, memberUrl, reasonFor, replyReason, scriptHeaders, send, trySend } from '../server.ts';
 
 export interface Outcome {
+  /** URL path of the folder of the members. */
+  folder: string;
   names: readonly string[];
   done: string[];
   /** Failures of others, for people. */
@@ -27,8 +28,8 @@ interface Course {
   onProgress: (count: number, part?: Part) => void;
   /** Stops the service, too. */
   signal?: AbortSignal;
-  /** URL path of the folder of the members, where it is not the one of the page. */
-  folder?: string;
+  /** URL path of the folder of the members. */
+  folder: string;
 }
 
 /** A folder command without its targets. */
@@ -50,8 +51,8 @@ function keepPage(event: Event): void {
 
 /** Runs a folder command on members of a folder. The service ends it when the page is left. Never rejects. */
 async function runCommand(command: Command, names: readonly string[], course: Course): Promise<Outcome> {
-  const { onProgress, signal, folder = folderUrl() } = course;
-  const outcome: Outcome = { names, done: [], problems: [], isLost: false, isStopped: false };
+  const { onProgress, signal, folder } = course;
+  const outcome: Outcome = { folder, names, done: [], problems: [], isLost: false, isStopped: false };
   let through = 0;
   let last: string | undefined;
   onProgress(0);
@@ -93,6 +94,7 @@ async function runCommand(command: Command, names: readonly string[], course: Co
 
 /**
  * Asks in a dialog, then runs a folder command, which the dialog shows and can stop.
+ * @param members names of the members, and URL path of their folder
  * @param makeCommand called when the button is pressed
  * @returns undefined when the reader cancelled
  */
@@ -100,11 +102,10 @@ export async function askAndRun(
   title: string,
   content: Child[],
   button: Omit<DialogButton, 'value'>,
-  names: readonly string[],
+  { names, folder }: { names: readonly string[]; folder: string },
   makeCommand: () => Command,
   className?: string,
 ): Promise<Outcome | undefined> {
-  const folder = folderUrl();
   const progress = progressBar(button.label, names.length);
   const stopped = new AbortController();
   let outcome: Outcome | undefined;
@@ -156,13 +157,13 @@ export async function showOutcome(
   tell: (message: string) => void = (message) => void notice(message),
   to = '',
 ): Promise<void> {
-  const { names, problems, isLost, isStopped } = outcome;
+  const { folder, names, problems, isLost, isStopped } = outcome;
   // Rows selected meanwhile stay selected.
   deselect(names);
   if (isStopped && doneText !== 'copied') {
     // The reply lacks the member that was in progress; the folder itself shows its state.
-    await refreshRows();
-    const there = new Set(allRows().map(rowName));
+    const left = await listMembers(folder);
+    const there = new Set(typeof left === 'string' ? names : left.map(({ name }) => name));
     outcome.done = names.filter((name) => !there.has(name));
   }
   const count = outcome.done.length;
@@ -172,9 +173,9 @@ export async function showOutcome(
   if (problems.length > maxProblems) reasons.push(`… +${problems.length - maxProblems}`);
   if (isLost) reasons.push(text('noConnection'));
   if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
-  if (!isStopped) await refreshRows();
+  await refreshRows();
   // The bar of the actions, in which the focus was, may be gone.
-  if (!document.activeElement?.closest('dialog, #list')) byId('members').focus();
+  if (!document.activeElement?.closest('dialog, #list, .found')) byId('members').focus();
 }
 
 /** Renames a member. @param folder its URL path @returns the problem, for people; undefined after success */

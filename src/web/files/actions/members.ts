@@ -1,21 +1,26 @@
 import { ask, cancelButton, type DialogModel, nameList } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
+import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
-import { type Row, refreshRows, rowName } from '../rows/rows.ts';
+import { type Member, type Row, refreshRows, rowName } from '../rows/rows.ts';
 import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, showOutcome } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
 
-/** Asks, then deletes members. @returns whether any is deleted */
+/** Asks, then deletes rows of the folder that is shown. @returns whether any is deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
-  if (rows.length === 0) return false;
-  const names = rows.map(rowName);
+  return rows.length > 0 && deleteMembers(rows.map(rowName), folderUrl());
+}
+
+/** Asks, then deletes members of a folder. @param folder its URL path @returns whether any is deleted */
+export async function deleteMembers(names: readonly string[], folder: string): Promise<boolean> {
   const content = [nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning'))];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
-  const outcome = await askAndRun(text('deleteQuestion', { count: names.length }), content, button, names, () => ({ command: 'delete' }));
-  const folder = folderUrl();
+  const outcome = await askAndRun(text('deleteQuestion', { count: names.length }), content, button, { names, folder }, () => ({
+    command: 'delete',
+  }));
   const tell = (message: string) => noticeUndoable(message, { deletedFrom: folder, names: outcome?.done ?? [] });
   if (outcome) await showOutcome(outcome, 'deleted', may('trash') ? tell : undefined);
   return (outcome?.done.length ?? 0) > 0;
@@ -44,13 +49,21 @@ export async function askName(
   return answer === 'ok' ? focus.value : undefined;
 }
 
-export async function createFolder(): Promise<void> {
+/** Asks for a name, and makes a folder in the one that is shown. @returns its name */
+export async function createFolder(): Promise<string | undefined> {
   const question = { title: text('newFolder'), label: text('folderName'), button: text('create') };
   const name = await askName(question, async (wanted) => {
     const problem = nameProblem(wanted.trim());
     return problem ?? trySend('PUT', memberUrl(wanted.trim(), true), { 409: text('nameTaken') });
   });
   if (name !== undefined) await refreshRows(name.trim());
+  return name?.trim();
+}
+
+/** Asks for the facts of a link to a member of a folder. @param folder its URL path */
+export async function shareMember(member: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
+  const part = await loadPart(() => import('./share.ts'));
+  await part?.share(member, folder);
 }
 
 /** Checks the session before an archive is fetched or a trigger runs: a redirect to the login page would lose the selection. */

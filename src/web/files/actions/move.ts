@@ -3,7 +3,7 @@ import { byId, make } from '../../shared/dom.ts';
 import { loadPart } from '../../shared/parts.ts';
 import { text } from '../language.ts';
 import { folderUrl } from '../navigation/folder.ts';
-import { isFolder, type Row, rowAt, rowLink, rowMember, rowName } from '../rows/rows.ts';
+import { isFolder, type Member, type Row, rowAt, rowLink, rowMember, rowName } from '../rows/rows.ts';
 import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
 import { runAtOnce, type TransferKind } from './commands.ts';
 import { showMoved } from './undo.ts';
@@ -89,9 +89,16 @@ async function moveTo(to: string): Promise<void> {
 
 /** Offers to move what is selected to another folder, or to copy it. */
 export function offerTransfer(kind: TransferKind): void {
-  const run = (rows: readonly Row[]) => {
-    const members = rows.map(rowMember);
-    void loadPart(() => import('./transfer.ts')).then((part) => part?.transfer(kind, members));
-  };
-  addAction({ label: text(kind), icon: kind, run, isForOne: false });
+  addAction({
+    label: text(kind),
+    icon: kind,
+    run: (rows) => void transferMembers(kind, rows.map(rowMember), folderUrl()),
+    isForOne: false,
+  });
+}
+
+/** Asks for a folder, and moves or copies members of another one there. @param from URL path of their folder */
+export async function transferMembers(kind: TransferKind, members: readonly Member[], from: string): Promise<void> {
+  const part = await loadPart(() => import('./transfer.ts'));
+  await part?.transfer(kind, members, from);
 }

@@ -3,21 +3,27 @@ import { byId } from '../../shared/dom.ts';
 import { notice } from '../../shared/notices.ts';
 import { text } from '../language.ts';
 import { folderUrl, may } from '../navigation/folder.ts';
-import { focusedRow, type Row, refreshRows, rowMember } from '../rows/rows.ts';
+import { focusedRow, type Member, type Row, refreshRows, rowMember } from '../rows/rows.ts';
 import { addAction, clearSelection, selectedRows } from '../rows/selection.ts';
 import { renameMember } from './commands.ts';
 import { askName } from './members.ts';
 import { noticeUndoable } from './undo.ts';
 
 let moves: Promise<boolean> | undefined;
+
+/** Whether the service has WebDAV's MOVE (RFC 4918 §9.9). */
+export function canMove(): Promise<boolean> {
+  moves ??= hasMove();
+  return moves;
+}
+
 /** Whether the folder that is shown offers renaming. */
 export let isRenameOffered = false;
 
-/** Offers renaming where the service has WebDAV's MOVE (RFC 4918 §9.9). @returns whether it does, and the folder is still shown */
+/** Offers renaming where the service can move. @returns whether it does, and the folder is still shown */
 export async function startRename(): Promise<boolean> {
   const bar = byId('actions');
-  moves ??= hasMove();
-  isRenameOffered = await moves;
+  isRenameOffered = await canMove();
   if (!isRenameOffered || !bar.isConnected) return false;
   addAction({ label: text('rename'), icon: 'rename', run: renameOne, isForOne: true });
   document.addEventListener('keydown', onKey);
@@ -25,14 +31,14 @@ export async function startRename(): Promise<boolean> {
 }
 
 function renameOne([row, ...others]: readonly Row[]): void {
-  if (row && others.length === 0) void rename(row);
+  if (row && others.length === 0) void rename(rowMember(row), folderUrl());
   else if (row) notice(text('renameOne'), 'error');
 }
 
 function onKey(event: KeyboardEvent): void {
   if (event.key !== 'F2' || document.querySelector('dialog[open]') || !may('rename')) return;
   const row = focusedRow();
-  if (row) void rename(row);
+  if (row) void rename(rowMember(row), folderUrl());
   else renameOne(selectedRows());
 }
 
@@ -46,10 +52,9 @@ async function hasMove(): Promise<boolean> {
   }
 }
 
-async function rename(row: Row): Promise<void> {
-  const member = rowMember(row);
+/** Asks for a new name, and renames a member of a folder. @param folder its URL path */
+export async function rename(member: Member, folder: string): Promise<void> {
   const oldName = member.name;
-  const folder = folderUrl();
   const dot = oldName.lastIndexOf('.');
   const question = {
     title: text('renameItem', { name: nameInText(oldName) }),

@@ -7,7 +7,7 @@ import { canPreview, isFolder, type Row, rowAt, rowLink, rowName, whenRowIsWritt
 import { actionsFor, isSelected, selectedRows, selectOnly, toggleRow } from '../rows/selection.ts';
 import { deleteRows } from './members.ts';
 
-interface Item {
+export interface Item {
   label: string;
   icon: IconName;
   run: () => void;
@@ -23,6 +23,8 @@ const margin = 8;
 const menu = make('div', { id: 'row-menu', popover: 'manual', role: 'menu' });
 /** Gets the focus back when the menu closes. */
 let opener: HTMLElement | undefined;
+/** The button of the row whose menu is open. */
+let expanded: HTMLElement | undefined;
 /** How far the page was scrolled when the menu opened. */
 let openedAt = 0;
 
@@ -35,18 +37,15 @@ export function openRowMenu(row: Row): void {
 function open(row: Row, from: HTMLElement, beside: DOMRect): void {
   const selected = selectedRows();
   const rows = selected.includes(row) ? selected : [row];
-  row.querySelector('.more button')?.setAttribute('aria-expanded', 'true');
   const label = rows.length === 1 ? text('actionsFor', { name: rowName(row) }) : text('selected', { count: rows.length });
-  show(from, beside, label, itemsFor(row, rows));
+  showMenu(from, beside, label, itemsFor(row, rows));
 }
 
-/** Opens a menu of other items beside its button. */
-export function openMenu(button: HTMLElement, menuItems: readonly Item[]): void {
-  show(button, button.getBoundingClientRect(), button.ariaLabel ?? '', menuItems);
-}
-
-function show(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
+/** Opens a menu. @param from gets the focus back when it closes @param beside place of the button that opens it, or of the pointer */
+export function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
   opener = from;
+  expanded = from.closest('tr')?.querySelector<HTMLElement>('.more button') ?? undefined;
+  expanded?.setAttribute('aria-expanded', 'true');
   menu.setAttribute('aria-label', label);
   menu.replaceChildren(...menuItems.map(element));
   if (!menu.isConnected) byId('main').append(menu);
@@ -105,7 +104,7 @@ function element({ label, icon: iconName, run, isDanger }: Item): HTMLElement {
   const className = isDanger ? 'quiet danger' : 'quiet';
   const button = make('button', { type: 'button', className, tabIndex: -1, role: 'menuitem' }, icon(iconName), label);
   button.addEventListener('click', () => {
-    close(true);
+    closeMenu(true);
     run();
   });
   return button;
@@ -119,10 +118,11 @@ function isOpen(): boolean {
   return menu.matches(':popover-open');
 }
 
-function close(givesFocusBack: boolean): void {
+/** Closes the menu that is open. */
+export function closeMenu(givesFocusBack: boolean): void {
   if (!isOpen()) return;
   menu.hidePopover();
-  document.querySelector('#list [aria-expanded=true]')?.setAttribute('aria-expanded', 'false');
+  expanded?.setAttribute('aria-expanded', 'false');
   if (givesFocusBack) opener?.focus({ preventScroll: true });
 }
 
@@ -132,7 +132,7 @@ function onKey(event: KeyboardEvent): void {
   const all = items();
   const at = all.indexOf(document.activeElement as HTMLElement);
   const isLetter = event.key.length === 1 && event.key !== ' ' && !event.ctrlKey && !event.metaKey && !event.altKey;
-  if (event.key === 'Escape' || event.key === 'Tab') close(true);
+  if (event.key === 'Escape' || event.key === 'Tab') closeMenu(true);
   else if (event.key === 'ArrowDown') all[(at + 1) % all.length]?.focus();
   else if (event.key === 'ArrowUp') all.at(at - 1)?.focus();
   else if (event.key === 'Home') all[0]?.focus();
@@ -144,25 +144,32 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** A cell with the button; copying it for each row is faster than creating it. */
+/** A cell with the button of a row's menu; copying it for each row is faster than creating it. */
 const template = make(
   'td.more',
   { role: 'cell' },
   make('button.quiet', { type: 'button', tabIndex: -1, ariaHasPopup: 'menu', ariaExpanded: 'false' }, '⋯'),
 );
 
-function addButton(row: Row): void {
+/** Adds the button of its menu to a row. @returns the button */
+export function addMenuButton(row: HTMLTableRowElement, name: string): HTMLElement {
   const cell = template.cloneNode(true) as HTMLTableCellElement;
-  cell.firstElementChild?.setAttribute('aria-label', text('actionsFor', { name: rowName(row) }));
+  const button = cell.firstElementChild as HTMLElement;
+  button.ariaLabel = text('actionsFor', { name });
   row.append(cell);
+  return button;
+}
+
+/** The head of the column of these buttons. */
+export function menuHead(): HTMLElement {
+  return make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));
 }
 
 /** Gives each row a menu: by its button, a right click, a long press and the menu key. Shift and a right click open the browser's own. */
 export function startRowMenu(): void {
   const list = byId('list');
-  const heading = make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));
-  list.querySelector('thead tr')?.append(heading);
-  whenRowIsWritten(addButton);
+  list.querySelector('thead tr')?.append(menuHead());
+  whenRowIsWritten((row) => void addMenuButton(row, rowName(row)));
   // Narrow screens have no room for all buttons of the selection.
   const rest = makeButton(
     '⋯',
@@ -180,7 +187,7 @@ export function startRowMenu(): void {
     const button = (event.target as Element).closest<HTMLElement>('.more button');
     const row = button?.closest<Row>('tr');
     if (!button || !row) return;
-    if (button.getAttribute('aria-expanded') === 'true') return close(true);
+    if (button.getAttribute('aria-expanded') === 'true') return closeMenu(true);
     open(row, button, button.getBoundingClientRect());
   });
   list.addEventListener('contextmenu', (event) => {
@@ -197,9 +204,9 @@ export function startRowMenus(): void {
   menu.addEventListener('keydown', onKey);
   const closeOutside = ({ target }: Event) => {
     // A press of its own button closes it, too, once.
-    if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) close(false);
+    if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) closeMenu(false);
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });
-  for (const type of ['resize', 'blur'] as const) window.addEventListener(type, () => close(true));
-  window.addEventListener('scroll', () => isOpen() && Math.abs(scrollY - openedAt) > maxScroll && close(true), { passive: true });
+  for (const type of ['resize', 'blur'] as const) window.addEventListener(type, () => closeMenu(true));
+  window.addEventListener('scroll', () => isOpen() && Math.abs(scrollY - openedAt) > maxScroll && closeMenu(true), { passive: true });
 }

@@ -3,7 +3,7 @@ import { ask, cancelButton } from '../../shared/dialogs.ts';
 import { byId, make } from '../../shared/dom.ts';
 import { wholeTime } from '../dates.ts';
 import { text } from '../language.ts';
-import { folderUrl, may } from '../navigation/folder.ts';
+import { may } from '../navigation/folder.ts';
 import type { Member } from '../rows/rows.ts';
 import { replyReason, send } from '../server.ts';
 import { copyButton } from './copy-field.ts';
@@ -25,8 +25,8 @@ function limits(): { usualDays: number; maxDays: number; needsPassword: boolean 
   return { usualDays: Number(usual), maxDays: Number(max), needsPassword: password === 'password' };
 }
 
-/** Asks for the settings of a link to a member of the folder, creates it, and shows its address once. */
-export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'>): Promise<void> {
+/** Asks for the settings of a link to a member of a folder, creates it, and shows its address once. @param folder its URL path */
+export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
   const { usualDays, maxDays, needsPassword } = limits();
   const kinds = [...(may('read') ? ['download'] : []), ...(isFolder && may('write') ? ['drop'] : [])];
   const kind = make('select', ...kinds.map((value) => make('option', { value }, shareText(value === 'drop' ? 'toDrop' : 'toDownload'))));
@@ -53,7 +53,7 @@ export async function share({ name, isFolder }: Pick<Member, 'name' | 'isFolder'
     focus: days,
     check: async () => {
       const body = {
-        path: pathOf(name),
+        path: pathOf(name, folder),
         kind: kind.value,
         expires: Number(days.value) * 86_400,
         ...(password.value !== '' && { password: password.value }),
@@ -80,10 +80,9 @@ function dayOptions(usualDays: number, maxDays: number): HTMLOptionElement[] {
   return choices.map((days) => make('option', { value: String(days), selected: days === usualDays }, shareText('days', { count: days })));
 }
 
-/** The virtual path of a member of the open folder. */
-function pathOf(name: string): string {
-  const folder = folderUrl().split('/').slice(2).map(decodeURIComponent).join('/');
-  return `/${folder}${name}`;
+/** The virtual path of a member of a folder. */
+function pathOf(name: string, folder: string): string {
+  return `/${folder.split('/').slice(2).map(decodeURIComponent).join('/')}${name}`;
 }
 
 async function showLink({ url, expires }: NewLink): Promise<void> {

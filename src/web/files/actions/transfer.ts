@@ -8,7 +8,7 @@ import en from '../../texts/transfer/en.json' with { type: 'json' };
 import es from '../../texts/transfer/es.json' with { type: 'json' };
 import fr from '../../texts/transfer/fr.json' with { type: 'json' };
 import { text } from '../language.ts';
-import { folderUrl, may } from '../navigation/folder.ts';
+import { may } from '../navigation/folder.ts';
 import { normalised } from '../rows/filter.ts';
 import type { Member } from '../rows/rows.ts';
 import { listMembers, memberUrl, trySend } from '../server.ts';
@@ -30,10 +30,9 @@ const words = {
 /** As the rows of the page are ordered. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
-/** Asks for a folder, and moves or copies members of the open folder there. */
-export async function transfer(kind: TransferKind, members: readonly Member[]): Promise<void> {
+/** Asks for a folder, and moves or copies members of another one there. @param from URL path of their folder */
+export async function transfer(kind: TransferKind, members: readonly Member[], from: string): Promise<void> {
   const { title, here } = words[kind];
-  const from = folderUrl();
   const names = members.map(({ name }) => name);
   const moved = members.filter(({ isFolder }) => isFolder).map(({ name }) => memberUrl(name, true, from));
   const browser = new FolderBrowser(from, new Set(moved));
@@ -41,7 +40,7 @@ export async function transfer(kind: TransferKind, members: readonly Member[]): 
     transferText(title),
     [browser.element],
     { label: transferText(here), kind: 'primary' },
-    names,
+    { names, folder: from },
     () => ({ command: kind, destination: decodeURIComponent(browser.chosen) }),
     'folder-choice',
   );
@@ -67,6 +66,8 @@ class FolderBrowser {
     this.#name,
     makeButton(text('create'), undefined, () => void this.#create()),
   );
+  readonly #recent = new Map<string, HTMLButtonElement>();
+  readonly #lately = make('p.recent-targets', { hidden: true });
   #content: string[] = [];
 
   /** @param moved URL paths of folders that are moved or copied, which cannot be a target */
@@ -83,10 +84,10 @@ class FolderBrowser {
     });
     add.hidden = !may('create-folder');
     const recent = recentFolders().filter((url) => url !== from && !this.#isInside(url));
-    const lately = make('p.recent-targets', { hidden: recent.length === 0 }, make('span.hint', transferText('recent')));
-    for (const url of recent) lately.append(this.#wayTo(folderLabel(url), 'recent', url));
+    for (const url of recent) this.#recent.set(url, this.#wayTo(folderLabel(url), 'recent', url));
+    this.#lately.append(make('span.hint', transferText('recent')), ...this.#recent.values());
     const head = make('div.head', this.#filter, add);
-    this.element = make('div', lately, this.#place, this.#problem, head, this.#newFolder, this.#folders);
+    this.element = make('div', this.#lately, this.#place, this.#problem, head, this.#newFolder, this.#folders);
     void this.#browse(from);
   }
 
@@ -101,7 +102,9 @@ class FolderBrowser {
   }
 
   #wayTo(label: string, icon: IconName, url: string): HTMLButtonElement {
-    return makeButton(label, icon, () => void this.#browse(url), 'quiet');
+    const button = makeButton(label, icon, () => void this.#browse(url), 'quiet');
+    button.value = url;
+    return button;
   }
 
   async #browse(url: string): Promise<void> {
@@ -130,6 +133,10 @@ class FolderBrowser {
       items.unshift(this.#wayTo(transferText('folderUp', { name: folderLabel(parent) }), 'up', parent));
     }
     this.#folders.replaceChildren(...items.map((item) => make('li', item)));
+    // A folder that stands in the list, above it or is shown is not offered twice.
+    const inSight = new Set([url, ...[...this.#folders.querySelectorAll('button')].map(({ value }) => value)]);
+    for (const [folder, button] of this.#recent) button.hidden = inSight.has(folder);
+    this.#lately.hidden = [...this.#recent.values()].every(({ hidden }) => hidden);
     if (items.length === 0) this.#folders.append(make('li.hint', wanted === '' ? transferText('noFolders') : text('noMatches')));
   }
 

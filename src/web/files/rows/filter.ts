@@ -1,4 +1,4 @@
-import { byId, make, makeButton } from '../../shared/dom.ts';
+import { byId, iconButton, make, makeButton } from '../../shared/dom.ts';
 import { inFrames } from '../frames.ts';
 import { text } from '../language.ts';
 import { allRows, areRowsComing, type Row, rowName, showOnly, whenRowsChange } from './rows.ts';
@@ -39,10 +39,12 @@ export function filterText(): string {
 
 export function setFilter(value: string): void {
   field.value = value;
+  if (value !== '') openSearch();
   apply();
 }
 
 export function focusFilter(): void {
+  openSearch();
   field.focus();
   field.select();
 }
@@ -104,12 +106,50 @@ function show(left: readonly Row[] | undefined): void {
 
 function clear(): void {
   setFilter('');
+  byId('tools').classList.remove('searching');
   byId('members').focus();
+}
+
+/** Narrow screens show the field in place of the other tools, once it is wanted; on others it is always there. */
+function openSearch(): void {
+  byId('tools').classList.add('searching');
+}
+
+/** Gives narrow screens an icon that opens the field, and one that closes it. */
+export function startSearchField(): void {
+  const tools = byId('tools');
+  const form = tools.querySelector('form.search');
+  if (!form) return;
+  const input = () => form.querySelector('input');
+  const close = () => {
+    tools.classList.remove('searching');
+    opener.focus();
+  };
+  const opener = iconButton(text('search'), 'search', () => {
+    openSearch();
+    input()?.focus();
+  });
+  opener.classList.add('search-opener');
+  const closer = iconButton(text('close'), 'close', () => {
+    if (field.isConnected) setFilter('');
+    close();
+  });
+  closer.classList.add('search-closer');
+  form.before(opener);
+  form.append(closer);
+  form.addEventListener('keydown', (event) => {
+    if ((event as KeyboardEvent).key === 'Escape' && !field.isConnected) close();
+  });
+  form.addEventListener('focusout', (event) => {
+    const { relatedTarget } = event as FocusEvent;
+    if (input()?.value === '' && relatedTarget instanceof Node && !form.contains(relatedTarget)) tools.classList.remove('searching');
+  });
 }
 
 /** The field to search below the folder becomes an empty filter of its list, too. */
 export function startFilter(): void {
   const search = byId('tools').querySelector('.search');
+  startSearchField();
   search?.querySelector('input')?.replaceWith(field);
   search?.after(result);
   field.value = '';

@@ -15,46 +15,64 @@ const ruler = document.createElement('canvas').getContext('2d');
 
 let stop = () => {};
 
+/** A name that a table shows in a link. */
+interface ShownName {
+  link: HTMLAnchorElement;
+  name: string;
+}
+
+/** Keeps the names of the rows of a folder short. */
+export function startLongNames(): void {
+  const shown = (row: Row) => ({ link: rowLink(row), name: rowName(row) });
+  const fit = keepShort(byId('list'), () => allRows().filter(isWritten).map(shown));
+  whenRowIsWritten((row) => fit([shown(row)]));
+}
+
 /**
  * Shows at most two lines of each name, with an ellipsis before its end and extension; screen readers and the tooltip have the whole name.
+ * @param shown all names of the table: they are fitted again when its width changes
+ * @param draw makes the nodes of a part of a name
+ * @returns fits names, with the next frame
  */
-export function startLongNames(): void {
+export function keepShort(
+  table: HTMLElement,
+  shown: () => ShownName[],
+  draw: (part: string) => (Node | string)[] = (part) => [part],
+): (names: readonly ShownName[]) => void {
   stop();
-  const list = byId('list');
-  const waiting = new Set<Row>();
+  const waiting = new Map<HTMLAnchorElement, string>();
   let frame = 0;
-  const fitLater = (rows: Iterable<Row>) => {
-    for (const row of rows) if (rowName(row).length > alwaysFits) waiting.add(row);
+  const fitLater = (names: readonly ShownName[]) => {
+    for (const { link, name } of names) if (name.length > alwaysFits) waiting.set(link, name);
     if (waiting.size > 0 && frame === 0) frame = requestAnimationFrame(fitAll);
   };
   const fitAll = () => {
     frame = 0;
-    const sample = list.querySelector<HTMLTableRowElement>('tbody tr');
-    const link = sample?.cells[1]?.querySelector('a');
-    if (!link || !ruler || link.clientWidth === 0) return;
-    const isGrid = list.classList.contains('grid');
-    const { paddingInlineStart, columnGap } = getComputedStyle(link);
+    const sample = table.querySelector('tbody a.i');
+    if (!sample || !ruler || sample.clientWidth === 0) return;
+    const isGrid = table.classList.contains('grid');
+    const { paddingInlineStart, columnGap } = getComputedStyle(sample);
     const taken = isGrid ? 2 * Number.parseFloat(paddingInlineStart) : Number.parseFloat(columnGap) + 26;
-    for (const row of waiting) fit(row, link.clientWidth - taken, getComputedStyle(link));
+    for (const [link, name] of waiting) fit(link, name, sample.clientWidth - taken, draw);
     waiting.clear();
   };
-  whenRowIsWritten((row) => fitLater([row]));
-  const fitAgain = () => fitLater(allRows().filter(isWritten));
-  list.addEventListener('viewchange', fitAgain);
+  const fitAgain = () => fitLater(shown());
+  table.addEventListener('viewchange', fitAgain);
   let width = 0;
   const observer = new ResizeObserver(([entry]) => {
     const now = entry?.contentRect.width ?? 0;
     if (now !== width && width !== 0) fitAgain();
     width = now;
   });
-  observer.observe(list);
+  observer.observe(table);
   stop = () => observer.disconnect();
+  return fitLater;
 }
 
-function fit(row: Row, width: number, { fontFamily, fontSize }: CSSStyleDeclaration): void {
-  const link = rowLink(row);
-  const whole = escapeInvisible(visibleControls(rowName(row)));
+function fit(link: HTMLAnchorElement, name: string, width: number, draw: (part: string) => (Node | string)[]): void {
+  const whole = escapeInvisible(visibleControls(name));
   if (!ruler) return;
+  const { fontFamily, fontSize } = getComputedStyle(link);
   ruler.font = `${link.classList.contains('folder') ? 600 : 400} ${fontSize} ${fontFamily}`;
   const parts = middleCut(whole, filled * width);
   if (!parts && link.title === '') return;
@@ -65,7 +83,8 @@ function fit(row: Row, width: number, { fontFamily, fontSize }: CSSStyleDeclarat
   }
   link.title = parts ? whole : '';
   // The whole name is in the page, for screen readers and copying.
-  place.replaceChildren(...(parts ? [parts[0], make('span.gap', make('span.hidden', parts[1])), parts[2]] : [whole]));
+  const [start, gap, end] = parts ?? [whole];
+  place.replaceChildren(...draw(start), ...(gap === undefined ? [] : [make('span.gap', make('span.hidden', gap)), ...draw(end ?? '')]));
 }
 
 /** The longest beginning of a name that fits with its end, the part between, and the end; undefined for a name that fits. @param width in CSS pixels */

@@ -206,6 +206,14 @@ let markers: ((row: Row) => void)[] = [];
 
 let stopFinishing = () => {};
 
+/** Shows anew what a page lists in place of the rows of a folder. */
+let renewOthers: (() => Promise<void>) | undefined;
+
+/** Has `renew` show anew what the page lists in place of the rows of a folder. */
+export function renewBy(renew: () => Promise<void>): void {
+  renewOthers = renew;
+}
+
 let whole: Promise<void> = Promise.resolve();
 
 let coming = 0;
@@ -219,6 +227,7 @@ let isStarted = false;
 export function startRows(): void {
   changes++;
   isStarted = false;
+  renewOthers = undefined;
   left = undefined;
   whole = Promise.resolve();
   coming = 0;
@@ -279,7 +288,7 @@ function writtenRow(row: Row): Row {
 /** Fetches the page again and takes its rows; selection and focus stay with their names. @param focusOn name of the row to focus */
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
-  if (!table) return;
+  if (!table) return renewOthers?.();
   // Only an ended session can be repaired here; without a connection or the folder the rows stay unchanged.
   const url = shownPage();
   const { page: fresh } = await fetchPage(url);

@@ -113,8 +113,11 @@ let forOne: HTMLButtonElement[] = [];
 /** Shows the actions while something is selected, and how much. */
 export function updateSelection(): void {
   const count = selected.size;
-  const isNew = byId('actions').hidden;
-  byId('actions').hidden = count === 0;
+  const bar = document.getElementById('actions');
+  // Results of a search have none.
+  if (!bar) return;
+  const isNew = bar.hidden;
+  bar.hidden = count === 0;
   clearTimeout(saying);
   if (isNew) counter.textContent = '';
   saying = window.setTimeout(

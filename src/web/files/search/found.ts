@@ -1,86 +1,114 @@
-import { escapeInvisible } from '../../../lib/display-name.ts';
-import { fileIconClasses } from '../../../lib/media-types.ts';
-import { icon, make, makeButton } from '../../shared/dom.ts';
+import { nameInText } from '../../../lib/display-name.ts';
+import { byId, icon, make, makeButton } from '../../shared/dom.ts';
 import { readLines } from '../../shared/lines.ts';
-import { formatTag, partTexts, sizeText } from '../../shared/locale.ts';
-import de from '../../texts/found/de.json' with { type: 'json' };
-import en from '../../texts/found/en.json' with { type: 'json' };
-import es from '../../texts/found/es.json' with { type: 'json' };
-import fr from '../../texts/found/fr.json' with { type: 'json' };
-import { openMenu } from '../actions/row-menu.ts';
-import { showDate } from '../dates.ts';
+import { formatTag } from '../../shared/locale.ts';
+import { notice } from '../../shared/notices.ts';
+import { createFolder } from '../actions/members.ts';
+import { menuHead } from '../actions/row-menu.ts';
+import { folderLabel } from '../actions/undo.ts';
 import { text } from '../language.ts';
-import { shownPage } from '../navigation/folder.ts';
-import { showFolder } from '../navigation/folder-change.ts';
-import { leadToPreview } from '../navigation/links.ts';
-import { type ListedMember, replyReason, send } from '../server.ts';
+import { folderUrl, may, shownPage } from '../navigation/folder.ts';
+import { startSearchField } from '../rows/filter.ts';
+import { keepShort } from '../rows/long-names.ts';
+import { renewBy } from '../rows/rows.ts';
+import { replyReason, send } from '../server.ts';
+import { forgetRows } from '../thumbnails/thumbnails.ts';
+import { type FoundMember, foundRow, marked, parentOf } from './found-row.ts';
+import { foundText } from './found-text.ts';
 
 /** Something that was found; the last line says that there may be more. */
-type FoundLine = (ListedMember & { path: string; truncated?: never }) | { truncated: true };
-
-const foundText = partTexts({ en, de, es, fr });
+type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
 /** A result as the table shows it. */
-interface Found extends ListedMember {
-  path: string;
-  element: HTMLTableRowElement;
-}
+type Found = FoundMember & { element: HTMLTableRowElement };
+
+type Compare = (a: Found, b: Found) => number;
 
 /** As the rows of folders are ordered. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
-const comparisons: Readonly<Record<string, (a: Found, b: Found) => number>> = {
+const comparisons: Readonly<Record<string, Compare>> = {
   name: (a, b) => naturally(a.name, b.name),
   inFolder: (a, b) => naturally(parentOf(a), parentOf(b)),
-  size: (a, b) => b.size - a.size,
-  modified: (a, b) => b.modified - a.modified,
+  size: (a, b) => a.size - b.size,
+  modified: (a, b) => a.modified - b.modified,
 };
 
-/** Runs the search of the URL, and shows each result as soon as it is found. @param signal ends it */
-export async function showFound(table: HTMLTableElement, signal: AbortSignal): Promise<void> {
-  const results: Found[] = [];
-  let isTruncated = false;
-  let problem: string | undefined;
-  const body = table.tBodies[0] ?? table.createTBody();
+/** Columns that most readers want in descending order. */
+const descendingFirst = ['size', 'modified'];
+
+/** Shows what a search finds, as it comes, or what came with the page; and anew after each change. @param signal ends it */
+export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
   const wanted = table.dataset.text ?? '';
-  startSorting(table, body, results);
-  // Announced at the end, once all is known.
-  const end = make('div', { id: 'count', role: 'status' });
-  table.after(end);
-  table.ariaBusy = 'true';
-  try {
-    const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal });
-    if (!reply.ok) problem = await replyReason(reply);
-    else {
-      for await (const line of readLines(reply)) {
-        const found = JSON.parse(line) as FoundLine;
-        if (found.truncated) isTruncated = true;
-        else {
-          const result = { ...found, element: row(found, wanted) };
-          results.push(result);
-          body.append(result.element);
+  const body = table.tBodies[0] ?? table.createTBody();
+  let results: Found[] = [];
+  let compare: Compare | undefined;
+  forgetRows();
+  const shown = ({ element, name }: Found) => ({ link: element.querySelector('a') as HTMLAnchorElement, name });
+  const fit = keepShort(
+    table,
+    () => results.map(shown),
+    (part) => marked(part, wanted),
+  );
+  const order = () => {
+    if (compare) results.sort(compare);
+    keepFocus(() => place(body, results));
+  };
+  startSorting(table, (wish) => {
+    compare = wish;
+    order();
+  });
+  startSearchField();
+  if (may('create-folder'))
+    byId('tools')
+      .querySelector('.search-opener, .search')
+      ?.before(makeButton(text('newFolder'), 'newFolder', makeFolder, 'compact'));
+
+  /** Searches. @param isNew whether results that are there already stay where they are */
+  const run = async (isNew: boolean) => {
+    const known = new Map(results.map((result) => [keyOf(result), result]));
+    const found: Found[] = [];
+    let isTruncated = false;
+    let problem: string | undefined;
+    try {
+      const reply = await send('GET', shownPage().href, { headers: { accept: 'application/x-ndjson' }, signal });
+      if (!reply.ok) problem = await replyReason(reply);
+      else {
+        for await (const line of readLines(reply)) {
+          const item = JSON.parse(line) as FoundLine;
+          if (item.truncated) {
+            isTruncated = true;
+            continue;
+          }
+          const result = known.get(keyOf(item)) ?? { ...item, element: foundRow(item, wanted) };
+          found.push(result);
+          if (isNew) body.append(result.element);
+          fit([shown(result)]);
         }
       }
+    } catch {
+      if (signal.aborted) return;
+      problem = text('noConnection');
     }
-  } catch {
-    if (signal.aborted) return;
-    problem = text('noConnection');
+    // After a failure what was found before still stands.
+    if (isNew || problem === undefined) results = found;
+    table.ariaBusy = null;
+    order();
+    showEnd(table, results.length, { isTruncated, problem });
+  };
+  if (table.dataset.pending === undefined) {
+    results = adopted(body, wanted);
+    fit(results.map(shown));
+  } else {
+    table.ariaBusy = 'true';
+    void run(true);
   }
-  table.ariaBusy = null;
-  if (problem !== undefined) end.append(make('p.notice.error', text('error', { reason: problem })));
-  else if (results.length > 0) end.append(make('p.count', foundText('found', { count: results.length })));
-  else {
-    table.hidden = true;
-    const lead = make('p.lead', foundText('nothingFound'));
-    end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', foundText('nothingFoundHint'))));
-  }
-  if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
+  renewBy(onceAtATime(() => run(false)));
 }
 
-/** Takes over results that came with the page: they get the order, the menu and the times of those that the script shows. */
-export function adoptFound(table: HTMLTableElement): void {
-  const body = table.tBodies[0] ?? table.createTBody();
-  const results = [...body.rows].flatMap((shown) => {
+/** Results that came with the page get the menu and the times of those that the script shows. */
+function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
+  return [...body.rows].flatMap((shown) => {
     const link = shown.querySelector('a');
     if (!link) return [];
     const path = decodeURIComponent(link.pathname.slice('/home'.length).replace(/\/$/, ''));
@@ -92,70 +120,96 @@ export function adoptFound(table: HTMLTableElement): void {
       size: Number(sizeCell?.dataset.size),
       modified: Number(timeCell?.dataset.time),
     };
-    const element = row(found, table.dataset.text ?? '');
+    const element = foundRow(found, wanted);
     shown.replaceWith(element);
     return [{ ...found, element }];
   });
-  startSorting(table, body, results);
+}
+
+/** Results with the same key look the same. */
+function keyOf({ path, is_directory: isFolder, size, modified }: FoundMember): string {
+  return JSON.stringify([path, isFolder, size, Math.floor(modified)]);
+}
+
+/** Puts the rows of results into the table in their order; others go. */
+function place(body: HTMLElement, results: readonly Found[]): void {
+  const wanted = new Set<Element>(results.map(({ element }) => element));
+  for (const row of [...body.children]) if (!wanted.has(row)) row.remove();
+  for (const [index, { element }] of results.entries()) {
+    const present = body.children[index] ?? null;
+    if (present !== element) body.insertBefore(element, present);
+  }
+}
+
+/** Moves rows; one that is moved loses the focus. */
+function keepFocus(move: () => void): void {
+  const focused = document.activeElement;
+  move();
+  if (focused instanceof HTMLElement && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
+}
+
+/** Says how many there are, or why not: announced, as all is known by then. */
+function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined }): void {
+  while (table.nextSibling) table.nextSibling.remove();
+  const end = make('div', { id: 'count', role: 'status' });
+  table.after(end);
+  table.hidden = count === 0;
+  if (problem !== undefined) end.append(make('p.notice.error', text('error', { reason: problem })));
+  else if (count > 0) end.append(make('p.count', foundText('found', { count })));
+  else {
+    const lead = make('p.lead', foundText('nothingFound'));
+    end.append(make('div.empty.closed', icon('search'), lead, make('p.hint', foundText('nothingFoundHint'))));
+  }
+  if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
 
 /** A press of the head of a column sorts by it, another one the other way round. */
-function startSorting(table: HTMLTableElement, body: HTMLTableSectionElement, results: readonly Found[]): void {
+function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => void): void {
   const heads = [...table.querySelectorAll<HTMLElement>('th[data-sort]')];
   for (const head of heads) {
+    const column = head.dataset.sort ?? '';
     const sort = () => {
-      const isAscending = head.ariaSort !== 'ascending';
-      for (const other of heads) other.ariaSort = null;
-      head.ariaSort = isAscending ? 'ascending' : 'descending';
-      const compare = comparisons[head.dataset.sort ?? ''] ?? (() => 0);
-      const sorted = [...results].sort((a, b) => (isAscending ? compare(a, b) : compare(b, a)));
-      body.append(...sorted.map(({ element }) => element));
+      const first = descendingFirst.includes(column) ? 'descending' : 'ascending';
+      const other = first === 'ascending' ? 'descending' : 'ascending';
+      const direction = head.ariaSort === first ? other : first;
+      for (const each of heads) {
+        each.ariaSort = null;
+        each.querySelector('.icon')?.remove();
+      }
+      head.ariaSort = direction;
+      button.append(icon(direction === 'ascending' ? 'up' : 'down'));
+      const compare = comparisons[column] ?? (() => 0);
+      sortBy(direction === 'ascending' ? compare : (a, b) => compare(b, a));
     };
-    head.replaceChildren(makeButton(head.textContent ?? '', undefined, sort, 'quiet'));
+    const button = makeButton(head.textContent ?? '', undefined, sort, 'quiet');
+    head.replaceChildren(button);
   }
-  table.tHead?.rows[0]?.append(make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions'))));
+  table.tHead?.rows[0]?.append(menuHead());
 }
 
-function parentOf({ path, name }: Pick<Found, 'path' | 'name'>): string {
-  return path.slice(0, path.length - name.length);
+/** Makes a folder in the one that is searched, and says so: what was searched for need not stand in its name. */
+async function makeFolder(): Promise<void> {
+  const folder = folderUrl();
+  const name = await createFolder();
+  if (name !== undefined) notice(foundText('folderMade', { name: nameInText(name), to: folderLabel(folder) }));
 }
 
-function row(found: ListedMember & { path: string }, wanted: string): HTMLTableRowElement {
-  const { path, name, is_directory: isFolder, size, modified } = found;
-  const parent = parentOf(found);
-  const className = `i ${isFolder ? 'folder' : fileIconClasses(name)}`;
-  const href = homeUrl(isFolder ? `${path}/` : path);
-  const link = make('a', { className, href, title: name.length > 60 ? name : '' }, marked(escapeInvisible(name), wanted));
-  leadToPreview(link);
-  const place = make('a', { href: homeUrl(parent) }, make('bdi', parent === '/' ? text('files') : escapeInvisible(parent.slice(0, -1))));
-  const time = make('td', { attributes: { 'data-time': String(Math.floor(modified)) } });
-  showDate(time);
-  const more = makeButton('⋯', undefined, () => openMenu(more, itemsOf(link, href, parent, name, isFolder)), 'quiet');
-  more.ariaLabel = text('actionsFor', { name });
-  more.ariaHasPopup = 'menu';
-  const about = isFolder ? make('span.hidden', foundText('folder')) : sizeText(size);
-  const cells = [make('td', link), make('td', place), make('td', about), time, make('td.more', more)];
-  for (const cell of cells) cell.role = 'cell';
-  return make('tr', { role: 'row' }, ...cells);
-}
-
-function itemsOf(link: HTMLAnchorElement, href: string, parent: string, name: string, isFolder: boolean) {
-  return [
-    { label: text('keyOpen'), icon: 'files', run: () => link.click() } as const,
-    { label: foundText('showInFolder'), icon: 'up', run: () => void showFolder(new URL(homeUrl(parent), location.href)) } as const,
-    ...(isFolder ? [] : [{ label: text('download'), icon: 'download', run: () => make('a', { href, download: name }).click() } as const]),
-  ];
-}
-
-/** A name with what was searched for marked, where that stands in it as it was typed but for its case. */
-function marked(name: string, wanted: string): HTMLElement {
-  const at = name.toLowerCase().indexOf(wanted.toLowerCase());
-  if (wanted === '' || at < 0 || name.toLowerCase().length !== name.length) return make('bdi', name);
-  const end = at + wanted.length;
-  return make('bdi', name.slice(0, at), make('mark', name.slice(at, end)), name.slice(end));
-}
-
-/** URL path of a path below the account's own. */
-function homeUrl(path: string): string {
-  return `/home${path.split('/').map(encodeURIComponent).join('/')}`;
+/** Runs work at once, or again after the run that is under way. */
+function onceAtATime(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+  const begin = (): Promise<void> => {
+    running = work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  return () => {
+    if (!running) return begin();
+    next ??= running.then(() => {
+      next = undefined;
+      return begin();
+    });
+    return next;
+  };
 }

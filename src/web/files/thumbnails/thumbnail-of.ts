@@ -1,8 +1,19 @@
 import { make } from '../../shared/dom.ts';
-import { previewKind, type Row, rowLink } from '../rows/rows.ts';
 import { scriptHeaders } from '../server.ts';
 import { headBytes, type PictureHead, pictureHead } from './picture-head.ts';
 import { keepThumbnail, keptThumbnail } from './thumbnail-cache.ts';
+
+/** A picture or film that has a thumbnail. */
+export interface Pictured {
+  /** URL path of the file. */
+  url: string;
+  kind: string | undefined;
+  sizeBytes: number;
+  /** In whole seconds of Unix time. */
+  modified: number;
+  /** Link of the file, where the thumbnail goes. */
+  link: HTMLElement;
+}
 
 /** Longer side of a thumbnail, in pixels: a tile on a screen of double density. */
 const longest = 320;
@@ -104,14 +115,13 @@ function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Pr
 const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
-/** A thumbnail of a row's picture, or of a frame of its film; undefined without either. @throws if the browser cannot read it */
-export async function makeThumbnail(row: Row): Promise<HTMLCanvasElement | undefined> {
-  const name = `${rowLink(row).pathname}?thumbnail=${row.dataset.size}-${row.querySelector<HTMLElement>('[data-time]')?.dataset.time}`;
+/** A thumbnail of a picture, or of a frame of a film; undefined without either. @throws if the browser cannot read it */
+export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured): Promise<HTMLCanvasElement | undefined> {
+  const name = `${url}?thumbnail=${sizeBytes}-${modified}`;
   const kept = await keptThumbnail(name);
   if (kept) return kept;
-  const { pathname } = rowLink(row);
-  const draw = () => drawPicture(Number(row.dataset.size), (firstBytes) => readPart(pathname, firstBytes));
-  const canvas = await (previewKind(row) === 'video' ? drawPoster(pathname) : draw());
+  const draw = () => drawPicture(sizeBytes, (firstBytes) => readPart(url, firstBytes));
+  const canvas = await (kind === 'video' ? drawPoster(url) : draw());
   if (canvas) keepThumbnail(name, canvas);
   return canvas;
 }

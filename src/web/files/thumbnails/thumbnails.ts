@@ -1,17 +1,20 @@
-import { previewKind, type Row, rowLink, whenRowIsWritten } from '../rows/rows.ts';
+import { previewKind, rowLink, rowMember, whenRowIsWritten } from '../rows/rows.ts';
+import type { Pictured } from './thumbnail-of.ts';
 
 /** Pictures and films that are fetched at the same time. */
 const atOnce = 6;
 
-const known = new WeakSet<Row>();
-const waiting = new Set<Row>();
+/** By the row that has to come into sight; once its thumbnail is fetched it is not there. */
+const known = new WeakMap<Element, Pictured>();
+const waiting = new Map<Element, Pictured>();
 let running = 0;
 
 const observer = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {
-      if (isIntersecting && !known.has(target as Row)) waiting.add(target as Row);
-      else waiting.delete(target as Row);
+      const pictured = known.get(target);
+      if (isIntersecting && pictured) waiting.set(target, pictured);
+      else waiting.delete(target);
     }
     next();
   },
@@ -19,37 +22,49 @@ const observer = new IntersectionObserver(
 );
 
 function next(): void {
-  for (const row of waiting) {
+  for (const [row, pictured] of waiting) {
     if (running >= atOnce) return;
     waiting.delete(row);
-    known.add(row);
+    known.delete(row);
     observer.unobserve(row);
     running++;
-    void show(row).finally(() => {
+    void show(pictured).finally(() => {
       running--;
       next();
     });
   }
 }
 
-async function show(row: Row): Promise<void> {
+async function show(pictured: Pictured): Promise<void> {
   try {
     const { makeThumbnail } = await import('./thumbnail-of.ts');
-    const thumbnail = await makeThumbnail(row);
+    const thumbnail = await makeThumbnail(pictured);
     if (!thumbnail) return;
     thumbnail.className = 'thumbnail';
-    rowLink(row).prepend(thumbnail);
+    pictured.link.prepend(thumbnail);
   } catch {
     // A file that is no picture or film keeps its icon.
   }
 }
 
-/** Puts thumbnails into the rows of pictures and films that come into sight. */
-export function startThumbnails(): void {
+/** Begins with the rows of a new page. */
+export function forgetRows(): void {
   observer.disconnect();
   waiting.clear();
-  const watch = (row: Row) => {
-    if (['image', 'video'].includes(previewKind(row) ?? '') && !known.has(row)) observer.observe(row);
-  };
-  whenRowIsWritten(watch);
+}
+
+/** Puts a thumbnail into a row once that comes into sight, if it is of a picture or film. */
+export function watchForThumbnail(row: Element, pictured: Pictured): void {
+  if (pictured.kind !== 'image' && pictured.kind !== 'video') return;
+  known.set(row, pictured);
+  observer.observe(row);
+}
+
+/** Puts thumbnails into the rows of the folder that is shown. */
+export function startThumbnails(): void {
+  forgetRows();
+  whenRowIsWritten((row) => {
+    const link = rowLink(row);
+    watchForThumbnail(row, { ...rowMember(row), url: link.pathname, kind: previewKind(row), link });
+  });
 }

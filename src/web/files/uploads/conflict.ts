@@ -8,7 +8,7 @@ import { text } from '../language.ts';
 import { may } from '../navigation/folder.ts';
 import { kindOfFile } from '../rows/rows.ts';
 import { drawPicture, readPart } from '../thumbnails/thumbnail-of.ts';
-import { ask as request, uploadUrl } from './requests.ts';
+import { tryRequest, uploadUrl } from './requests.ts';
 import type { Upload } from './upload.ts';
 import { nextName } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
@@ -82,7 +82,7 @@ async function question(upload: Upload): Promise<ConflictChoice> {
 
 /** @returns undefined for a file that the account may not read */
 async function factsOf(url: string): Promise<Facts | undefined> {
-  const reply = await request('HEAD', url);
+  const reply = await tryRequest('HEAD', url);
   const modifiedMs = Date.parse(reply?.headers.get('last-modified') ?? '');
   if (!reply?.ok || Number.isNaN(modifiedMs)) return undefined;
   const sizeBytes = Number(reply.headers.get('content-length'));

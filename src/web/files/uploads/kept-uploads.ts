@@ -1,6 +1,6 @@
 import { folderUrl } from '../navigation/folder.ts';
 import { currentUserName } from '../sign-in.ts';
-import { ask, pauseAfter } from './requests.ts';
+import { pauseAfter, tryRequest } from './requests.ts';
 import { keptPrefix, type Upload } from './upload.ts';
 
 /** Uploads that this tab continues: each request for one cuts the request of another tab. */
@@ -109,6 +109,6 @@ export async function discardUpload(upload: Upload): Promise<void> {
   letGo(upload);
   if (location === undefined) return;
   // Repeated, because the connection may be lost just now, and an upload that is not dropped counts towards the quota.
-  for (let failures = 0; failures < 3 && !(await ask('DELETE', location)); failures++)
+  for (let failures = 0; failures < 3 && !(await tryRequest('DELETE', location)); failures++)
     await pauseAfter(failures, new AbortController().signal);
 }

@@ -81,7 +81,11 @@ function messageIn(body: string): string | undefined {
 }
 
 /** Sends a request without a body. @returns undefined when there was no answer */
-export async function ask(method: string, url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response | undefined> {
+export async function tryRequest(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response | undefined> {
   try {
     return await fetch(url, { method, headers: { ...commonHeaders, ...headers }, signal: AbortSignal.timeout(stallMs) });
   } catch {

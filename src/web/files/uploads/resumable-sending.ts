@@ -1,6 +1,6 @@
 import { text } from '../language.ts';
 import { claim, discardUpload, keepUpload, letGo } from './kept-uploads.ts';
-import { ask, fileHeaders, passing, pauseAfter, readRefusal, type Sent, sendContent, uploadUrl } from './requests.ts';
+import { fileHeaders, passing, pauseAfter, readRefusal, type Sent, sendContent, tryRequest, uploadUrl } from './requests.ts';
 import type { Upload } from './upload.ts';
 import { isReadable, isResumable } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
@@ -38,7 +38,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
     // A reply that comes while the body is still on its way can be lost with the connection: ask again, without a body.
-    const reply = request ?? (await ask('HEAD', uploadUrl(upload)));
+    const reply = request ?? (await tryRequest('HEAD', uploadUrl(upload)));
     if (reply?.status === 401) return 'signed-out';
     if (reply instanceof Response && reply.ok && isSame(reply, file)) return 'done';
     if (reply instanceof Response && reply.ok && upload.onConflict !== 'overwrite') return 'conflict';
@@ -99,7 +99,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
   // Not ended by the signal: cancelling needs the location.
   const begin = async (): Promise<Step> => {
     const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(file.size) };
-    const reply = await ask('PUT', uploadUrl(upload), headers);
+    const reply = await tryRequest('PUT', uploadUrl(upload), headers);
     if (!reply || passing.includes(reply.status)) return 'lost';
     const body = await reply.text().catch(() => '');
     const location = reply.headers.get('location');
@@ -113,7 +113,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
 
   // GET, as HEAD does not say why an upload came to nothing.
   const find = async (location: string): Promise<Step> => {
-    const reply = await ask('GET', location);
+    const reply = await tryRequest('GET', location);
     if (!reply || passing.includes(reply.status)) return 'lost';
     if (reply.status === 404) return 'gone';
     if (!reply.ok) {

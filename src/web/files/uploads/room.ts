@@ -1,7 +1,7 @@
 import { sizeText } from '../../shared/locale.ts';
 import { may } from '../navigation/folder.ts';
 import { askSpace } from '../space.ts';
-import { ask, uploadUrl } from './requests.ts';
+import { tryRequest, uploadUrl } from './requests.ts';
 import type { Upload } from './upload.ts';
 import { uploadText } from './upload-text.ts';
 
@@ -30,6 +30,6 @@ export async function lackOfRoom(upload: Upload): Promise<string | undefined> {
 
 /** Size of the file that an upload would replace. */
 async function presentBytes(upload: Upload): Promise<number> {
-  const reply = await ask('HEAD', uploadUrl(upload));
+  const reply = await tryRequest('HEAD', uploadUrl(upload));
   return reply?.ok ? Number(reply.headers.get('content-length')) : 0;
 }

@@ -79,7 +79,7 @@ window.addEventListener('beforeunload', (event) => {
 document.addEventListener(
   'submit',
   ({ target }) => {
-    if (target instanceof HTMLFormElement && target.id === 'members') target.target = queue.isBusy() ? '_blank' : '';
+    if (target instanceof HTMLFormElement && target.matches('#members, .archive')) target.target = queue.isBusy() ? '_blank' : '';
   },
   { capture: true },
 );

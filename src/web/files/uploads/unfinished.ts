@@ -6,7 +6,7 @@ import { wholeTime } from '../dates.ts';
 import { text } from '../language.ts';
 import { conflictRule, folderUrl } from '../navigation/folder.ts';
 import { forgetUpload, isKept, type KeptUpload, keptUploads, whenFree } from './kept-uploads.ts';
-import { ask } from './requests.ts';
+import { tryRequest } from './requests.ts';
 import { newUpload, type Upload } from './upload.ts';
 import { uploadPath } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
@@ -34,7 +34,7 @@ export function offerUnfinished(add: (uploads: Upload[]) => void): (location: st
   const offer = async (kept: KeptUpload) => {
     const { location } = kept;
     if (!isKept(kept)) return;
-    const reply = await ask('HEAD', location);
+    const reply = await tryRequest('HEAD', location);
     const isOver = reply?.headers.get('upload-complete') === '?1';
     if (isOver || reply?.status === 404 || reply?.status === 410) forgetUpload(kept);
     if (isOver || !reply?.ok || taken.has(location) || kept.home !== folderUrl()) return;
@@ -64,7 +64,7 @@ export function offerUnfinished(add: (uploads: Upload[]) => void): (location: st
   const drop = (kept: KeptUpload) => {
     forgetUpload(kept);
     withdraw(kept.location);
-    void ask('DELETE', kept.location);
+    void tryRequest('DELETE', kept.location);
   };
 
   for (const kept of keptUploads()) void whenFree(kept.location).then(() => offer(kept));

@@ -87,7 +87,7 @@ async function* withFirst<T>(first: IteratorResult<T>, others: AsyncIterable<T>)
 function pageBody(context: PageContext, model: ListingModel, isShort: boolean, rows: Html): Html {
   const { language } = context;
   const looks = [model.view === 'grid' && 'grid', isShort && 'long'].filter(Boolean).join(' ');
-  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}"${model.share !== undefined && html` data-links="${model.share}"`}>
+  return html`<main id="main" data-may="${rightNames(context, model)}" data-taken="${model.onNameTaken}" data-view="${model.view}"${linksData(model)}>
 ${folderHead(context, model)}
 ${tools(context, model, html`${!context.linked && searchForm(context, model.path)}${foldersSwitch(context, model.order)}${viewSwitch(context)}`)}
 <form id="members" tabindex="-1" method="post" enctype="multipart/form-data">
@@ -106,6 +106,11 @@ export function folderHead(context: PageContext, { path, flash, about }: Pick<Fo
 <nav class="crumbs" aria-label="${language.text('path')}"><ol>${breadcrumb(context, path)}</ol></nav>
 ${about}
 <div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
+}
+
+/** The limits of links, for the page's script. */
+export function linksData({ share }: Pick<ListingModel, 'share'>): Html | false {
+  return share !== undefined && html` data-links="${share}"`;
 }
 
 /** The rights that the script offers actions for; the service checks every request. */

@@ -1,0 +1,162 @@
+import { make } from '../../../shared/dom.ts';
+import { sharedText, sizeText } from '../../../shared/locale.ts';
+import { pause } from '../pause.ts';
+import { previewText } from '../preview-text.ts';
+import { colourLines, findLanguage } from './languages.ts';
+import type { DocumentPlace } from './markdown-tokens.ts';
+import { inSteps } from './steps.ts';
+
+type LineParts = ReturnType<typeof colourLines>;
+
+/** A text that is to be shown: a file, or a member of an archive. */
+export interface TextContent {
+  name: string;
+  sizeBytes: number;
+  /** Where it stands; undefined when links in it have nothing to start from. */
+  place: DocumentPlace | undefined;
+  start(lengthBytes: number): Promise<Uint8Array>;
+}
+
+/** Decodes Unicode, else windows-1252. @returns undefined for binary content */
+export function decodeText(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes;
+  const utf16 = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined;
+  if (utf16 !== undefined) return new TextDecoder(utf16).decode(bytes);
+  if (bytes.includes(0)) return undefined;
+  try {
+    // The end may be in the middle of a character.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
+
+/** Bytes of a table or a text that are read in steps at most. */
+export const maxGrownBytes = 16 * 1024 * 1024;
+
+/** Lines that the browser lays out together, when they come into sight. */
+const groupLines = 50;
+
+/** Longer lines, in characters, have no colours. */
+const longestColoured = 2000;
+
+/** Longer lines are laid out in pieces: breaking a line takes the browser quadratic time. */
+const longestPiece = 10_000;
+
+/** Fills an element with a text, yielding to the page. @throws the reason of `signal` once that aborts */
+async function fillCode(element: HTMLElement, text: string, partsOf: LineParts | undefined, signal: AbortSignal): Promise<void> {
+  let group: Node[] = [];
+  const finish = () => {
+    if (group.length > 0) element.append(make('span.lines', ...group));
+    group = [];
+  };
+  for (let at = 0, count = 1; at < text.length; count++) {
+    const found = text.indexOf('\n', at);
+    const end = found < 0 ? text.length : found + 1;
+    const line = text.slice(at, end);
+    at = end;
+    if (line.length > longestColoured) {
+      finish();
+      for (let from = 0; from < line.length; from += longestPiece) {
+        group.push(new Text(line.slice(from, from + longestPiece)));
+        finish();
+        await pause(signal);
+      }
+    } else {
+      group.push(...(partsOf ? coloured(partsOf, line) : [new Text(line)]));
+    }
+    if (count % groupLines === 0) finish();
+    await pause(signal);
+  }
+  finish();
+}
+
+function coloured(partsOf: LineParts, line: string): Node[] {
+  const [, content = '', end = ''] = /^(.*?)(\r?\n)?$/s.exec(line) ?? [];
+  const parts = partsOf(content).map(({ text, colour }) =>
+    colour === undefined ? new Text(text) : make('span', { className: `c-${colour}` }, text),
+  );
+  return [...parts, new Text(end)];
+}
+
+function partsOf(name: string): LineParts | undefined {
+  const language = findLanguage(name);
+  return language && colourLines(language);
+}
+
+/** Shows a text as it is, filled step by step. */
+export function program(source: string, name: string, signal: AbortSignal): HTMLElement {
+  const element = make('pre');
+  // It ends when another file is shown.
+  fillCode(element, source, partsOf(name), signal).catch(() => {});
+  return element;
+}
+
+/** Lines that each step of a long text shows, and characters of them: some files have no lines. */
+const stepLines = 1000;
+const stepCharacters = 512 * 1024;
+
+interface Step {
+  /** Index behind the last character. */
+  end: number;
+  /** Lines that end in it. */
+  lines: number;
+  /** Whether more of the text changes nothing in it. */
+  isFull: boolean;
+}
+
+/** The next step of a text. @param isWhole whether the text ends where it does: else its last line may be cut, and is left out */
+function nextStep(text: string, from: number, isWhole: boolean): Step {
+  let end = from;
+  for (let lines = 0; lines < stepLines; lines++) {
+    const found = text.indexOf('\n', end);
+    const next = found < 0 ? text.length : found + 1;
+    if (next - from > stepCharacters) return { end: lines > 0 ? end : from + stepCharacters, lines, isFull: true };
+    if (found < 0) return isWhole && end < next ? { end: next, lines: lines + 1, isFull: false } : { end, lines, isFull: false };
+    end = next;
+  }
+  return { end, lines: stepLines, isFull: true };
+}
+
+function countLines(text: string): number {
+  let count = text === '' || text.endsWith('\n') ? 0 : 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
+  return count;
+}
+
+/** Shows the first lines of a long text, and more of them on demand. @param readBytes number of bytes that `first` was decoded from */
+export function growingText(content: TextContent, first: string, readBytes: number, signal: AbortSignal): HTMLElement {
+  const { name, sizeBytes } = content;
+  const element = make('pre');
+  const parts = partsOf(name);
+  let loaded = readBytes;
+  let source = first;
+  let total = loaded >= sizeBytes ? countLines(source) : undefined;
+  let shown = 0;
+  let done = 0;
+  const mayRead = () => loaded < Math.min(sizeBytes, maxGrownBytes);
+  const steps = inSteps(async () => {
+    let step = nextStep(source, shown, total !== undefined);
+    while (!step.isFull && mayRead()) {
+      const wanted = Math.min(sizeBytes, maxGrownBytes, 2 * loaded);
+      source = decodeText(await content.start(wanted)) ?? source;
+      loaded = wanted;
+      if (loaded >= sizeBytes) total = countLines(source);
+      step = nextStep(source, shown, total !== undefined);
+    }
+    const part = source.slice(shown, step.end);
+    shown = step.end;
+    done += step.lines;
+    await fillCode(element, part, parts, signal);
+    const isEnd = nextStep(source, shown, total !== undefined).end === shown && !mayRead();
+    if (total !== undefined && isEnd) return { words: undefined, next: 0 };
+    // A line that has no end yet.
+    if (!part.endsWith('\n')) {
+      const doneBytes = Math.round((shown / source.length) * loaded);
+      return { words: sharedText('running', { done: sizeText(doneBytes), total: sizeText(sizeBytes) }), next: isEnd ? 0 : undefined };
+    }
+    if (total === undefined) return { words: previewText('firstLines', { count: done }), next: isEnd ? 0 : stepLines };
+    return { words: sharedText('running', { done, total }), next: Math.min(stepLines, total - done) };
+  }, signal);
+  return make('div.values', element, steps.element);
+}
