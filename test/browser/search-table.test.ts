@@ -101,7 +101,7 @@ browserTest('results have the tools and the actions of a folder, and show what b
 
   await choose('report 1.bin', 'Share');
   await ask.getByRole('button', { name: 'Create link' }).click();
-  assert.match(await ask.getByRole('textbox').inputValue(), /\/__svc__\/s\//);
+  assert.match(await ask.getByLabel('Address of the link').inputValue(), /\/__svc__\/s\//);
   await ask.getByRole('button', { name: 'Done' }).click();
 
   const saved = page.waitForEvent('download');
