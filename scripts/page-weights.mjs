@@ -18,6 +18,7 @@ const purposes = {
   'player.js': 'the player of sounds',
   'found.js': 'what a search finds',
   'share.js': 'the dialog that makes a link',
+  'copy-field.js': 'the button that copies a link or a token',
 };
 
 const languages = ['de.js', 'es.js', 'fr.js'];
