@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fillFolder } from '../support/benchmark.mjs';
-import { memoryOfConnections } from '../support/connections.mjs';
+import { costOfSessions, memoryOfConnections } from '../support/connections.mjs';
 import { bulk, throughput, timed } from '../support/load.mjs';
-import { svc } from '../support/peers.mjs';
+import { hashOf, svc, userName } from '../support/peers.mjs';
 
 // What rclone asks for, the commonest client of servers without a desktop.
 const propfindBody =
@@ -16,7 +16,11 @@ export default function http(bench) {
   const { isSmoke, seconds, gibibyte, folder, home, group, builds, fillBig } = bench;
   const load = { seconds, folder };
   const sizes = isSmoke ? [10, 100] : [10_000, 100_000];
-  const [idle, slow] = isSmoke ? [50, 10] : [10_000, 1000];
+  const [idle, slow, sessions] = isSmoke ? [50, 10, 50] : [10_000, 1000, 10_000];
+  const sessionMemory = `memory of a session, ${sessions.toLocaleString('en')} of them`;
+  const sessionRequests = `GET 1 KiB, 64 connections, while ${sessions.toLocaleString('en')} sessions are open`;
+  // An account may have 1,000.
+  const users = Array.from({ length: 20 }, (_, index) => `user${index}`);
   // What the memory of a server grew by once, it keeps: each round has a server of its own.
   const connections = (kind, path, count) => (server) =>
     group.withFresh(server.peer, (fresh) => memoryOfConnections(fresh, { kind, path: fresh.at(path), count }));
@@ -97,14 +101,29 @@ export default function http(bench) {
       fill: fillBig,
       maxRounds: 2,
       workloads: [
-        ['an idle connection', 'idle', 'small', idle],
-        ['a slow reader of 1 GiB', 'slow', 'big', slow],
-      ].map(([what, kind, path, count]) => ({
-        name: `memory of ${what}, ${count.toLocaleString('en')} of them`,
-        unit: 'KiB',
-        can: 'connections',
-        action: connections(kind, path, count),
-      })),
+        ...[
+          ['an idle connection', 'idle', 'small', idle],
+          ['a slow reader of 1 GiB', 'slow', 'big', slow],
+        ].map(([what, kind, path, count]) => ({
+          name: `memory of ${what}, ${count.toLocaleString('en')} of them`,
+          unit: 'KiB',
+          can: 'connections',
+          action: connections(kind, path, count),
+        })),
+        {
+          figures: { [sessionMemory]: 'KiB', [sessionRequests]: '/s' },
+          on() {
+            const accounts = Object.fromEntries([...users, userName].map((name) => [name, { password: hashOf() }]));
+            return builds.map((build) => ({ name: build.name, peer: svc({ ...build, config: { accounts } }) }));
+          },
+          action: ({ peer }) =>
+            group.withFresh(peer, async (fresh) => {
+              const requests = { ...load, path: fresh.at('small'), connections: 64 };
+              const cost = await costOfSessions(fresh, { users, count: sessions, load: requests });
+              return { [sessionMemory]: cost.memory, [sessionRequests]: cost.requests };
+            }),
+        },
+      ],
     },
     start: {
       rounds: 5,

@@ -11,7 +11,7 @@ import { ciphers, connections, lftp, sftp, timed } from '../support/ssh-clients.
 export default function ssh({ isSmoke, gibibyte, folder, home, group, fillBig }) {
   const programs = ['ssh', 'sftp', 'ssh-keygen'].filter((program) => !isInstalled(program));
   if (programs.length > 0) return { missing: programs, workloads: [] };
-  const [smallFiles, handshakes, idle] = isSmoke ? [100, 5, 20] : [10_000, 50, 1000];
+  const [smallFiles, handshakes, idle] = isSmoke ? [100, 5, 20] : [10_000, 50, 2000];
   const local = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : folder, 'svc-bench-'));
   const [large, received, written] = [join(local, 'large'), join(local, 'received'), join(home, 'put')];
   const gibibytes = gibibyte / 2 ** 30;

@@ -20,9 +20,9 @@ export function send(url, { method = 'GET', headers = {}, body, agent = false } 
 }
 
 /** Signs in at a file service. @returns the header that a request with the session has */
-export async function sessionOf(url, username, password) {
+export async function sessionOf(url, username, password, agent) {
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
-  const { text } = await send(`${url}/__svc__/login`, { method: 'POST', headers, body: JSON.stringify({ username, password }) });
+  const { text } = await send(`${url}/__svc__/login`, { method: 'POST', headers, agent, body: JSON.stringify({ username, password }) });
   return { authorization: `session ${JSON.parse(text).results[0].session}` };
 }
 
