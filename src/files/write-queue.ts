@@ -54,10 +54,12 @@ export class WriteQueue {
   async #writeAll(writes: Write[]): Promise<void> {
     while (writes.length > 0) {
       const batch = writes.splice(0, batchLength(writes));
+      const [first] = batch as [Write];
       try {
-        const bytes = batch.reduce((sum, write) => sum + write.bytes, 0);
-        const chunks = batch.flatMap((write) => write.chunks);
-        await this.#writeAt(chunks, (batch[0] as Write).offset, bytes);
+        const isAlone = batch.length === 1;
+        const bytes = isAlone ? first.bytes : batch.reduce((sum, write) => sum + write.bytes, 0);
+        const chunks = isAlone ? first.chunks : batch.flatMap((write) => write.chunks);
+        await this.#writeAt(chunks, first.offset, bytes);
         for (const write of batch) write.resolve();
       } catch (error) {
         for (const write of batch) write.reject(error);
@@ -70,6 +72,7 @@ export class WriteQueue {
 /** How many of the first writes are adjacent, and not too much for one system call. */
 function batchLength(writes: readonly Write[]): number {
   const [first] = writes as [Write];
+  if (writes.length === 1) return 1;
   let { bytes } = first;
   let chunks = first.chunks.length;
   let length = 1;

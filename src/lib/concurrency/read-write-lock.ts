@@ -44,7 +44,12 @@ export class ReadWriteLock {
 }
 
 /** Runs an action under several exclusive locks. They are asked for at once, so that two such actions never wait for each other. */
-export async function withExclusiveLocks<T>(locks: ReadonlySet<ReadWriteLock>, action: () => Promise<T>): Promise<T> {
+export function withExclusiveLocks<T>(locks: ReadonlySet<ReadWriteLock>, action: () => Promise<T>): Promise<T> {
+  const [first] = locks;
+  return first && locks.size === 1 ? first.exclusive(action) : withSeveralLocks(locks, action);
+}
+
+async function withSeveralLocks<T>(locks: ReadonlySet<ReadWriteLock>, action: () => Promise<T>): Promise<T> {
   const ends: (() => void)[] = [];
   const takeOne = (each: ReadWriteLock) =>
     new Promise<void>((begun) => {

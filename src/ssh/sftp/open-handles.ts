@@ -41,7 +41,7 @@ export class RequestOrder {
     const locks = new Set([own, ...open]);
     // A waiting request may open a file at this path, or move one there.
     for (const before of this.#onPaths) if (isAboutSame(before, request)) for (const lock of before.locks) locks.add(lock);
-    const current = { ...request, locks };
+    const current = { paths: request.paths, isDeep: request.isDeep, locks };
     this.#onPaths.add(current);
     const before = this.#lastOnPath;
     const result = withExclusiveLocks(locks, async () => {
@@ -147,9 +147,9 @@ export class OpenHandles {
   /**
    * Runs an action with a handle together with others that share it, in the order of their requests.
    *
-   * @throws ServiceError `precondition-failed` when it is not open, or an earlier request closed it
+   * @throws ServiceError `precondition-failed`, at once when it is not open, or later when an earlier request closed it
    */
-  async shared<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
+  shared<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
     return this.#find(handle).opened.lock.shared(() => action(this.#find(handle).opened));
   }
 

@@ -27,7 +27,10 @@ export type PathRequest = RequestOf<
 >;
 type ExtendedRequest = RequestOf<'extended'>;
 
-/** Executes the requests of one session. All methods resolve to the reply, or reject with a fault. */
+/** Requests that concern nothing below their path. */
+const shallow: ReadonlySet<PathRequest['kind']> = new Set(['open', 'stat', 'lstat', 'realpath']);
+
+/** Executes the requests of one session. All methods resolve to the reply; they throw or reject with a fault. */
 export class SftpRequests {
   readonly #client: SshClient;
   readonly #uploads: Uploads;
@@ -63,7 +66,7 @@ export class SftpRequests {
     return this.#handles.lose();
   }
 
-  async onHandle(request: HandleRequest): Promise<Buffer> {
+  onHandle(request: HandleRequest): Promise<Buffer> {
     const { id, handle } = request;
     switch (request.kind) {
       case 'close':
@@ -82,11 +85,11 @@ export class SftpRequests {
     }
   }
 
-  async onPath(request: PathRequest): Promise<Buffer> {
+  onPath(request: PathRequest): Promise<Buffer> {
     if (request.kind === 'readlink' || request.kind === 'symlink') throw new ServiceError('method-not-allowed', 'Links are not supported.');
     const path = requestedPath(request.path);
     const paths = request.kind === 'rename' ? [path, requestedPath(request.otherPath)] : [path];
-    const isDeep = !['open', 'stat', 'lstat', 'realpath'].includes(request.kind);
+    const isDeep = !shallow.has(request.kind);
     return this.#inOrder({ paths, isDeep }, (own) => this.#onPath(request, path, own));
   }
 

@@ -90,7 +90,8 @@ class SftpSession {
   readonly #requests: SftpRequests;
   readonly #splitter = new PacketSplitter();
   readonly #workload = new Workload();
-  readonly #underWay = new Set<Promise<void>>();
+  /** Called when no request is under way any more. */
+  #onIdle: () => void = () => {};
   /** Replies to READs are sent in order: scp of OpenSSH silently cuts a file when it gets a later part first. */
   #lastRead: Promise<void> | undefined;
   #hasFailed = false;
@@ -127,7 +128,11 @@ class SftpSession {
       if (error instanceof BrokenFraming) reportBadRequest(this.#client, error.message);
       else if (!this.#isGone) this.#fail(error);
     }
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    while (this.#workload.requests > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
     await this.#requests.lose();
     stopListening();
     this.#client.ended.removeEventListener('abort', end);
@@ -223,7 +228,8 @@ class SftpSession {
   // The journal has the events before the client gets the reply.
   async #recorded(replying: Promise<Buffer>): Promise<Buffer> {
     const reply = await replying;
-    await this.#client.events.grouped();
+    const recording = this.#client.events.grouped();
+    if (recording) await recording;
     return reply;
   }
 
@@ -258,23 +264,20 @@ class SftpSession {
   }
 
   /** Answers a request with the result of an action, or with the status of its fault. */
-  #work(request: AnsweredRequest, action: () => Promise<Buffer>, whenSent?: () => void): Promise<void> {
+  async #work(request: AnsweredRequest, action: () => Promise<Buffer>, whenSent?: () => void): Promise<void> {
     this.#workload.requests++;
-    const working = this.#replyTo(request.id, action)
-      .then((reply) => {
-        this.#client.countRequest();
-        this.#client.observe?.request(requestName(request), statusIn(reply));
-        this.#send(reply, whenSent);
-      })
-      .catch((reason) => this.#fail(reason))
-      .finally(() => {
-        this.#workload.requests--;
-        this.#underWay.delete(working);
-        this.#goOn();
-        this.#leaveIfIdle();
-      });
-    this.#underWay.add(working);
-    return working;
+    try {
+      const reply = await this.#replyTo(request.id, action);
+      this.#client.countRequest();
+      this.#client.observe?.request(requestName(request), statusIn(reply));
+      this.#send(reply, whenSent);
+    } catch (reason) {
+      this.#fail(reason);
+    }
+    this.#workload.requests--;
+    if (this.#workload.requests === 0) this.#onIdle();
+    this.#goOn();
+    this.#leaveIfIdle();
   }
 
   async #replyTo(id: number, action: () => Promise<Buffer>): Promise<Buffer> {
