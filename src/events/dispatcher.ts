@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { EventDraft, EventServer, RequestTrace, ServiceEvent } from './event.ts';
-import { createEvent, stringifyData } from './event-factory.ts';
+import { type MadeEvent, makeEvent } from './event-factory.ts';
 import type { EventMarks, EventSink } from './journal/event-log.ts';
 import type { LogPosition } from './journal/position.ts';
 
@@ -52,7 +52,7 @@ export class JournalledDispatcher {
 
   /** Journals an event (written at once, synced within 100 ms) and wakes the handlers. */
   emit(draft: EventDraft): ServiceEvent {
-    const event = this.#create(draft);
+    const { event } = this.#create(draft);
     this.#sink.append(event, { group: draft.context.group, takenBy: undefined });
     return event;
   }
@@ -61,7 +61,8 @@ export class JournalledDispatcher {
    * Like `emit`, but written together with the other events of this turn of the event loop; a reply that depends on it waits for `grouped`.
    */
   emitGrouped(draft: EventDraft): void {
-    this.#sink.appendGrouped(this.#create(draft), { group: draft.context.group, takenBy: undefined }, stringifyData(draft));
+    const { event, dataJson } = this.#create(draft);
+    this.#sink.appendGrouped(event, { group: draft.context.group, takenBy: undefined }, dataJson);
   }
 
   /** Resolves once all events so far are in the journal; undefined when none waits. Never rejects. */
@@ -72,8 +73,8 @@ export class JournalledDispatcher {
   /** Like `emit`, and the event is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async emitDurable(draft: EventDraft): Promise<ServiceEvent> {
     recordChange(draft.context.request);
-    const event = this.#create(draft);
-    await this.#sink.appendDurable(event, { group: draft.context.group, takenBy: undefined });
+    const { event, dataJson } = this.#create(draft);
+    await this.#sink.appendDurable(event, { group: draft.context.group, takenBy: undefined }, dataJson);
     return event;
   }
 
@@ -85,11 +86,11 @@ export class JournalledDispatcher {
   /** Like `emitDurable`, and then waits for the delivery by one handler; the others get the event as usual. */
   async emitAndWait(draft: EventDraft, handlerUuid: string): Promise<{ event: ServiceEvent; delivery: BackendDelivery }> {
     recordChange(draft.context.request);
-    const event = this.#create(draft);
+    const { event, dataJson } = this.#create(draft);
     const marks = { group: draft.context.group, takenBy: this.#blocking.has(handlerUuid) ? handlerUuid : undefined };
     let position: LogPosition | undefined;
     try {
-      position = await this.#sink.appendDurable(event, marks);
+      position = await this.#sink.appendDurable(event, marks, dataJson);
     } catch (error) {
       this.#blocking.get(handlerUuid)?.abandon(event);
       throw error;
@@ -107,10 +108,10 @@ export class JournalledDispatcher {
     };
   }
 
-  #create(draft: EventDraft): ServiceEvent {
-    const event = createEvent(draft, this.#server, this.#clock.nowMs());
-    this.#onEvent?.(event);
-    return event;
+  #create(draft: EventDraft): MadeEvent {
+    const made = makeEvent(draft, this.#server, this.#clock.nowMs());
+    this.#onEvent?.(made.event);
+    return made;
   }
 }
 

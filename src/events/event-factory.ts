@@ -44,14 +44,26 @@ function definedData({ data, context: { token, link, request } }: EventDraft): R
   return members;
 }
 
-/** The JSON of `data` of a draft's event; a part of it may be serialised already. */
-export function stringifyData(draft: EventDraft): string | undefined {
-  return draft.shared?.jsonWith(definedData(draft));
+/** An event, and the JSON of its `data` where a part of that is already serialised. */
+export interface MadeEvent {
+  event: ServiceEvent;
+  dataJson: string | undefined;
 }
 
 /** Makes an event of a draft. @param nowMs Unix time in milliseconds */
+export function makeEvent(draft: EventDraft, server: EventServer, nowMs: number): MadeEvent {
+  const own = definedData(draft);
+  const { shared } = draft;
+  const data = shared ? Object.assign({}, shared.members, own) : own;
+  return { event: eventWith(data, draft, server, nowMs), dataJson: shared?.jsonWith(own) };
+}
+
+/** As `makeEvent`, without the JSON. */
 export function createEvent(draft: EventDraft, server: EventServer, nowMs: number): ServiceEvent {
-  const data = draft.shared ? Object.assign({}, draft.shared.members, definedData(draft)) : definedData(draft);
+  return makeEvent(draft, server, nowMs).event;
+}
+
+function eventWith(data: Record<string, unknown>, draft: EventDraft, server: EventServer, nowMs: number): ServiceEvent {
   return {
     id: String(draft.id),
     uuid: draft.uuid ?? randomUUID(),

@@ -185,9 +185,9 @@ export class AccountPaths {
   }
 
   /** Refuses a change that a lock forbids, whichever service took the lock. @throws ServiceError `locked` */
-  async requireUnlocked(path: VirtualPath, change: Change): Promise<void> {
+  requireUnlocked(path: VirtualPath, change: Change): Promise<void> | undefined {
     const location = this.mounts.locate(path);
-    if (location.kind === 'real') await this.locks.requireUnlocked(this.mounts.roots, location.realPath, change);
+    return location.kind === 'real' ? this.locks.requireUnlocked(this.mounts.roots, location.realPath, change) : undefined;
   }
 
   lockedPath(path: VirtualPath): LockedPath {
@@ -260,7 +260,7 @@ export class AccountPaths {
       });
     }
     if (durability.fault === undefined) return;
-    const fault = this.notDurable(durability.fault, drafts[0]?.data?.path);
+    const fault = this.notDurable(durability.fault, drafts[0]?.shared?.members.path ?? drafts[0]?.data?.path);
     fault.details.recorded = recorded === drafts.length;
     throw fault;
   }
@@ -277,6 +277,11 @@ export class AccountPaths {
 
   draft(id: number, path: VirtualPath, data: Record<string, unknown> = {}): EventDraft {
     return { id: this.#eventId(id) ?? id, context: this.context, data: Object.assign(this.#pathData(path), this.#requestData, data) };
+  }
+
+  /** As `draft`, for one of several events about a path. @param shared of `pathMembers` */
+  sharedDraft(id: number, shared: SharedMembers, data: Readonly<Record<string, unknown>> = {}): EventDraft {
+    return { id: this.#eventId(id) ?? id, context: this.context, shared, data: Object.assign({}, this.#requestData, data) };
   }
 
   /** The path members of file events, for several events about one path. */

@@ -127,10 +127,11 @@ export interface EventSink {
   /**
    * Writes an event and resolves when it is on disk. Concurrent callers share one sync.
    *
+   * @param dataJson the JSON of its `data`, where that is known
    * @returns its position; undefined when a journal of several nodes does not have it yet
    * @throws ServiceError `storage-full` or `internal` when it could not be written
    */
-  appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition | undefined>;
+  appendDurable(event: ServiceEvent, marks?: EventMarks, dataJson?: string): Promise<LogPosition | undefined>;
   /** @throws ServiceError `storage-full` or `internal` when the journal cannot record a change, which then must not be made */
   assertWritable(): void;
 }

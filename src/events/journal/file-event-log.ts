@@ -119,8 +119,8 @@ export class FileEventLog implements EventLog {
     return this.#groupWritten;
   }
 
-  async appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition> {
-    const position = this.#appendLine(serialiseLine(event, marks));
+  async appendDurable(event: ServiceEvent, marks?: EventMarks, dataJson?: string): Promise<LogPosition> {
+    const position = this.#appendLine(serialiseLine(event, marks, dataJson));
     try {
       await this.#segments.writer.synced();
     } catch (error) {

@@ -41,11 +41,11 @@ export class EarlySync {
     this.#consider();
   }
 
-  /** Begins no further sync. Resolves when none is under way. */
-  async end(): Promise<void> {
+  /** Begins no further sync. @returns resolves when none is under way */
+  end(): Promise<void> | undefined {
     this.#isEnded = true;
     this.#timer?.cancel();
-    await this.#syncing;
+    return this.#syncing;
   }
 
   #consider(): void {

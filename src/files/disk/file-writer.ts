@@ -220,18 +220,22 @@ export class FileWriter implements RandomWriter {
     const { parent, name: wanted } = this.#target;
     let release: (() => void) | undefined;
     try {
-      await this.#early.end();
+      const early = this.#early.end();
+      if (early) await early;
       if (this.#early.failure !== undefined) throw this.#early.failure;
       if (options.modifiedMs !== undefined) {
         const time = toSeconds(options.modifiedMs);
         await futimesAsync(this.fd, options.accessedMs === undefined ? time : toSeconds(options.accessedMs), time);
       }
-      await fsyncAsync(this.fd).catch((error) => {
+      try {
+        await fsyncAsync(this.fd);
+      } catch (error) {
         this.#early.failure = error;
         throw error;
-      });
-      const leave = await options.gate?.(this.#hidden(options.reservation));
-      await options.requireUnlocked();
+      }
+      const leave = options.gate && (await options.gate(this.#hidden(options.reservation)));
+      const unlocked = options.requireUnlocked();
+      if (unlocked) await unlocked;
       const { retainDays } = options.rules;
       if (retainDays > 0) release = await this.#retention.retain(parent.member(this.#temporaryName), retainDays);
       let put: Put | undefined;
@@ -243,10 +247,10 @@ export class FileWriter implements RandomWriter {
         await options.onNumbered?.(name);
       }
       this.#isOpen = false;
-      await put.kept?.settle(durability);
+      if (put.kept) await put.kept.settle(durability);
       await durability.syncFolder(parent.fd);
-      await leave?.given();
-      await put.freed;
+      if (leave) await leave.given();
+      if (put.freed) await put.freed;
       const { entry, isReplacement, kept } = put;
       return { entry, isReplacement, trashed: kept && true, numberedName: entry.name === wanted ? undefined : entry.name };
     } catch (error) {
@@ -319,9 +323,10 @@ export class FileWriter implements RandomWriter {
       mayHaveChanged ||= prepared !== undefined;
       const replacedBytes = isReplacement ? before.size : 0;
       const commit = (kept: Kept | undefined) => reservation.commit(entry.sizeBytes, kept ? 0 : replacedBytes, put(kept));
-      const { freed, kept } = await whileKept(prepared, commit);
+      const kept = prepared && (await whileKept(prepared, commit));
+      const { freed } = kept ?? (await commit(undefined));
       this.#temporaries.giveBack(parent.realPath, this.#temporaryName);
-      return { entry, freed, isReplacement, kept };
+      return { entry, freed, isReplacement, kept: kept?.kept };
     } catch (error) {
       if (error instanceof NameIsTaken) return undefined;
       throw error;

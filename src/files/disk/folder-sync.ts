@@ -35,7 +35,9 @@ export class Durability {
 
   /** Syncs a folder. Never rejects. @param fd of the folder */
   syncFolder(fd: number): Promise<void> {
-    return this.attempt(() => syncOpenedFolder(fd));
+    return syncOpenedFolder(fd).catch((error) => {
+      this.#fault ??= error;
+    });
   }
 
   /** Runs a further step. Never rejects. */

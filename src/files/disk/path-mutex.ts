@@ -4,7 +4,22 @@ export class PathMutex {
   readonly #queues = new Map<string, (() => void)[]>();
 
   /** Runs an action while no other one has any of the real paths; actions run in the order in which they were asked for. */
-  async runExclusive<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
+  runExclusive<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
+    const [only = ''] = paths;
+    return paths.length === 1 && !this.#queues.has(only) ? this.#runAlone(only, action) : this.#runQueued(paths, action);
+  }
+
+  // Nobody else wants the path, so there is nothing to wait for.
+  async #runAlone<T>(path: string, action: () => T | Promise<T>): Promise<T> {
+    this.#queues.set(path, [() => {}]);
+    try {
+      return await action();
+    } finally {
+      this.#unlock(path);
+    }
+  }
+
+  async #runQueued<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
     // One order everywhere prevents deadlocks.
     const ordered = paths.length === 1 ? paths : [...new Set(paths)].sort();
     const locked: string[] = [];

@@ -10,7 +10,7 @@ import type { NameRules } from './new-names.ts';
 /** How a written file gets its name. */
 export interface FinishOptions {
   /** Throws when a lock forbids the change; locks that were taken while the file was written count, too. */
-  requireUnlocked: () => Promise<void>;
+  requireUnlocked: () => Promise<void> | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
   /** Access time to set with it; by default the same. */

@@ -134,7 +134,8 @@ export function inodeAt(path: string): string | undefined {
 export class Temporaries {
   readonly #fd: number;
   readonly #log: Log;
-  readonly #running = new Map<string, string>();
+  /** Their lines in the record, where those are not formed by the path alone. */
+  readonly #running = new Map<string, string | undefined>();
   /** Recorded names that are free again, by folder: to reuse one saves a write to the record. */
   readonly #free = new Map<string, string[]>();
   #freeCount = 0;
@@ -176,7 +177,7 @@ export class Temporaries {
     else {
       this.#freeCount--;
       if (names.length === 0) this.#free.delete(folder);
-      this.#running.set(realPath, formatLine(realPath));
+      this.#running.set(realPath, undefined);
     }
     return name;
   }
@@ -211,7 +212,7 @@ export class Temporaries {
   #compact(): void {
     this.#free.clear();
     this.#freeCount = 0;
-    const text = [...this.#running.values()].join('');
+    const text = [...this.#running].map(([path, line]) => line ?? formatLine(path)).join('');
     ftruncateSync(this.#fd, 0);
     this.#sizeBytes = text === '' ? 0 : writeSync(this.#fd, text);
   }

@@ -94,9 +94,14 @@ export class LockGuard {
   }
 
   /** Refuses a change of a locked path (RFC 4918 §7). @throws ServiceError `locked` */
-  async requireUnlocked(roots: RealRoots, realPath: string, change: Change): Promise<void> {
+  requireUnlocked(roots: RealRoots, realPath: string, change: Change): Promise<void> | undefined {
     // Most services have no locks at all, and need no access to the disk.
-    if (await this.store.isEmpty()) return;
+    const isEmpty = this.store.isEmpty();
+    return isEmpty === true ? undefined : this.#requireUnlocked(isEmpty, roots, realPath, change);
+  }
+
+  async #requireUnlocked(isEmpty: boolean | Promise<boolean>, roots: RealRoots, realPath: string, change: Change): Promise<void> {
+    if (await isEmpty) return;
     const path = lockPath(roots, realPath);
     const locks = await this.store.covering(path);
     if (change !== 'content' || !lstatSync(path, { throwIfNoEntry: false })) locks.push(...(await this.store.covering(dirname(path))));

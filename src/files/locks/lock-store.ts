@@ -42,7 +42,7 @@ export interface LockStore {
   /** @returns whether the lock existed */
   release(token: string): Promise<boolean>;
   /** Whether no lock applies, because none exists or no service supports locks any more: then paths need no check. */
-  isEmpty(): Promise<boolean>;
+  isEmpty(): boolean | Promise<boolean>;
   /** The locks that cover a path: on the path itself, and deep ones above it. */
   covering(path: string): Promise<FileLock[]>;
   /** The locks on a path and on all below it. */

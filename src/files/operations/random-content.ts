@@ -241,7 +241,7 @@ export class RandomContent {
   /** Gives the content its name, on disk when the promise resolves. */
   async finish(durability: Durability, options: Omit<FinishOptions, 'reservation'>): Promise<Finished> {
     await this.#fillGaps(0, this.#baseBytes);
-    const finished = await this.writer.finish(durability, { ...options, reservation: this.#reservation });
+    const finished = await this.writer.finish(durability, Object.assign({ reservation: this.#reservation }, options));
     this.#closeBase();
     return finished;
   }

@@ -1,4 +1,5 @@
 import { fchmodSync, fstatSync } from 'node:fs';
+import type { SharedMembers } from '../../events/event.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { totalBytes } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
@@ -38,6 +39,8 @@ export class RandomUpload implements Transfer {
   isRemoved = false;
   readonly #options: RandomUploadOptions;
   readonly #content: RandomContent;
+  /** Of the events of the path where it was opened. */
+  readonly #opened: { path: VirtualPath; members: SharedMembers };
   /** Size after all calls so far. */
   #comingBytes: number;
   /** Size that a new file would have: shown to those who may not know of the old one. */
@@ -57,6 +60,7 @@ export class RandomUpload implements Transfer {
     this.path = path;
     this.#options = options;
     this.#content = content;
+    this.#opened = { path, members: paths.pathMembers(path) };
     this.#comingBytes = content.sizeBytes;
     this.#isChanged = content.isNew || options.truncate;
     this.startedMs = paths.environment.clock.monotonicMs();
@@ -72,7 +76,7 @@ export class RandomUpload implements Transfer {
   static async open(paths: AccountPaths, path: VirtualPath, realPath: string, options: RandomUploadOptions): Promise<RandomUpload> {
     const isInspected = ({ parent, name }: WriteTarget) => inspectionsOf(paths, path, `${parent.realPath}/${name}`).size > 0;
     const tellsNothing = !paths.isVisible(path);
-    const content = await RandomContent.open(paths, path, realPath, { ...options, isInspected, tellsNothing });
+    const content = await RandomContent.open(paths, path, realPath, Object.assign({ isInspected, tellsNothing }, options));
     const upload = new RandomUpload(paths, path, options, content);
     const { uploads, events, transfers } = paths.environment;
     try {
@@ -83,7 +87,7 @@ export class RandomUpload implements Transfer {
         transfers.leave(upload);
       };
       transfers.enter(upload);
-      events.emitGrouped(paths.draft(eventIds.uploadStarted, path));
+      events.emitGrouped(paths.sharedDraft(eventIds.uploadStarted, upload.#opened.members));
       return upload;
     } catch (error) {
       upload.#leave();
@@ -247,7 +251,9 @@ export class RandomUpload implements Transfer {
     });
     const { path, data: asked } = numberedPath(this.path, numberedName);
     const id = isTemporary ? eventIds.sftpTemporaryFileUploaded : eventIds.fileUploaded;
-    await this.files.emitDurable(id, path, { ...this.#eventData(), ...asked, replaced: isReplacement || undefined, trashed }, durability);
+    const members = path === this.#opened.path ? this.#opened.members : this.files.pathMembers(path);
+    const data = Object.assign(this.#eventData(), asked, { replaced: isReplacement || undefined, trashed });
+    await this.files.emitDone(durability, [this.files.sharedDraft(id, members, data)]);
   }
 
   // A client that still sends content gets the error at once, and not only at the end.
@@ -296,7 +302,9 @@ export class RandomUpload implements Transfer {
 
   #eventData(): Record<string, unknown> {
     const { writtenBytes, writer } = this.#content;
-    return { ...transferData(this.#durationS(), writtenBytes, 'write'), in_place: writer.isInPlace ? 'yes' : undefined };
+    return Object.assign(transferData(this.#durationS(), writtenBytes, 'write') as Record<string, unknown>, {
+      in_place: writer.isInPlace ? 'yes' : undefined,
+    });
   }
 
   async #write(chunks: readonly Buffer[], offset: number, bytes: number): Promise<void> {
@@ -306,7 +314,7 @@ export class RandomUpload implements Transfer {
     this.#noteChange();
   }
 
-  #requireUnlocked(): Promise<void> {
+  #requireUnlocked(): Promise<void> | undefined {
     return this.files.requireUnlocked(this.path, 'content');
   }
 
@@ -330,7 +338,7 @@ export class RandomUpload implements Transfer {
 
   #noteChange(): void {
     this.#isChanged = true;
-    this.#change = { ...this.#change, times: undefined };
+    if (this.#change.times !== undefined) this.#change = { mode: this.#change.mode };
   }
 
   /** Runs an action in its order. @throws ServiceError `precondition-failed` after the end */

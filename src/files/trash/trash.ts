@@ -173,11 +173,7 @@ export async function ifRoom<T>(paths: AccountPaths, put: () => Promise<T>): Pro
 }
 
 /** Replaces a file whose old content is kept. If the quota leaves no room for the kept one, the file is replaced without keeping it. */
-export async function whileKept<T>(
-  kept: Kept | undefined,
-  put: (kept: Kept | undefined) => Promise<T>,
-): Promise<T & { kept: Kept | undefined }> {
-  if (!kept) return { ...(await put(undefined)), kept };
+export async function whileKept<T>(kept: Kept, put: (kept: Kept | undefined) => Promise<T>): Promise<T & { kept: Kept | undefined }> {
   try {
     return { ...(await put(kept)), kept };
   } catch (error) {

@@ -55,7 +55,9 @@ export function headerLines(requestId: string | undefined, base: ReplyHeaders, h
 
 /** The headers of both; names compare without case, and those of `stronger` win. */
 export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
-  return { ...Object.fromEntries(Object.entries(weaker).filter(([name]) => !hasHeader(stronger, name.toLowerCase()))), ...stronger };
+  const merged: ReplyHeaders = {};
+  for (const name in weaker) if (!hasHeader(stronger, name.toLowerCase())) merged[name] = weaker[name];
+  return Object.assign(merged, stronger);
 }
 
 /** @param name in lower case */

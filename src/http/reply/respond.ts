@@ -89,7 +89,7 @@ function nativeResponse(exchange: Exchange, reply: Reply): Response | undefined 
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   const replied = hasNoBody
     ? reply.headers
-    : { ...reply.headers, 'content-length': reply.headers?.['content-length'] ?? body?.length ?? 0 };
+    : Object.assign({}, reply.headers, { 'content-length': reply.headers?.['content-length'] ?? body?.length ?? 0 });
   const headers: Record<string, string> = {};
   const lines = headerLines(exchange.request.id, exchange.baseHeaders, replied ?? {});
   for (let at = 0; at < lines.length; at += 2) {

@@ -41,8 +41,8 @@ export class MemoryLocks implements LockStore {
     return this.#locks.delete(token);
   }
 
-  async isEmpty(): Promise<boolean> {
-    return !this.#areTaken() || this.#active().length === 0;
+  isEmpty(): boolean {
+    return this.#active().length === 0 || !this.#areTaken();
   }
 
   async covering(path: string): Promise<FileLock[]> {

@@ -203,10 +203,10 @@ export class RedisEventLog implements EventLog {
     return this.#options.local.grouped();
   }
 
-  async appendDurable(event: ServiceEvent, marks?: EventMarks): Promise<LogPosition | undefined> {
+  async appendDurable(event: ServiceEvent, marks?: EventMarks, dataJson?: string): Promise<LogPosition | undefined> {
     const forwarded = this.#forwarder.waitFor(event.uuid);
     try {
-      await this.#options.local.appendDurable(event, marks);
+      await this.#options.local.appendDurable(event, marks, dataJson);
     } catch (error) {
       this.#forwarder.giveUp(event.uuid);
       throw error;
