@@ -40,6 +40,18 @@ const swaggerUi = {
   },
 };
 
+/** `svc:openapi`: the description of the REST API, packed. */
+const openapi = {
+  name: 'openapi',
+  setup(build) {
+    build.onResolve({ filter: /^svc:openapi$/ }, ({ path }) => ({ path, namespace: 'openapi' }));
+    build.onLoad({ filter: /.*/, namespace: 'openapi' }, () => {
+      const file = packedFile(readFileSync(new URL('../src/http/rest/openapi.yaml', import.meta.url)));
+      return { contents: `export default ${file};`, loader: 'js' };
+    });
+  },
+};
+
 /** A style sheet as text, without comments and white space. */
 async function minifiedStyle(path) {
   const { code } = await transform(readFileSync(path, 'utf8'), { loader: 'css', minifyWhitespace: true });
@@ -164,7 +176,7 @@ export const bundleOptions = {
   loader: { '.html': 'text', '.yaml': 'text' },
   // An ES module has no `__dirname`; the WebAssembly of ssh2 asks for it, though it loads nothing from there.
   define: { SVC_VERSION: JSON.stringify(version), __dirname: '"/"' },
-  plugins: [swaggerUi, scripts, webFiles, passwordWorker, patchedPackages(false)],
+  plugins: [swaggerUi, openapi, scripts, webFiles, passwordWorker, patchedPackages(false)],
   logLevel: 'warning',
 };
 

@@ -14,6 +14,12 @@ declare module '*.yaml' {
   export default text;
 }
 
+/** src/http/rest/openapi.yaml. */
+declare module 'svc:openapi' {
+  const file: import('svc:swagger-ui').PackedFile;
+  export default file;
+}
+
 /** The scripts of the pages (src/web/files/) by their file names: `page.js`, and the parts that it loads when they are needed. */
 declare module 'svc:page-scripts' {
   const scripts: Readonly<Record<string, import('svc:swagger-ui').PackedFile>>;

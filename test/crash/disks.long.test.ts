@@ -4,11 +4,13 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { openFlags } from '../../src/ssh/sftp/packets/packets.ts';
 import { start } from '../support/child.ts';
 import { Client } from '../support/client.ts';
 import { until } from '../support/receiver.ts';
 import { hasProgram } from '../support/requires.ts';
 import { startServer, writeConfig } from '../support/server.ts';
+import { loginSftp } from '../support/sftp-client.ts';
 import { assertChangesRefused, smallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
@@ -89,6 +91,36 @@ test('a slow disk: an upload waits for it, and other clients do not', { timeout:
   assert.ok(atMs - startedMs >= 600, 'answered after the syncs of the file and its folder');
   assert.ok(listings >= 5, `${listings} listings meanwhile`);
   assert.equal(readFileSync(join(folder, 'home/slow'), 'latin1'), 's'.repeat(500_000));
+});
+
+test('files that several handles and connections close at once share the syncs of their folder and of the journal', {
+  timeout: 60_000,
+}, async (t) => {
+  if (!hasProgram(t, 'strace')) return;
+  const folder = temporaryFolder(t);
+  await writeConfig(folder, { services: { sftp: { type: 'ssh', port: 0 } } });
+  const trace = join(folder, 'trace');
+  const inject = 'inject=fsync,fdatasync:delay_enter=50000';
+  const under = ['strace', '-D', '-f', '-y', '-o', trace, '-e', 'trace=fsync,fdatasync', '-e', inject];
+  const server = start(t, ['serve', '--log-level', 'error'], { cwd: folder, under });
+  const port = Number((await server.line(/listening on sftp:\/\/[^:]+:(\d+)/))[1]);
+  const clients = await Promise.all([loginSftp(t, port), loginSftp(t, port)]);
+  const files = clients.flatMap(({ sftp }, client) => Array.from({ length: 10 }, (_, index) => ({ sftp, name: `f${client}-${index}` })));
+  const opened = await Promise.all(
+    files.map(async ({ sftp, name }) => {
+      const handle = await sftp.open(name, openFlags.write | openFlags.create | openFlags.truncate);
+      assert.equal(await sftp.write(handle, 0, name), 0);
+      return () => sftp.close(handle);
+    }),
+  );
+  const before = readFileSync(trace, 'utf8').length;
+  assert.deepEqual(new Set(await Promise.all(opened.map((close) => close()))), new Set([0]));
+  const syncsOf = (file: RegExp) => readFileSync(trace, 'utf8').slice(before).match(file)?.length ?? 0;
+  assert.equal(syncsOf(/fsync\(\d+<[^>]*\.part>/g), files.length, 'each file has its own');
+  const [ofFolder, ofJournal] = [syncsOf(/fsync\(\d+<[^>]*\/home>/g), syncsOf(/fdatasync\(\d+<[^>]*\.ndjson>/g)];
+  assert.ok(ofFolder >= 1 && ofFolder <= files.length / 2, `${ofFolder} syncs of the folder`);
+  assert.ok(ofJournal >= 1 && ofJournal <= files.length / 2, `${ofJournal} syncs of the journal`);
+  assert.equal(readdirSync(join(folder, 'home')).length, files.length);
 });
 
 /** The system calls of one request that matter for a power cut, in order, shortened: `sync dir`, `rename a`, `sync journal`… */

@@ -220,22 +220,18 @@ export class FileWriter implements RandomWriter {
     const { parent, name: wanted } = this.#target;
     let release: (() => void) | undefined;
     try {
-      const early = this.#early.end();
-      if (early) await early;
+      await this.#early.end();
       if (this.#early.failure !== undefined) throw this.#early.failure;
       if (options.modifiedMs !== undefined) {
         const time = toSeconds(options.modifiedMs);
         await futimesAsync(this.fd, options.accessedMs === undefined ? time : toSeconds(options.accessedMs), time);
       }
-      try {
-        await fsyncAsync(this.fd);
-      } catch (error) {
+      await fsyncAsync(this.fd).catch((error) => {
         this.#early.failure = error;
         throw error;
-      }
+      });
       const leave = options.gate && (await options.gate(this.#hidden(options.reservation)));
-      const unlocked = options.requireUnlocked();
-      if (unlocked) await unlocked;
+      await options.requireUnlocked();
       const { retainDays } = options.rules;
       if (retainDays > 0) release = await this.#retention.retain(parent.member(this.#temporaryName), retainDays);
       let put: Put | undefined;

@@ -1,9 +1,11 @@
+import { gunzipSync } from 'node:zlib';
 import { respond } from '../reply/respond.ts';
 import type { Exchange } from '../request/exchange.ts';
 
 /** The OpenAPI 3.0.3 description of the REST API, in YAML; loaded when somebody asks for it. */
 export async function openapiYaml(): Promise<string> {
-  const { default: document } = await import('./openapi.yaml');
+  const { default: file } = await import('svc:openapi');
+  const document = gunzipSync(Buffer.from(file.packed(), 'base64')).toString();
   return document.replace('SVC_VERSION', () => SVC_VERSION);
 }
 
