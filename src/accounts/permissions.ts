@@ -139,6 +139,8 @@ export interface PermissionSet {
   expression: string | undefined;
   /** Its keywords. */
   permissions: readonly string[];
+  /** Whether it has a right, before a token or link narrows it. */
+  grants: (right: Right) => boolean;
 }
 
 /** The compiled permissions of one account. */
@@ -218,8 +220,10 @@ export class Permissions {
   setAt(path: VirtualPath): PermissionSet {
     const index = this.#rules.findIndex((rule) => rule.expression.matches(path));
     const rule = this.#rules[index];
-    if (!rule) return { index: undefined, expression: undefined, permissions: this.options.general };
-    return { index: index + 1, expression: this.options.rules[index]?.expression, permissions: rule.permissions };
+    const rights = withCreation(rule?.rights ?? this.#general);
+    const grants = (right: Right) => (rights & rightBits[right]) !== 0;
+    if (!rule) return { index: undefined, expression: undefined, permissions: this.options.general, grants };
+    return { index: index + 1, expression: this.options.rules[index]?.expression, permissions: rule.permissions, grants };
   }
 
   // Concurrent requests check one path for several rights.

@@ -22,6 +22,8 @@ export interface CredentialOptions {
   passwordStdin?: boolean;
   sshKey?: string;
   certificate?: string;
+  /** ID of a token. */
+  token?: string;
   peer?: string;
   creatorType?: string;
 }
@@ -40,11 +42,11 @@ export async function readCredentials(options: CredentialOptions): Promise<Crede
   const { certificate, sshKey, username } = options;
   const hasPassword = options.password !== undefined || options.passwordStdin === true;
   const isTwice = options.password !== undefined && options.passwordStdin === true;
-  const isNothing = certificate === undefined && sshKey === undefined && !hasPassword;
-  if (isTwice || isNothing || (certificate !== undefined && (sshKey !== undefined || hasPassword)))
+  const kinds = [certificate, options.token, sshKey ?? (hasPassword ? '' : undefined)].filter((kind) => kind !== undefined);
+  if (isTwice || kinds.length !== 1)
     throw new ServiceError(
       'bad-request',
-      'Give one of --password, --password-stdin, --ssh-key and --certificate, or a key together with a password.',
+      'Give one of --password, --password-stdin, --ssh-key, --certificate and --token, or a key together with a password.',
     );
   const common = { peer: parsePeer(options.peer), creator: { uuid: 'svc-auth-test', type: componentType(options) } };
   if (certificate !== undefined) {
@@ -52,6 +54,7 @@ export async function readCredentials(options: CredentialOptions): Promise<Crede
     return [{ type: 'ssl-certificate', username: username ?? commonName(pem), content: pem, ...common }];
   }
   if (username === undefined) throw new ServiceError('bad-request', '--username is missing.');
+  if (options.token !== undefined) return [{ type: 'token', username, content: options.token, ...common }];
   const presented: Credentials[] = [];
   if (sshKey !== undefined) {
     const line = readNamedFile(`--ssh-key ${sshKey}`, sshKey);
@@ -96,6 +99,8 @@ const caseOptions = z.strictObject({
   password: z.string().optional(),
   ssh_key: z.string().optional(),
   certificate: z.string().optional(),
+  /** ID of a token: its secret is verified before any method is asked. */
+  token: z.string().optional(),
   expect: loginOutcome,
   /** Members that the account must have. */
   account: z.record(z.string(), z.unknown()).optional(),
@@ -163,6 +168,7 @@ export async function* runSuite(
 function caseCredentials(item: SuiteCase, peer: EventPeer, creatorType: string): Credentials[] {
   const common = { username: item.username, peer, creator: { uuid: 'svc-auth-test', type: creatorType } };
   if (item.certificate !== undefined) return [{ type: 'ssl-certificate', content: item.certificate, ...common }];
+  if (item.token !== undefined) return [{ type: 'token', content: item.token, ...common }];
   const { ssh_key, password = ssh_key === undefined ? '' : undefined } = item;
   return [
     ...(ssh_key === undefined ? [] : [{ type: 'ssh-key' as const, content: ssh_key, ...common }]),

@@ -1,3 +1,4 @@
+import { keptToken, methodRefusal } from '../config/cases/kept-token.ts';
 import { loadConfig } from '../config/check.ts';
 import { configTarget, type Target, urlTarget } from '../config/probe/method-probe.ts';
 import { maskRequest, type ProbedLogin, probeLogin } from '../config/probe/probe-report.ts';
@@ -7,6 +8,7 @@ import { type CaseResult, type CredentialOptions, componentType, parsePeer, read
 import { reportCases, verdict } from './case-report.ts';
 import { exitCode } from './exit-codes.ts';
 import { paint, print, visible } from './output.ts';
+import { readSecretOption } from './prompt.ts';
 
 /** Options of `svc auth-test`. */
 export interface AuthTestOptions extends CredentialOptions {
@@ -27,13 +29,15 @@ export interface AuthTestOptions extends CredentialOptions {
 export async function authTest(options: AuthTestOptions): Promise<number> {
   const makeTarget = await readTargets(options);
   if (options.suite) return suite(makeTarget, options);
-  const presented = await readCredentials(options);
-  const target = makeTarget(componentType(options));
+  const whole = makeTarget(componentType(options));
+  const token = options.token === undefined ? undefined : await tokenOf(whole, await readSecretOption(options.token));
+  const presented = await readCredentials({ ...options, ...token?.named });
+  const target = token?.target ?? whole;
   if (presented.length > 1 && target.sshService === undefined)
     throw new ServiceError('bad-request', 'Only an ssh service of a configuration takes a password and a key together.');
   const requests = options.showRequest ? presented.map((credentials) => maskRequest(target, credentials)) : [];
   if (!options.json) for (const request of requests) print(requestText(request));
-  const { outcome, methods, login, last } = await probeLogin(target, presented);
+  const { outcome, methods, login, last } = token?.refused ?? (await probeLogin(target, presented));
   const met = options.expect === undefined ? undefined : options.expect === outcome;
   if (options.json) {
     const report: AuthTestReport = { outcome, expected: options.expect, met, request: requests[0], methods, login };
@@ -47,6 +51,32 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
   if (met !== undefined) return met ? exitCode.done : exitCode.no;
   const codes = { authenticated: exitCode.done, partial: exitCode.partial, next: exitCode.next, rejected: exitCode.rejected } as const;
   return outcome === 'rejected' && last.invalid ? exitCode.noReply : codes[outcome];
+}
+
+/**
+ * Finds a token in the data folder of the configuration, and the method that is asked about it; an endpoint alone is asked about any ID.
+ *
+ * @throws ServiceError `bad-request` when there is none
+ */
+async function tokenOf(target: Target, given: string): Promise<{ named: CredentialOptions; target: Target; refused?: ProbedLogin }> {
+  if (!target.config) return { named: { token: given }, target };
+  const kept = keptToken(target.config.server.data_folder_path, given);
+  const { id, account, method } = kept.grant;
+  const chain = target.chain.filter(([uuid, { type }]) => uuid === method.uuid && type === method.type);
+  const reason = kept.over ?? methodRefusal(kept.grant, target.chain);
+  const named = { token: id, username: account.name };
+  if (reason === undefined) return { named, target: { ...target, chain } };
+  const report: MethodReport = {
+    method: method.uuid,
+    type: method.type,
+    credentials: 'token',
+    outcome: 'rejected',
+    invalid: false,
+    reason,
+    warnings: [],
+    duration_ms: 0,
+  };
+  return { named, target: { ...target, chain }, refused: { outcome: 'rejected', methods: [report], last: report, login: undefined } };
 }
 
 /** Reads what is to be asked. @returns the target for clients that reach a service of a type */

@@ -12,6 +12,11 @@ export async function readLine(stream: Readable): Promise<string> {
   return '';
 }
 
+/** The value of an option that takes a secret: `-` stands for the first line of standard input, as others see arguments. */
+export async function readSecretOption(value: string): Promise<string> {
+  return value === '-' ? (await readLine(process.stdin)).trim() : value;
+}
+
 /** Thrown when the user leaves a prompt with Ctrl-C; the command ends as if by SIGINT. */
 export class PromptLeft extends Error {}
 

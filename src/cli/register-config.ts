@@ -16,7 +16,9 @@ Exit codes:
 
 With --ssh-key or --creator-type ssh it tries a login to an ssh service, where required_credentials of the group also decides. If the group requires both, give a key and a password.
 
-A suite is a YAML list of cases: {username, password, ssh_key, certificate, expect, account, name}.
+With --token it finds the token in the data folder of the configuration, and asks the method of its account about its ID.
+
+A suite is a YAML list of cases: {username, password, ssh_key, certificate, token, expect, account, name}.
 
 Examples:
   svc auth-test --username alice --password-stdin < password.txt
@@ -41,6 +43,7 @@ export const registerAuthTest: Register = (program, run) => {
     .option('--password-stdin', 'read the password from the first line of stdin')
     .option('--ssh-key <file>', 'file of an OpenSSH public key')
     .option('--certificate <file>', 'file of a client certificate in PEM; its common name is the account name')
+    .option('--token <token>', 'access token: its secret (- reads it from stdin) or its ID; with --url its ID, with --username')
     .option('--peer <address:port>', 'address of the client (default: 127.0.0.1:0)')
     .option('--creator-type <type>', 'type of the service that the client logs in to (default: https; with a key: ssh)')
     .addOption(
@@ -91,7 +94,7 @@ Examples:
   svc test cases.yaml --update && git diff --exit-code`;
 
 const explainHelp = `
-PATH is the path of the URL, such as /home/inbox/a.csv; a folder ends with a slash. For requests of SFTP (OPEN-READ and so on) it is the path that the client sends. Only the configuration decides: svc explain does not check whether the file exists, and takes the account as logged in.
+PATH is the path of the URL, such as /home/inbox/a.csv; a folder ends with a slash. For requests of SFTP (OPEN-READ and so on) it is the path that the client sends. Only the configuration decides, with --token also the token as the data folder has it: svc explain does not check whether the file exists, and takes the account as logged in.
 
 LOGIN explains a login over SSH: which method decides, what the group requires (required_credentials), and how far a correct key and a correct password get. It takes an authentication endpoint as accepting; svc auth-test asks the endpoint.
 
@@ -102,7 +105,8 @@ Examples:
   svc explain --user bob --group PARTNERS GET /home/outbox/
   svc explain --user alice MOVE /home/a.csv --destination /home/done/a.csv --json
   svc explain --user alice OPEN-WRITE '/inbox/a b.csv'
-  svc explain --user alice LOGIN --credentials password`;
+  svc explain --user alice LOGIN --credentials password
+  svc explain PUT /home/in/a.csv --token 4Fq2mZx1aB9c`;
 
 const configOption = ['-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)'] as const;
 
@@ -149,6 +153,7 @@ export const registerConfig: Register = (program, run) => {
     .argument('[path]', 'path of the URL: /home/…; for requests of SFTP the path that a client sends; none for LOGIN')
     .option(...configOption)
     .option('--user <name>', 'account name')
+    .option('--token <token>', 'access token by which it comes in: its secret (- reads it from stdin) or its ID')
     .option('--group <uuid>', 'group of the account, when only the authentication endpoint knows it')
     .option('--destination <path>', 'for COPY, MOVE and renames: path of the destination')
     .option('--service <uuid>', 'for LOGIN: the ssh service (default: the first one)')

@@ -43,6 +43,7 @@ export const decision = z.strictObject({
   steps: z.array(
     z.strictObject({
       step: z.enum([
+        'token',
         'request',
         'service',
         'method',

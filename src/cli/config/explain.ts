@@ -1,5 +1,6 @@
 import type { CredentialKind } from '../../accounts/credential-kinds.ts';
 import { checkQuestion, decide } from '../../config/cases/decision.ts';
+import { keptToken } from '../../config/cases/kept-token.ts';
 import { requireConfigFile } from '../../config/check.ts';
 import { parseConfig } from '../../config/reading/load.ts';
 import { readSource } from '../../config/reading/source.ts';
@@ -7,6 +8,7 @@ import type { Decision } from '../../config/report-shapes.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { paint, print, visible } from '../output.ts';
+import { readSecretOption } from '../prompt.ts';
 
 /** Options of `svc explain`. */
 export interface ExplainOptions {
@@ -16,18 +18,21 @@ export interface ExplainOptions {
   destination?: string;
   service?: string;
   credentials?: CredentialKind[];
+  token?: string;
   json?: boolean;
 }
 
 /** Explains step by step how the configuration decides a request. @returns 0 when it is allowed, 1 when not */
 export async function explain(method: string, path: string | undefined, options: ExplainOptions): Promise<number> {
-  if (options.user === undefined) throw new ServiceError('bad-request', '--user is missing; name the account.');
-  const { user, group, destination, service, credentials } = options;
-  const question = checkQuestion({ user, group, method, path, destination, service, credentials });
   const config = parseConfig(
     readSource(await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env })),
     process.env,
   );
+  const { group, destination, service, credentials } = options;
+  const token = options.token === undefined ? undefined : keptToken(config.server.data_folder_path, await readSecretOption(options.token));
+  const user = options.user ?? token?.grant.account.name;
+  if (user === undefined) throw new ServiceError('bad-request', '--user is missing; name the account, or a token of it.');
+  const question = checkQuestion({ user, group, method, path, destination, service, credentials, token });
   const decision = decide(config, question);
   print(options.json ? JSON.stringify(decision, null, 2) : decisionText(decision));
   return decision.allowed ? exitCode.done : exitCode.no;

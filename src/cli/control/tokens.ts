@@ -4,6 +4,7 @@ import { orderOfService } from '../../control/control-socket.ts';
 import { ServiceError } from '../../lib/errors.ts';
 import { exitCode } from '../exit-codes.ts';
 import { complain, count, print, visible } from '../output.ts';
+import { readSecretOption } from '../prompt.ts';
 import { type ServiceOptions, serviceFolder } from './service-folder.ts';
 
 /** Options of `svc tokens list` and `revoke`, and of the same commands for links. */
@@ -61,7 +62,7 @@ export async function createToken({ account, ...options }: TokenOptions): Promis
 
 /** Creates a token that is narrower than another one and ends with it, and prints only the token. */
 export async function narrowToken(token: string, options: TokenOptions): Promise<number> {
-  const secret = token === '-' ? await firstLineOfInput() : token;
+  const secret = await readSecretOption(token);
   return printMade(await order(options, 'narrow-token', { by: userInfo().username, token: secret, order: wantedToken(options) }), options);
 }
 
@@ -82,13 +83,6 @@ async function order(options: ServiceOptions, name: string, given: object): Prom
 function printMade([made]: ShownItem[], { json }: { json?: boolean }): number {
   print(json ? JSON.stringify(made) : String((made as { token?: unknown } | undefined)?.token));
   return exitCode.done;
-}
-
-// Everybody on the machine can see a secret among the arguments.
-async function firstLineOfInput(): Promise<string> {
-  let text = '';
-  for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
-  return text.trim();
 }
 
 function table(names: readonly string[], items: readonly ShownItem[]): string {

@@ -20,6 +20,7 @@ import type { Decision } from '../report-shapes.ts';
 import { type Config, takesLocks } from '../schema/schema.ts';
 import { type AddStep, accountInForce, localAccount, Refused } from './decision-steps.ts';
 import { addInspections } from './inspected.ts';
+import { describeToken, type KeptToken, methodRefusal, narrowedBy } from './kept-token.ts';
 import { type Acceptance, followLogin } from './login-course.ts';
 
 /** A question about a login over SSH. */
@@ -110,6 +111,7 @@ type AskedQuestion = Omit<Question, 'path'> & { path?: string | undefined };
 export function checkQuestion(asked: AskedQuestion): Question {
   const { method, path } = asked;
   const isLogin = method.toUpperCase() === loginMethod;
+  if (isLogin && asked.token) throw new ServiceError('bad-request', 'LOGIN takes no token: over SSH it is the password.');
   if (isLogin !== (path === undefined))
     throw new ServiceError('bad-request', isLogin ? 'LOGIN takes no path.' : `The path is missing: ${method} of what?`);
   if (method.toUpperCase() === 'POST')
@@ -125,6 +127,8 @@ export interface Question extends LoginQuestion {
   path: string;
   /** Path of the URL in `Destination`, or the new path of a rename. */
   destination?: string | undefined;
+  /** The token by which the account comes in. */
+  token?: KeptToken | undefined;
 }
 
 /**
@@ -165,7 +169,8 @@ function follow(config: Config, question: Question, decision: Decision): void {
   const parseTarget = isSftp ? parseSftpTarget : parseHttpTarget;
   const target = parseTarget(question.path);
   addStep('request', `${decision.method} of ${isSftp ? '' : target.isFolder ? 'the folder ' : 'the file '}${target.path}`);
-  const account = accountInForce(config, question, addStep);
+  const whole = accountInForce(config, question, addStep);
+  const account = question.token ? byToken(config, whole, question.token, addStep) : whole;
   decision.group = account.groupUuid;
   addStep('home', `home folder ${account.homeFolderPath}`);
   if (target.isReserved) throw new Refused('request', 'name-reserved', `URLs below /home/${reservedName} are the service's own`);
@@ -199,6 +204,19 @@ function follow(config: Config, question: Question, decision: Decision): void {
   if (!isSftp && destination.isFolder && !target.isFolder && !takesLocks(config))
     throw new Refused('request', 'exists', 'the destination of a file must not end in "/"');
   addJudged(destination.path);
+}
+
+/** The account as a token leaves it. @throws Refused when it does not come in by it */
+function byToken(config: Config, account: Account, token: KeptToken, addStep: AddStep): Account {
+  const isOthers = token.grant.account.name !== account.name || token.grant.account.uuid !== account.uuid;
+  const isOff = account.tokens.enabled ? undefined : 'the account has no tokens (option "tokens")';
+  const refusal =
+    token.over ??
+    (isOthers ? 'the token belongs to another account' : methodRefusal(token.grant, methodsInForce(config.authentications))) ??
+    isOff;
+  if (refusal !== undefined) throw new Refused('token', 'unauthorized', refusal);
+  addStep('token', describeToken(token));
+  return narrowedBy(account, token);
 }
 
 interface Target {
@@ -257,7 +275,11 @@ function checkRights(account: Account, path: VirtualPath, operation: Operation, 
   // Two rights permit making a file; the usual one is named.
   const names = operation === 'createFile' ? ['allow-write'] : anyOf.map((right) => `allow-${right}`);
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
-  if (granted === undefined) throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')} is not granted`);
+  if (granted === undefined) {
+    const isLeftOut = account.grant !== undefined && anyOf.some((right) => set.grants(right));
+    const why = isLeftOut ? 'the account has it, but the token does not leave it' : 'is not granted';
+    throw new Refused('permission', 'forbidden', `${path}: ${names.join(' or ')}${isLeftOut ? ':' : ''} ${why}`);
+  }
   addStep('permission', `${path}: allow-${granted} is granted`);
 }
 

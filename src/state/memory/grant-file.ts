@@ -18,6 +18,8 @@ const grantsPerChunk = 1000;
 
 const chunkBytes = 1024 * 1024;
 
+export const grantFileName = 'tokens-and-links.ndjson';
+
 /**
  * The grants of a data folder in `tokens-and-links.ndjson`: each line is a complete grant, or the ID of one and its changes. Requests are
  * answered only after their line is on disk, so a crash can tear only a last line without an answer.
@@ -41,7 +43,7 @@ export class GrantFile {
    * @throws what opening and reading throw
    */
   constructor(dataFolderPath: string, index: GrantIndex, { clock, log }: { clock: Clock; log: Log }) {
-    this.#path = join(dataFolderPath, 'tokens-and-links.ndjson');
+    this.#path = join(dataFolderPath, grantFileName);
     this.#index = index;
     this.#clock = clock;
     this.#log = log;
@@ -71,40 +73,12 @@ export class GrantFile {
   }
 
   #read(): void {
-    const fd = openIfThere(this.#path);
-    if (fd === undefined) return;
-    try {
-      const buffer = Buffer.allocUnsafe(chunkBytes);
-      let rest = Buffer.alloc(0);
-      for (;;) {
-        const bytesRead = readSync(fd, buffer);
-        if (bytesRead === 0) break;
-        const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
-        const end = text.lastIndexOf(0x0a) + 1;
-        for (const line of text.toString('utf8', 0, end).split('\n')) if (line !== '') this.#readLine(line);
-        this.#sizeBytes += end;
-        rest = text.subarray(end);
-      }
-      if (rest.length > 0) truncateSync(this.#path, this.#sizeBytes);
-    } finally {
-      closeSync(fd);
-    }
+    const { sizeBytes, lines, isTorn } = readGrants(this.#path, this.#index, this.#log);
+    this.#sizeBytes = sizeBytes;
+    this.#lines = lines;
+    if (isTorn) truncateSync(this.#path, sizeBytes);
     const nowMs = this.#clock.nowMs();
     for (const grant of this.#index.all()) if (isForgettable(grant, nowMs)) this.#index.remove(grant);
-  }
-
-  #readLine(line: string): void {
-    this.#lines++;
-    try {
-      const value = parseJson(line) as Grant | GrantChange;
-      if ('hash' in value) this.#index.put(parseGrant(value));
-      // A change of a forgotten grant is ignored.
-      else this.#index.change(value);
-    } catch (error) {
-      // The line may hold a hash, and names.
-      const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it does not have the expected form';
-      this.#log.error('a line of the tokens and links cannot be read and is skipped', { path: this.#path, line: this.#lines, reason });
-    }
   }
 
   async #flush(): Promise<void> {
@@ -163,6 +137,47 @@ export class GrantFile {
     this.#isDoubtful = false;
     await closeAsync(old);
     syncFolder(join(this.#path, '..'));
+  }
+}
+
+/**
+ * Reads a file of grants into an index, and changes nothing on disk. Lines that cannot be read are logged and skipped.
+ *
+ * @returns size and number of the whole lines; `isTorn` where a crash left a part of one behind them
+ * @throws what opening and reading throw
+ */
+export function readGrants(path: string, index: GrantIndex, log: Log): { sizeBytes: number; lines: number; isTorn: boolean } {
+  const read = { sizeBytes: 0, lines: 0, isTorn: false };
+  const fd = openIfThere(path);
+  if (fd === undefined) return read;
+  try {
+    const buffer = Buffer.allocUnsafe(chunkBytes);
+    let rest = Buffer.alloc(0);
+    for (;;) {
+      const bytesRead = readSync(fd, buffer);
+      if (bytesRead === 0) break;
+      const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+      const end = text.lastIndexOf(0x0a) + 1;
+      for (const line of text.toString('utf8', 0, end).split('\n')) if (line !== '') readLine(line, ++read.lines, { path, index, log });
+      read.sizeBytes += end;
+      rest = text.subarray(end);
+    }
+    return { ...read, isTorn: rest.length > 0 };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function readLine(line: string, number: number, { path, index, log }: { path: string; index: GrantIndex; log: Log }): void {
+  try {
+    const value = parseJson(line) as Grant | GrantChange;
+    if ('hash' in value) index.put(parseGrant(value));
+    // A change of a grant that was forgotten means nothing.
+    else index.change(value);
+  } catch (error) {
+    // The line may hold a hash, and names.
+    const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it does not have the expected form';
+    log.error('a line of the tokens and links cannot be read and is skipped', { path, line: number, reason });
   }
 }
 

@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import { type Account, narrowAccount } from '../../accounts/account.ts';
+import { type Grant, grantChain, grantName, narrowingsOf, whyOver } from '../../auth/grants/grant.ts';
+import { refusalText } from '../../auth/grants/grant-logins.ts';
+import { shownToken } from '../../auth/grants/shown-grant.ts';
+import type { AuthenticationOptions } from '../../auth/options.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
+import { silentLog } from '../../lib/log.ts';
+import { readSecret } from '../../lib/secrets.ts';
+import { grantFileName, readGrants } from '../../state/memory/grant-file.ts';
+import { GrantIndex } from '../../state/memory/grant-index.ts';
+
+/** A token of a data folder, with those that made it. */
+export interface KeptToken {
+  grant: Grant;
+  /** The token and those that made it, the last first. */
+  chain: readonly Grant[];
+  /** Why it is not in force, as a sentence; undefined for one that is. */
+  over: string | undefined;
+}
+
+/**
+ * Finds a token in the data folder of a service, which may run.
+ *
+ * @param given its secret or its ID
+ * @throws ServiceError `bad-request` when there is none, or the folder cannot be read
+ */
+export function keptToken(dataFolderPath: string, given: string): KeptToken {
+  const index = new GrantIndex();
+  const path = join(dataFolderPath, grantFileName);
+  try {
+    readGrants(path, index, silentLog);
+  } catch (error) {
+    const reason = systemErrorCode(error) ?? String(error);
+    throw new ServiceError('bad-request', `${path} cannot be read (${reason}); only the account of the service and root may.`, {
+      cause: error,
+    });
+  }
+  const read = readSecret(given);
+  if (read === 'mistyped') throw new ServiceError('bad-request', 'The checksum of the token is wrong: it was mistyped or cut off.');
+  const grant = read ? index.find(read.hash) : index.get(given);
+  if (grant?.kind !== 'token') throw new ServiceError('bad-request', `${dataFolderPath} knows no such token.`);
+  const get = (id: string) => index.get(id);
+  const why = whyOver(grant, systemClock.nowMs(), get);
+  return { grant, chain: grantChain(grant, get), over: why && refusalText(grant, why) };
+}
+
+/** Why a method of the configuration lets no token of its accounts in; undefined when it does. */
+export function methodRefusal(
+  { method }: Grant,
+  methods: readonly (readonly [uuid: string, options: AuthenticationOptions])[],
+): string | undefined {
+  const options = methods.find(([uuid]) => uuid === method.uuid)?.[1];
+  if (!options?.enabled || options.type !== method.type) return `the method "${method.uuid}" of its account is not enabled`;
+  return options.type === 'http' && !options.tokens ? `the method "${method.uuid}" takes no tokens (option "tokens")` : undefined;
+}
+
+/** The account as the holder of a token has it. */
+export function narrowedBy(account: Account, { grant, chain }: KeptToken): Account {
+  return narrowAccount(account, narrowingsOf(chain), grantName(grant));
+}
+
+/** A token in one line for people. */
+export function describeToken({ grant }: KeptToken): string {
+  const { id, name, path, permissions, services, addresses, expires } = shownToken(grant);
+  const parts = [
+    `token ${id}${name === '' ? '' : ` "${name}"`} until ${expires}`,
+    `reaches ${path === null ? 'all paths' : [path].flat().join(', ')}`,
+    `leaves ${permissions === null ? 'all permissions' : permissions.join(', ')}`,
+    ...(services ? [`at ${services.join(', ')}`] : []),
+    ...(addresses ? [`from ${addresses.join(', ')}`] : []),
+  ];
+  return parts.join('; ');
+}
