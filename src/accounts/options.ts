@@ -130,8 +130,8 @@ const longestDays = 3650;
 /** Access tokens of accounts (docs/spec/tokens.md). */
 const tokensOption = z
   .strictObject({
-    enabled: yesNo().default(true).describe('Whether access tokens of the account work, and it may make some (`allow-create-token`).'),
-    maximum: integer(1, 100_000).default(100).describe('Maximum number of tokens in force.'),
+    enabled: yesNo().default(true).describe('Whether the account may use access tokens, and create them (with `allow-create-token`).'),
+    maximum: integer(1, 100_000).default(100).describe('Maximum number of valid tokens.'),
     maximum_days: number(0.001, longestDays)
       .default(365)
       .describe('Longest life of a token, and the life of one that names none, in days.'),
@@ -142,8 +142,8 @@ const tokensOption = z
 /** Links to files of accounts (docs/spec/tokens.md). */
 const linksOption = z
   .strictObject({
-    enabled: yesNo().default(true).describe('Whether links of the account work, and it may make some (`allow-share`).'),
-    maximum: integer(1, 100_000).default(1000).describe('Maximum number of links in force.'),
+    enabled: yesNo().default(true).describe('Whether the account may use links, and create them (with `allow-share`).'),
+    maximum: integer(1, 100_000).default(1000).describe('Maximum number of valid links.'),
     maximum_days: number(0.001, longestDays).default(90).describe('Longest life of a link, in days.'),
     default_days: number(0.001, longestDays).default(7).describe('Life of a link that names none, in days.'),
     require_password: yesNo().default(false).describe('Whether each link needs a password.'),
@@ -167,19 +167,19 @@ const shared = {
     'Permissions: the general list, then rules: lists of a path expression and its permissions. The first rule that matches replaces the general list. `[[]]` grants nothing, `[]` is the default.',
   ),
   on_name_taken: onNameTakenOption.describe(
-    'Uploads to a name that is taken, where files may only be added: refuse (403), or number (`a (2).csv`, which the reply says).',
+    'Uploads to a taken name, where files may only be added: refuse (403), or number (`a (2).csv`; the reply has the new name).',
   ),
   retain: retainOption.describe(
-    'Days for which nobody can change, move or delete through the service the files that the account makes; 0 = not at all.',
+    'Days for which nobody can change, move or delete through the service the files that the account uploads; 0 = none.',
   ),
   show_expectations: yesNo().describe('Whether the account may see which of its files are due (`expectations`).'),
   trash: z
     .strictObject({
       days: integer(0, 3650).default(0).describe('Days after which it is gone for good; 0 = nothing is kept.').meta({ example: 30 }),
     })
-    .describe('Keeps what is deleted or replaced in a trash, from which its account can restore it.'),
+    .describe('Keeps deleted and replaced files in a trash, from which the account can restore them.'),
   inspections: inspectionsOption.describe(
-    'Inspections that files pass before anybody sees them: the general list, then lists of a path expression and its inspections; the first that matches replaces the general list.',
+    'Inspections that files must pass before they become visible: the general list, then lists of a path expression and its inspections; the first that matches replaces the general list.',
   ),
 };
 

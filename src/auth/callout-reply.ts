@@ -131,7 +131,7 @@ function accountVerdict(body: Buffer, groupUuids: ReadonlySet<string>): AuthResu
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
     value = text.trim() === '' ? {} : parseJson(text, { maxValues: maxAccountValues });
   } catch (error) {
-    if (error instanceof JsonLimitError) return invalid(`The body of the 200 reply is not taken: ${error.message}.`);
+    if (error instanceof JsonLimitError) return invalid(`The body of the 200 reply cannot be used: ${error.message}.`);
     return invalid(`The body of the 200 reply is not UTF-8 JSON: ${(error as Error).message}`);
   }
   const result = replyBody.safeParse(value);

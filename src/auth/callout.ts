@@ -91,7 +91,7 @@ export class CalloutMethod implements AuthMethod {
   get fault(): string | undefined {
     const { suspendedUrls } = this;
     const { length } = this.#options.url;
-    const suspended = suspendedUrls > 0 && `${suspendedUrls} of ${length} URLs gave no reply and are left alone for a while.`;
+    const suspended = suspendedUrls > 0 && `${suspendedUrls} of ${length} URLs gave no reply and are not asked for a while.`;
     return [this.#lastFault, suspended].filter(Boolean).join(' ') || undefined;
   }
 
@@ -102,7 +102,7 @@ export class CalloutMethod implements AuthMethod {
 
   async authenticate(credentials: Credentials): Promise<AuthResult> {
     if (credentials.type === 'token' && !this.#options.tokens)
-      return { outcome: 'rejected', kind: 'invalid', reason: 'The method takes no tokens (`tokens`).' };
+      return { outcome: 'rejected', kind: 'invalid', reason: 'The method does not accept tokens (`tokens`).' };
     return this.#cache.answer(credentials, async () => {
       const verdict = this.#verdictOf(credentials, await this.#ask(credentials));
       this.#lastFault = verdict.outcome === 'rejected' && verdict.kind !== 'forbidden' ? verdict.reason : undefined;

@@ -27,7 +27,7 @@ function createAnonymousMethod(uuid: string, name: string, account: AccountConfi
     async stop() {
       state = 'stopped';
     },
-    authenticate: async () => ({ outcome: 'next', reason: 'This method takes requests without credentials only.' }),
+    authenticate: async () => ({ outcome: 'next', reason: 'This method accepts only requests without credentials.' }),
     listsKey: () => false,
     currentConfiguration: () => account,
     authenticateWithoutCredentials: () => ({ username: anonymousName, account }),

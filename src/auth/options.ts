@@ -89,7 +89,7 @@ export const applicationOptions = z.strictObject({
   replace_password_hashes: yesNo()
     .default(true)
     .describe(
-      'After a login by a password whose hash another system made (bcrypt and others), write a hash of svc to the accounts file in its place.',
+      'After a login by a password whose hash another system made (bcrypt and others), replace it in the accounts file by a hash in the format of svc.',
     ),
 });
 

@@ -104,7 +104,7 @@ export class CertificateKeeper {
       const looks = services.map(async (service) => {
         if (signal.aborted) return;
         await this.#look(service, signal).catch((reason) => {
-          if (!signal.aborted) log.error('a certificate cannot be looked after at present', { service: service.component.uuid, reason });
+          if (!signal.aborted) log.error('a certificate cannot be renewed at present', { service: service.component.uuid, reason });
         });
       });
       await Promise.all(looks);

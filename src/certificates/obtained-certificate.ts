@@ -31,7 +31,7 @@ export function certificateFault(pem: string, domains: readonly string[], nowMs:
   const fault = checkTlsPairs(pem, pem, nowMs).find(({ severity, code }) => severity === 'error' || refusedByClients.has(code));
   if (fault) return fault.message;
   const leaf = new X509Certificate(pem);
-  if (leaf.checkIssued(leaf)) return 'it is signed by itself';
+  if (leaf.checkIssued(leaf)) return 'it is self-signed';
   const missing = domains.find((domain) => leaf.checkHost(domain, { subject: 'never', wildcards: false }) === undefined);
   return missing === undefined ? undefined : `it is not for ${missing}`;
 }

@@ -57,7 +57,7 @@ const acmeOptions = z
       .default('')
       .describe('PEM file of certificate authorities to trust for the directory in addition to those of the system.'),
   })
-  .describe('Certificates that svc obtains and renews by itself (ACME, RFC 8555), in place of files.');
+  .describe('Certificates that svc obtains and renews by itself (ACME, RFC 8555), instead of certificate files.');
 export type AcmeOptions = z.infer<typeof acmeOptions>;
 
 /** Options of TLS that are no files. */

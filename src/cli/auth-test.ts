@@ -34,7 +34,7 @@ export async function authTest(options: AuthTestOptions): Promise<number> {
   const presented = await readCredentials({ ...options, ...token?.named });
   const target = token?.target ?? whole;
   if (presented.length > 1 && target.sshService === undefined)
-    throw new ServiceError('bad-request', 'Only an ssh service of a configuration takes a password and a key together.');
+    throw new ServiceError('bad-request', 'Only an ssh service of a configuration accepts a password and a key together.');
   const requests = options.showRequest ? presented.map((credentials) => maskRequest(target, credentials)) : [];
   if (!options.json) for (const request of requests) print(requestText(request));
   const { outcome, methods, login, last } = token?.refused ?? (await probeLogin(target, presented));

@@ -7,7 +7,7 @@ const reasons = {
   folder: {
     EEXIST: 'it is a file, not a folder',
     ENOTDIR: 'a part of the path is a file, not a folder',
-    EACCES: 'this account may not make it',
+    EACCES: 'this account may not create it',
   },
 } as const;
 

@@ -32,7 +32,7 @@ interface MockWebhookOptions {
 /** One event, or a body that holds none, and its answer. */
 export const receivedEvent = z.strictObject({
   status: z.int(),
-  event: z.record(z.string(), z.unknown()).describe('An event, or a body that holds none.'),
+  event: z.record(z.string(), z.unknown()).describe('An event, or a body without events.'),
 });
 
 type Request = { method: string; url: string; headers: IncomingMessage['headers']; body: Buffer };

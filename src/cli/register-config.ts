@@ -129,7 +129,7 @@ export const registerConfig: Register = (program, run) => {
     .description('check a configuration without starting anything')
     .argument('[file]', 'configuration file, or - for stdin (default: svc.config.yaml, .svcrc or package.json here)')
     .option('-c, --config <file>', 'the same as FILE')
-    .option('--strict', 'fail on warnings, too')
+    .option('--strict', 'also fail on warnings')
     .option('--workers <number>', 'also check what svc serve --workers needs', workerCount)
     .option('--online', 'also send test requests to authentication endpoints and event handlers')
     .option('--json', 'print the findings as one JSON document')

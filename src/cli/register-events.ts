@@ -126,7 +126,7 @@ const registerJournal: Register = (program, run) => {
 };
 
 const expectationsHelp = `
-The journal says what came; of a service with Redis the shared one. "excuse" and "expect-again" need the running service.
+The journal shows which files arrived; with Redis, the shared journal. "excuse" and "expect-again" need the running service.
 
 Exit codes of check:
   0  none late, missing or malformed   2  wrong use   3  some are
@@ -143,7 +143,7 @@ const registerExpectations: Register = (program, run) => {
   const load = () => import('./journal/expectations.ts');
   const command = program
     .command('expectations')
-    .description('files that are due: what came, and what did not')
+    .description('expected files: which arrived, and which did not')
     .addHelpText('after', expectationsHelp);
   const sub = (name: string, description: string) =>
     configOptions(command.command(name).description(description))
@@ -162,7 +162,7 @@ const registerExpectations: Register = (program, run) => {
   sub('excuse', 'say why a file need not come')
     .argument('<uuid>', 'UUID of the expectation')
     .argument('<due>', 'due time, as "history" prints it')
-    .requiredOption('--reason <text>', 'reason, which stands in the journal')
+    .requiredOption('--reason <text>', 'reason, which is recorded in the journal')
     .action((uuid, due, options) => run(async () => (await load()).excuseOccurrence(uuid, due, options)));
   sub('expect-again', 'expect a file once more; what came does not count')
     .argument('<uuid>', 'UUID of the expectation')

@@ -17,10 +17,10 @@ export const registerLinks: Register = (program, run) => {
     command
       .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
       .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
-  withService(group.command('create').description('make a link of an account and print its URL'))
+  withService(group.command('create').description('create a link of an account and print its URL'))
     .requiredOption('--account <name>', 'account that it belongs to')
     .requiredOption('--path <path>', 'file or folder')
-    .option('--kind <kind>', 'download, or drop for a folder that takes files', 'download')
+    .option('--kind <kind>', 'download, or drop for a folder that accepts uploads', 'download')
     .option('--expires <time>', 'its life: seconds, or such as 8h, 3d (default: as the account has it)', durationSeconds)
     .option('--password-file <file>', 'file whose first line is the password; - reads it from standard input')
     .option('--downloads <number>', 'downloads at most', positiveNumber)
@@ -32,7 +32,7 @@ export const registerLinks: Register = (program, run) => {
       `\n${help}\n\nExamples:\n  svc links create --account acme --path /in --kind drop --expires 30d --note "Orders of May"`,
     )
     .action((options) => run(async () => (await import('./control/links.ts')).createLink(options)));
-  withService(group.command('list').description('print the links in force, newest first'))
+  withService(group.command('list').description('print the valid links, newest first'))
     .option('--account <name>', 'only those of this account')
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', `\n${help}\n\nExamples:\n  svc links list --account alice --json`)

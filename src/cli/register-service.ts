@@ -45,7 +45,7 @@ Examples:
   svc health
   svc health --url http://127.0.0.1:9100 --timeout 2`;
 
-const trashHelp = `The trash has what accounts with the option \`trash\` deleted or replaced. It is restored where it was, with the folders that are gone; the name has to be free. A trash is known to the service, or to the nodes with the same data folder, that something was deleted by.
+const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created; its name must be free. A service knows the trashes into which it, or a node with the same data folder, has moved something.
 
 ${commonHelp.replace('1 something named is not there', '1 something named is not there or cannot come back')}`;
 
@@ -141,7 +141,7 @@ const registerHeld: Register = (program, run) => {
     const command = withService(group.command(verb).description(description).argument('<id...>', 'IDs, as listed'));
     if (verb === 'discard') command.option('--reason <text>', 'why, for the events');
     command
-      .option('--json', 'print one JSON object for each ID, with "error" where it was not done')
+      .option('--json', 'print one JSON object for each ID, with "error" if it failed')
       .addHelpText('after', `\n${heldHelp}\n\nExamples:\n  svc held ${verb} ID`)
       .action((ids, options) => run(async () => (await import('./control/held.ts')).actOnHeld(verb, ids, options)));
   }
@@ -193,7 +193,7 @@ Examples:
 const reloadHelp = `
 The service reads its configuration again. If the file has an error, the service keeps the configuration that it has, and the findings are printed.
 
-Sessions, transfers and the positions of event handlers survive a reload. What belongs to an account that is gone or disabled, or whose password or key changed, ends within a second. All others get their new rights and limits with their next request. A listener is reopened only if its address changed. Renewed TLS files need no reload.
+Sessions, transfers and the positions of event handlers survive a reload. Those of an account that was removed or disabled, or whose password or key changed, end within a second. All others get their new rights and limits with their next request. A listener is reopened only if its address changed. Renewed TLS files need no reload.
 
 svc reload finds the service by its data folder.
 

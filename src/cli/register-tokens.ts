@@ -22,7 +22,7 @@ export const registerTokens: Register = (program, run) => {
       .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
   const withMembers = (command: Command) =>
     withService(command)
-      .option('--name <text>', 'what it is for', '')
+      .option('--name <text>', 'its purpose', '')
       .option('--path <path>', 'file or folder that it reaches; may be repeated (default: all)', collect, [])
       .option('--permission <keyword>', 'permission; may be repeated (default: those of the account)', collect, [])
       .option(
@@ -33,7 +33,7 @@ export const registerTokens: Register = (program, run) => {
       .option('--address <address>', 'address or CIDR range of its clients; may be repeated (default: all)', collect, [])
       .option('--service <uuid>', 'service that accepts it; may be repeated (default: all)', collect, [])
       .option('--json', 'print one JSON object');
-  withMembers(group.command('create').description('make a token of an account and print it'))
+  withMembers(group.command('create').description('create a token of an account and print it'))
     .requiredOption('--account <name>', 'account that it belongs to')
     .addHelpText(
       'after',
@@ -43,18 +43,18 @@ export const registerTokens: Register = (program, run) => {
   withMembers(
     group
       .command('narrow')
-      .description('make a token that is narrower than another one, and ends with it')
+      .description('create a token that is narrower than another one, and ends with it')
       .argument('<token>', 'token; - reads it from standard input'),
   )
     .addHelpText('after', `\n${help}\n\nExamples:\n  svc tokens narrow - --path /in/today --expires 10m < token.txt`)
     .action((token, options) => run(async () => (await import('./control/tokens.ts')).narrowToken(token, options)));
-  withService(group.command('list').description('print the tokens in force, newest first'))
+  withService(group.command('list').description('print the valid tokens, newest first'))
     .option('--account <name>', 'only those of this account')
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', `\n${help}\n\nExamples:\n  svc tokens list --account ci --json`)
     .action((options) => run(async () => (await import('./control/tokens.ts')).listGrants('token', options)));
   withService(
-    group.command('revoke').description('end tokens, and the tokens and links made with them').argument('[id...]', 'IDs, as listed'),
+    group.command('revoke').description('end tokens, and the tokens and links created with them').argument('[id...]', 'IDs, as listed'),
   )
     .option('--account <name>', 'those of this account')
     .option('--all', 'all tokens')
@@ -64,7 +64,7 @@ export const registerTokens: Register = (program, run) => {
       `\n${help}\n\nSessions, transfers and SFTP connections that they opened end within a second.\n\nExamples:\n  svc tokens revoke 4Fq2mZx1aB9c\n  svc tokens revoke --account ci`,
     )
     .action((ids, options) => run(async () => (await import('./control/tokens.ts')).revokeGrants('token', ids, options)));
-  withService(group.command('rotate').description('make a new token in place of one and print it').argument('<id>', 'ID, as listed'))
+  withService(group.command('rotate').description('replace a token by a new one and print it').argument('<id>', 'ID, as listed'))
     .option('--overlap <time>', 'time for which the old token stays valid: seconds, or such as 1h', durationSeconds, 0)
     .option('--json', 'print one JSON object')
     .addHelpText('after', `\n${help}\n\nExamples:\n  svc tokens rotate 4Fq2mZx1aB9c --overlap 1h`)

@@ -190,9 +190,9 @@ FROM is one of
             password_hash, home, ssh_keys, email, group, permissions,
             enabled, quota_size
 
-It writes three files with mode 0600 and replaces none: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt, which names each thing that is not as it was, where it stood and what to do about it. More than 1,000 accounts go to NAME.accounts.json, which the configuration names. Nothing becomes less strict: an account whose limits svc does not have is disabled.
+It writes three files with mode 0600 and replaces none: the configuration, NAME.test.yaml with cases for svc test, and NAME.import.txt, which lists each difference to the old server, where it was configured, and what to do about it. More than 1,000 accounts go to NAME.accounts.json, which the configuration names. Nothing becomes less strict: an account whose limits svc does not have is disabled.
 
---check writes nothing: it prints the list, and looks at the files of the accounts below --root for other owners, modes, names that are no UTF-8 or differ by case alone, and links that leave the folder.
+--check writes nothing: it prints the list, and looks at the files of the accounts below --root for other owners, modes, names that are not UTF-8 or differ only by case, and links that leave the folder.
 
 Exit codes: 0 done, 1 --check found something, 2 wrong use, or a file that cannot be read or would be replaced.
 
@@ -206,14 +206,14 @@ Examples:
 export const registerImport: Register = (program, run) => {
   program
     .command('import')
-    .description('make a configuration of the files of another server')
+    .description('create a configuration from the files of another server')
     .addArgument(new Argument('<from>', 'the other server').choices(importable))
     .argument('<files...>', 'its files')
     .option('--out <file>', 'configuration to write', 'svc.config.yaml')
     .option('--root <folder>', 'folder with a copy of the files of its machine', '/')
     .option('--home <folder>', 'home folder of accounts that have none there', './files/${USER}')
     .option('--port <port>', 'port of the service (default: that of the other server, or 2222)', portNumber)
-    .option('--check', 'write nothing: tell what would not be as it was, in the files of the accounts as well')
+    .option('--check', 'write nothing: print the differences, also in the files of the accounts')
     .option('--json', 'print one JSON object for each thing that is not as it was')
     .addHelpText('after', importHelp)
     .action((from, files, options) => run(async () => (await import('./import/import.ts')).importFrom(from, files, options)));

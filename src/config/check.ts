@@ -237,7 +237,8 @@ export function loadConfigFile(file: string, env: Environment, options: CheckOpt
 /** Finds the configuration as `findConfigFile` does. @throws ServiceError `bad-request` when there is none */
 export async function requireConfigFile(options: { file?: string | undefined; cwd: string; env: Environment }): Promise<string> {
   const file = await findConfigFile(options);
-  if (!file) throw new ServiceError('bad-request', 'No configuration file was found; name one with --config, or make one with "svc init".');
+  if (!file)
+    throw new ServiceError('bad-request', 'No configuration file was found; name one with --config, or create one with "svc init".');
   return file;
 }
 

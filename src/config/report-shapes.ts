@@ -16,7 +16,7 @@ const presented = z.strictObject({
   type: z.enum(credentialKinds),
   outcome: z.enum(['granted', 'partial', 'refused']).describe('partial: accepted as the first of two; nothing is granted yet.'),
   reason: z.string(),
-  offered: z.array(z.string()).describe('Methods of SSH that the client may go on with.'),
+  offered: z.array(z.string()).describe('SSH methods with which the client may continue.'),
 });
 
 /** The course of a login over SSH; names are those of `--json`. */
@@ -64,7 +64,7 @@ export const decision = z.strictObject({
     .array(z.string())
     .exactOptional()
     .describe('UUIDs of the inspections that judge the file; only of accounts that have some.'),
-  login: loginReport.exactOptional().describe('Of LOGIN alone.'),
+  login: loginReport.exactOptional().describe('Only for LOGIN.'),
 });
 
 export type Decision = z.infer<typeof decision>;
@@ -84,7 +84,7 @@ export const methodReport = z.strictObject({
   reason: z.string(),
   problems: z.unknown().optional().describe('What is wrong with the account configuration of a 200 reply.'),
   failure: z.unknown().optional().describe('Body of a 403 reply.'),
-  account: z.record(z.string(), z.unknown()).exactOptional().describe('The account in force.'),
+  account: z.record(z.string(), z.unknown()).exactOptional().describe('The effective account.'),
   warnings: z.array(z.string()),
   duration_ms: z.number(),
 });
@@ -115,7 +115,7 @@ export const authTestReport = z.strictObject({
   met: z.boolean().optional(),
   request: maskedRequest.optional(),
   methods: z.array(methodReport),
-  login: loginReport.optional().describe('What an ssh service makes of it; for credentials that reach one.'),
+  login: loginReport.optional().describe('How an ssh service decides about it, for credentials that can reach one.'),
 });
 
 export type AuthTestReport = z.infer<typeof authTestReport>;
@@ -132,11 +132,11 @@ export const findingCodes = {
   'unknown-option': 'There is no such option; the hint has the nearest name.',
   'missing-option': 'A required option is missing.',
   'bad-value': 'The option does not take this value.',
-  'bad-key': 'The key of an entry is no UUID or no account name.',
+  'bad-key': 'The key of an entry is not a UUID or not an account name.',
   'unknown-reference': 'A group, authentication method, event handler or inspection that is referred to does not exist.',
   'no-service': 'No service is enabled.',
   'address-in-use': 'Two services listen on the same address and port.',
-  'state-url': 'The URL of the shared state is not that of a Redis server.',
+  'state-url': 'The URL of the shared state is not the URL of a Redis server.',
   'workers-state': 'Several nodes (`--workers`) need a state that they share.',
   'accounts-file-own':
     'With Redis, an accounts file that each node (with `--workers` each machine) has for itself: password changes would not reach the others.',
@@ -145,7 +145,7 @@ export const findingCodes = {
   'shutdown-delay': 'With Redis, no shutdown_delay: a node that ends refuses connections before the load balancer notices.',
   'file-unreadable': 'A file that the configuration names cannot be read.',
   'folder-missing': 'A folder does not exist, and the service does not create it.',
-  'logo-unusable': 'A logo that cannot be read, is too large, or is no image that pages may show.',
+  'logo-unusable': 'A logo that cannot be read, is too large, or is not an image that pages can show.',
   'tls-unused': 'A TLS option has no effect.',
   'tls-mismatch': 'The private key does not belong to the certificate.',
   'tls-unusable': 'A certificate, key or CA file that cannot be used.',
@@ -158,8 +158,8 @@ export const findingCodes = {
   'acme-unanswered': 'No service answers the challenges of a certificate.',
   'acme-staging': 'A directory for tests: no client trusts its certificates.',
   'host-key-unusable': 'A host key of an ssh service that cannot be used.',
-  'host-key-own': 'With Redis, an ssh service without host_key_paths: each machine makes host keys of its own.',
-  'ssh-weak': 'An ssh service offers algorithms that are not as safe as those of `secure`.',
+  'host-key-own': 'With Redis, an ssh service without host_key_paths: each machine creates its own host keys.',
+  'ssh-weak': 'An ssh service offers algorithms that are less safe than those of `secure`.',
   'secret-readable': 'A file with secrets can be read by every user of the machine.',
   'plain-http': 'Passwords or secrets go over plain http to another host.',
   'administrators-missing': 'A console without administrators: nobody can log in.',
@@ -167,20 +167,20 @@ export const findingCodes = {
   'inspection-larger': 'An inspection with `maximum_size` does not say what becomes of larger files (`on_larger`).',
   'inspection-path': 'An inspection gives the path of a file to another machine.',
   'inspection-open':
-    'A group writes without inspections to a folder where files of another group are inspected, or an account without those of its group.',
+    'A group writes without inspections to a folder where files of another group are inspected, or an account drops the inspections of its group.',
   'backend-type': 'The event handler that uploads wait for forwards files.',
   'backend-disabled': 'The event handler that uploads wait for is disabled.',
   'backend-never': `The event handler that uploads wait for excludes their event ${eventIds.fileUploaded}.`,
   'backend-missing': 'An option of the upload back-end has no effect without `api_backend_uuid`.',
   'refused-header': 'A header that replies must not carry: it belongs to the connection or to the body, or is Set-Cookie.',
   'handler-never': 'No event can pass all filters of the event handler.',
-  'forward-same-name': 'The URL to which files are forwarded does not tell them apart.',
+  'forward-same-name': 'The URL to which files are forwarded is the same for all of them.',
   'expectation-never': 'An expectation that no file can meet, or that is never due.',
   'expectation-overlap': 'The grace of an expectation ends after its next due time.',
   'data-filter-never': 'A rule of `data_filter` names a member that none of the selected events has.',
   'unknown-variable': 'A template names a variable that no event has.',
   'variable-never': 'A template names a variable that none of the selected events has.',
-  'no-effect': 'An option has no effect because of another one.',
+  'no-effect': 'An option has no effect because of another option.',
   'method-unused': 'An authentication method that no enabled service asks.',
   'method-disabled': 'A service names an authentication method that is disabled; it is skipped.',
   'accounts-unused': 'There are accounts, but no enabled method of type application asks for them.',
@@ -226,7 +226,7 @@ export const reloadReport = z.strictObject({
     .strictObject({ sessions: z.int(), connections: z.int(), transfers: z.int() })
     // Older nodes do not report it.
     .default({ sessions: 0, connections: 0, transfers: 0 })
-    .describe('What ended of those whose account or credential is none any more: sessions, SSH connections, transfers.'),
+    .describe('Sessions, SSH connections and transfers that ended because their account or credential is no longer valid.'),
   /** Why the new configuration was refused; null when it is in force. */
   reason: z.string().nullable(),
   findings: z.array(finding),

@@ -40,7 +40,7 @@ export const validation = z.strictObject({
   valid: z.boolean(),
   file: z.string(),
   findings: z.array(finding),
-  host_keys: z.array(listedHostKey).exactOptional().describe('Host keys of the ssh services, where there are any.'),
+  host_keys: z.array(listedHostKey).exactOptional().describe('Host keys of the ssh services, if there are any.'),
 });
 
 export type Validation = z.infer<typeof validation>;

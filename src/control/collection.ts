@@ -84,7 +84,7 @@ export const shownItems = {
   trash: z.strictObject({
     id: z.string().describe('Names it in restore.'),
     account: z.string().describe('Name of the account whose trash it is in.'),
-    path: z.string().describe('Virtual path where it was.'),
+    path: z.string().describe('Its former virtual path.'),
     size: z.number().describe('Bytes; of a folder, those of all files in it.'),
     is_directory: z.boolean(),
     deleted: z.string(),

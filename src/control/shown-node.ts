@@ -60,7 +60,7 @@ export const failure = z.object({
   message: text,
   kind: text.default('').describe('The same for all errors of the kind.'),
   count: count.default(1).describe('How many there were since the start of the node, or in the journal of before.'),
-  first: time.or(z.literal('')).default('').describe('Time of the first of them; empty where it is not known.'),
+  first: time.or(z.literal('')).default('').describe('Time of the first of them; empty if unknown.'),
 });
 
 /** A replay and how far it is. */

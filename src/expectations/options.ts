@@ -66,7 +66,7 @@ export const expectationOptions = z
     const { schedule, every, from, account, group } = options;
     const issue = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
     if ((schedule === undefined) === (every === undefined)) issue('schedule', 'needs either "schedule" or "every"');
-    if (from !== undefined && every === undefined) issue('from', 'has a meaning with "every" alone');
+    if (from !== undefined && every === undefined) issue('from', 'can be used only with "every"');
     if (every !== undefined && every < 60) issue('every', 'must be at least a minute');
     if (account !== undefined && group !== undefined) issue('group', 'cannot be given beside "account"');
     const fault = schedule === undefined ? undefined : checkSchedule(schedule);

@@ -97,7 +97,7 @@ export class AccountPaths {
 
   /** Refuses a request whose outcome would reveal what exists at a path that is not visible. @throws ServiceError `forbidden` */
   requireVisible(path: VirtualPath): void {
-    if (!this.isVisible(path)) throw new ServiceError('forbidden', 'Conditions need the right to read or list what they are about.');
+    if (!this.isVisible(path)) throw new ServiceError('forbidden', 'A conditional request needs the right to read or list its target.');
   }
 
   /** The entry at a path, without a check of permissions. */

@@ -130,7 +130,7 @@ export class ForwardedFiles {
     const files = this.#files(event, 'allow-rename', component);
     const [known] = files.account.virtualFolders;
     if (files.account.method.uuid === '' && known && !isWithin(to, known.path))
-      throw new ServiceError('fixed-folder', `It is not known where the account has ${to}: it is no account of the configuration.`);
+      throw new ServiceError('fixed-folder', `It is not known where the account has ${to}: the account is not in the configuration.`);
     let folder = '/' as VirtualPath;
     for (const name of segments.slice(0, -1)) {
       folder = memberPath(folder, name);

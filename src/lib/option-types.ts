@@ -107,7 +107,7 @@ export function headerLines() {
         if (text === undefined) context.addIssue({ code: 'custom', message: 'each line must be "Name: value"' });
         // The name is not shown either: it may be a part of a secret.
         else if (!isHeaderName(name))
-          context.addIssue({ code: 'custom', message: `what stands before ":" in header ${index + 1} is not a header name` });
+          context.addIssue({ code: 'custom', message: `the text before ":" in header ${index + 1} is not a header name` });
         else if (!isHeaderValue(text))
           context.addIssue({ code: 'custom', message: `the value of "${name}" has characters that a header must not have` });
       }

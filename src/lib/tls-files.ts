@@ -91,7 +91,7 @@ function parseCertificates(pem: string, file: TlsFault['file']): { chain: X509Ce
   const blocks = certificateBlocks(pem);
   if (blocks.length === 0) {
     const isKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem);
-    const message = isKey ? 'the file holds a private key, not a certificate' : 'the file holds no certificate in PEM';
+    const message = isKey ? 'the file contains a private key, not a certificate' : 'the file contains no certificate in PEM';
     return { chain: [], faults: [unusable(file, message)] };
   }
   const chain: X509Certificate[] = [];

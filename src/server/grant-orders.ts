@@ -102,7 +102,7 @@ export class OperatorGrants {
         const { by, token, order } = read(orders.narrow, given);
         const secret = readSecret(token);
         const grant = secret && secret !== 'mistyped' && secret.kind === 'token' ? await grants.store.find(secret.hash) : undefined;
-        if (!grant || !grants.isInForce(grant)) throw new ServiceError('bad-request', 'This is no token in force.');
+        if (!grant || !grants.isInForce(grant)) throw new ServiceError('bad-request', 'This is not a valid token.');
         const account = this.#account(grant.account.name, 'tokens', grant);
         return [
           shownMade(await grants.make(account, readTokenOrder(order, account.tokens, grants.clock.nowMs()), by, this.#context(account))),
@@ -139,7 +139,7 @@ export class OperatorGrants {
     }
     throw new ServiceError(
       'not-found',
-      `There is no account "${name}" here, or it is disabled. Accounts of a callout make their tokens and links themselves, over REST.`,
+      `There is no account "${name}" here, or it is disabled. Accounts of a callout create their tokens and links themselves, over REST.`,
     );
   }
 

@@ -18,7 +18,7 @@ export const sshOptions = z.strictObject({
   host_key_paths: textList()
     .default([])
     .describe(
-      'Files of private host keys (OpenSSH or PEM); all nodes need the same. Default: ed25519 and RSA 3072 keys, made once in the data folder.',
+      'Files of private host keys (OpenSSH or PEM); all nodes need the same. Default: ed25519 and RSA 3072 keys, created once in the data folder.',
     ),
   before_login_message: optionalText().default('').describe('Text that clients see before they log in.'),
   ssh_cipher_list: cipherList
@@ -56,7 +56,7 @@ export const sshOptions = z.strictObject({
   temporary_names: textList()
     .default(['*.filepart', '*.partial', '*.part', '.in.*'])
     .describe(
-      'Temporary names that clients give to uploads: such files are kept when the connection is lost, and events tell of them under their final names.',
+      'Temporary names that clients give to uploads: such files are kept when the connection is lost, and events report them under their final names.',
     ),
   copy_on_resume_limit: integer(0, largestSizeBytes)
     .default(1_073_741_824)

@@ -89,7 +89,7 @@ export const retryOptions = {
   retry_for: duration(longestRetryS)
     .default(0)
     .describe(
-      'Time from the first request within which it is sent again, in seconds or as `3d`; 0 = only `retry_count` counts. With it `retry_count` 0 means any number.',
+      'Time from the first request within which it is sent again, in seconds or as `3d`; 0 = only `retry_count` applies. With it, `retry_count` 0 means any number.',
     ),
   rate: rate
     .nullable()

@@ -120,7 +120,7 @@ const lies: Record<string, { lies?: Record<string, Lie>; issue?: TestAuthority['
     lies: { order: { status: 400, body: { type: 'urn:ietf:params:acme:error:badNonce' } } },
     says: /refused the order with 400: badNonce/,
   },
-  'no certificate': { lies: { certificate: { body: 'x' } }, says: /holds no certificate in PEM|holds a private key/ },
+  'no certificate': { lies: { certificate: { body: 'x' } }, says: /contains no certificate in PEM|contains a private key/ },
   'a certificate for another name': { issue: (ca, csr) => ca.sign(csr, 'evil.example'), says: /it is not for files.example.com/ },
   'a certificate that has ended': { issue: (ca, csr) => ca.sign(csr, 'files.example.com', 0), says: /ended on|not valid/ },
   'a certificate of another key': {
@@ -247,7 +247,7 @@ test('of two nodes one orders, and both have the certificate', async (t) => {
 test('certificates that cannot be used are not taken: the checks one by one', () => {
   const nowMs = Date.now();
   const pem = selfSignedCertificate(['files.example.com', 'b.example.com'], { nowMs, lastsDays: 90 });
-  assert.equal(certificateFault(pem, ['files.example.com'], nowMs), 'it is signed by itself');
+  assert.equal(certificateFault(pem, ['files.example.com'], nowMs), 'it is self-signed');
   assert.match(certificateFault(pem, ['files.example.com'], nowMs + 91 * dayMs) ?? '', /ended on/);
   assert.match(certificateFault(pem, [], nowMs - 2 * dayMs) ?? '', /not valid before/);
   assert.match(certificateFault('', [], nowMs) ?? '', /no certificate/);

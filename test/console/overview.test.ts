@@ -41,7 +41,7 @@ test('of a method of authentication is told why it does not run, and what of it 
   });
   const reasons = async () =>
     Object.fromEntries((await overviewOf(console)).methods.map(({ uuid, state, reason }) => [uuid, [state, reason]]));
-  const suspended = '1 of 2 URLs gave no reply and are left alone for a while.';
+  const suspended = '1 of 2 URLs gave no reply and are not asked for a while.';
   const atFirst = await reasons();
   assert.deepEqual(
     [atFirst.local, atFirst.good],

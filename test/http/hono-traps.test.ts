@@ -117,7 +117,7 @@ test('what the adapter cannot make a URL of gets the reply of everything else: e
   const refused: [string, string[], string][] = [
     ['GET /home/%zz HTTP/1.1', ['Host: x'], 'The URL has an invalid percent code.'],
     ['GET /home/a#b HTTP/1.1', ['Host: x'], 'A request target must not contain \\"#\\"; write %23.'],
-    ['GET * HTTP/1.1', ['Host: x'], 'The target \\"*\\" is for OPTIONS alone.'],
+    ['GET * HTTP/1.1', ['Host: x'], 'The target \\"*\\" is only for OPTIONS.'],
     ['GET /home/a HTTP/1.1', [], 'The Host header is missing.'],
     ['GET /home/a HTTP/1.1', ['Host: a/b'], 'The Host header is not valid.'],
     ['GET /home/a HTTP/1.1', ['Host: x', 'Host: y'], 'The Host header is not valid.'],

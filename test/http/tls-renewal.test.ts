@@ -47,7 +47,7 @@ const bad: [string, string, RegExp][] = [
   ['first', 'rsa', /tls_key_path cannot be used: the key does not belong to the certificate/],
   ['next', 'stranger', /the key does not belong to the certificate/],
   ['garbage', 'next', /tls_certificate_path cannot be used: certificate 1 of the file does not parse/],
-  ['torn', 'next', /the file holds no certificate in PEM/],
+  ['torn', 'next', /the file contains no certificate in PEM/],
   ['broken', 'next', /certificate 2 of the file did not issue certificate 1/],
   ['ending', 'ending', /the certificate CN=localhost ended on .*; clients refuse it/],
 ];

@@ -76,5 +76,8 @@ export function requireRoom(grant: Grant, own: Iterable<Grant>, maximum: number,
   const what = grant.kind === 'token' ? 'tokens' : 'links';
   if (inForce >= maximum) throw new ServiceError('too-many-requests', `The account has ${maximum} ${what} already; revoke one first.`);
   if (kept >= maximum * keptForEach)
-    throw new ServiceError('too-many-requests', `The account made too many ${what} in a short time; wait until older ones are forgotten.`);
+    throw new ServiceError(
+      'too-many-requests',
+      `The account created too many ${what} in a short time. Wait until older ones are forgotten.`,
+    );
 }

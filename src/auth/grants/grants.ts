@@ -204,9 +204,9 @@ export class Grants {
   #parentOf({ grant }: Account): Grant | undefined {
     if (grant?.token === undefined) return undefined;
     const parent = this.inForce(grant.token);
-    if (!parent) throw new ServiceError('unauthorized', 'The token is not in force any more.');
+    if (!parent) throw new ServiceError('unauthorized', 'The token is no longer valid.');
     if (grantChain(parent, (id) => this.store.get(id)).length >= maxGrantDepth)
-      throw new ServiceError('unprocessable', `Tokens make tokens ${maxGrantDepth} times in a row at most.`);
+      throw new ServiceError('unprocessable', `A token may be created with another token at most ${maxGrantDepth} times in a row.`);
     return parent;
   }
 
@@ -246,7 +246,7 @@ export class Grants {
       if (over.length > 0) for (const grant of await this.store.end(over, 'expired', '')) await this.#tellEnded(grant, 'expired');
     } catch (error) {
       // They have expired in any case; another attempt follows.
-      this.#log.debug('tokens and links whose time is over could not be told of', { reason: error });
+      this.#log.debug('the end of expired tokens and links could not be reported', { reason: error });
     } finally {
       this.#isEnding = false;
     }

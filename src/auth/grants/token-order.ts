@@ -26,7 +26,7 @@ export function readTokenOrder(body: Readonly<Record<string, unknown>>, limits: 
   const name = readName(body.name, 'name');
   const permissions = readTexts(body.permissions, 'permissions');
   const stranger = permissions?.find((keyword) => !permissionKeywords.some((known) => known === keyword));
-  if (stranger !== undefined) throw new ServiceError('unprocessable', `"${stranger}" is no permission.`);
+  if (stranger !== undefined) throw new ServiceError('unprocessable', `"${stranger}" is not a permission.`);
   const services = readTexts(body.services, 'services');
   const closed = services?.find((service) => limits.services && !limits.services.includes(service));
   if (closed !== undefined) throw new ServiceError('unprocessable', `Tokens of the account do not work at the service "${closed}".`);
@@ -69,7 +69,7 @@ function readExpiry(value: unknown, { maximum_days }: TokenOptions): number {
   const longest = maximum_days * 86_400;
   if (value === undefined) return longest;
   const seconds = readSeconds(value, 'expires');
-  if (seconds > longest) throw new ServiceError('unprocessable', `A token of the account lives ${maximum_days} days at most.`);
+  if (seconds > longest) throw new ServiceError('unprocessable', `A token of this account may be valid for at most ${maximum_days} days.`);
   return seconds;
 }
 

@@ -29,7 +29,7 @@ const caseResult = z.strictObject({
   passed: z.boolean(),
   problems: z.array(z.string()),
   duration_ms: z.number(),
-  actual: z.unknown().describe('The whole outcome, as golden files hold it.'),
+  actual: z.unknown().describe('The complete outcome, as in golden files.'),
 });
 
 type CaseResult = z.infer<typeof caseResult>;

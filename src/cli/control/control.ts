@@ -37,7 +37,7 @@ export async function remove(name: ControlledName, ids: readonly string[], optio
   const { account, address, all } = options;
   const isSelected = account !== undefined || address !== undefined;
   if ([ids.length > 0, isSelected, all].filter(Boolean).length !== 1)
-    throw new ServiceError('bad-request', `Name the ${name} to remove: their IDs, or what they have in common, or --all.`);
+    throw new ServiceError('bad-request', `Name the ${name} to remove: by ID, by a common property, or with --all.`);
   const removed = await ask('DELETE', name, ids.length > 0 ? { ids } : { account, address, all }, options);
   if (options.json) printLines(removed);
   else print(`removed ${count(removed.length, name.slice(0, -1))}`);

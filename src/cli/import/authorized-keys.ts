@@ -12,7 +12,7 @@ function splitOptions(text: string): string[] {
 }
 
 /**
- * Imports the keys of authorized_keys(5). A key with restrictions (addresses, a command, an expiry) is not imported.
+ * Imports the keys of authorized_keys(5). A key with restrictions (addresses, a command, an expiry) is not carried over.
  *
  * @param isAccepted whether the server takes keys of a type
  */
@@ -30,12 +30,12 @@ export function takeKeys(
     const [, options = '', key = ''] =
       /^((?:"(?:\\.|[^"\\])*"|[^\s"])+\s+)??((?:ssh-|ecdsa-|sk-)\S+\s+[A-Za-z0-9+/]+={0,2}(?:\s.*)?)$/.exec(row) ?? [];
     if (key === '') {
-      tell('this is no public key', 'Ask for the key again.');
+      tell('this is not a public key', 'Ask for the key again.');
       continue;
     }
     const [type = '', blob = '', ...comment] = key.split(/\s+/);
     const [stricter] = splitOptions(options.trim()).filter((option) => !isHarmless(option));
-    if (stricter !== undefined) tell(`the key has the option "${nameOf(stricter)}" and is not taken over`, remedyFor(nameOf(stricter)));
+    if (stricter !== undefined) tell(`the key has the option "${nameOf(stricter)}" and is not carried over`, remedyFor(nameOf(stricter)));
     else if (!isAccepted(type, blob))
       tell(`the server does not take this key (${type})`, 'Nothing needs to be done, or ask for another key.');
     else {
@@ -59,8 +59,8 @@ function isHarmless(option: string): boolean {
 
 function remedyFor(option: string): string {
   if (/^from$/i.test(option)) return 'Keep other addresses out by a firewall, and add the key.';
-  if (/^command$/i.test(option)) return 'svc runs no commands: give the key an account of its own with permissions, or leave it out.';
+  if (/^command$/i.test(option)) return 'svc runs no commands: give the key its own account with permissions, or leave it out.';
   if (/^expiry-time$/i.test(option)) return 'Add the key, and remove it that day.';
-  if (/^cert-authority|^principals/i.test(option)) return 'svc takes no certificates of OpenSSH: add the keys of the people.';
-  return 'Look what the option keeps out, and add the key if svc may do without.';
+  if (/^cert-authority|^principals/i.test(option)) return 'svc does not accept OpenSSH certificates: add the keys of the users.';
+  return 'Check what the option forbids, and add the key if svc may allow it.';
 }

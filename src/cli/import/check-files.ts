@@ -17,7 +17,7 @@ const remedies: Readonly<Record<Kind, string>> = {
   twins: 'Clients on Windows and macOS take them for one: rename one.',
   special: 'svc does not show it.',
   owner: 'svc has one owner for all files: chown it, and write a rule of permissions if the account must not change it.',
-  mode: 'The account could not do so; svc asks its permissions alone: write a rule, or chmod it.',
+  mode: 'The account could not do this on the old server; svc checks only its own permissions: write a rule, or use chmod.',
   unreadable: 'Check it as an account that may read it.',
 };
 
@@ -82,7 +82,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
     for (const name of names) {
       const text = name.toString('utf8');
       if (!Buffer.from(text).equals(name)) {
-        tell('encoding', join(path, text), 'the name is no UTF-8');
+        tell('encoding', join(path, text), 'the name is not UTF-8');
         continue;
       }
       const entry = join(path, text);
@@ -98,7 +98,7 @@ function checkHome(home: string, account: string, notes: Note[]): void {
     }
   }
   if (entries >= maxEntries)
-    notes.push({ file: home, line: 0, account, what: `it has more than ${maxEntries} entries`, instead: 'The rest was not looked at.' });
+    notes.push({ file: home, line: 0, account, what: `it has more than ${maxEntries} entries`, instead: 'The rest was not checked.' });
   const owner = [...owners].filter(([uid]) => uid !== 0n || top.uid === 0n).sort(([, a], [, b]) => b - a)[0]?.[0] ?? top.uid;
   for (const { path, stats } of found) checkOwner(path, stats, owner, tell);
   for (const [kind, count] of told)
@@ -115,8 +115,7 @@ function checkTwins(folder: string, names: readonly Buffer[], tell: Tell): void 
     const text = name.toString('utf8');
     const form = text.normalize('NFC').toLowerCase();
     const other = seen.get(form);
-    if (other !== undefined)
-      tell('twins', join(folder, text), `its name differs from "${other}" by case or by the form of its characters alone`);
+    if (other !== undefined) tell('twins', join(folder, text), `its name differs from "${other}" only by case or by Unicode normalisation`);
     seen.set(form, text);
   }
 }

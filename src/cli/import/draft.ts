@@ -104,7 +104,7 @@ export function addAccount(draft: Draft, account: DraftAccount): boolean {
     draft.accounts.set(name, account);
     return true;
   }
-  draft.notes.push({ file, line, account: name, what: 'the account stands there twice', instead: 'The first one is taken.' });
+  draft.notes.push({ file, line, account: name, what: 'the account is listed twice', instead: 'The first one is used.' });
   return false;
 }
 

@@ -84,7 +84,7 @@ function isAcceptable(account: DraftAccount, notes: Note[]): boolean {
     return refuse('the name cannot be one of an account', 'Choose another name and add the account by hand.');
   const texts = [name, email, ...[home, ...permissions.flat()].map((text) => text.replaceAll(userVariable, '')), ...virtualFolders.flat()];
   if (texts.some((text) => text.includes('${') || text.includes('\ufffd') || text.includes('\0')))
-    return refuse('a value has "${" or is no UTF-8, which a configuration cannot hold', 'Add the account by hand.');
+    return refuse('a value contains "${" or is not UTF-8, which a configuration does not allow', 'Add the account by hand.');
   if (home === '') return refuse('the account has no home folder', 'Name one with --home.');
   return true;
 }
@@ -108,14 +108,14 @@ function checkCredentials(account: DraftAccount, notes: Note[]): void {
     return fault === undefined;
   });
   if (account.requires === 'ssh-key' && account.password !== undefined)
-    tell('its password is not taken over, as keys alone are accepted', 'Nothing needs to be done.');
+    tell('its password is not carried over, because only keys are accepted', 'Nothing needs to be done.');
   // A credential that is refused over SSH must not work over a service that is added later.
   if (account.requires === 'ssh-key') account.password = undefined;
   if (account.requires === 'password') account.sshKeys = [];
   if (account.requires === 'both')
     tell('key and password are required', 'Only services of type ssh ask for both: give such accounts no other service.');
   if (account.password === undefined && account.sshKeys.length === 0)
-    tell(had ? 'no credential can be taken over' : 'there is no credential', 'Nobody can log in until it has a password or a key.');
+    tell(had ? 'no credential can be carried over' : 'there is no credential', 'Nobody can log in until it has a password or a key.');
 }
 
 /** The group with the common values of its accounts; the group has the home folder if the folder ends with the account's name. */

@@ -54,7 +54,7 @@ export function permissionSet(granted: readonly string[]): string[] {
   return allRights.every((right) => granted.includes(right)) ? [fullControl] : [...new Set(granted)];
 }
 
-/** Creates an account from one of the system: its home folder, and its password if that can be imported. */
+/** Creates an account from one of the system: its home folder, and its password if that can be carried over. */
 export function accountOf(draft: Draft, unix: UnixAccount, nowMs: number): DraftAccount {
   const account = {
     ...draftAccount(unix.name, unix.file, unix.line),

@@ -10,7 +10,7 @@ export function importHtpasswd({ files, home, port }: ImportInput): Draft {
       if (content.trim() === '' || content.startsWith('#')) continue;
       const [, name = '', hash = ''] = /^([^:]*):([^:]*)/.exec(content) ?? [];
       if (name === '' || hash === '') {
-        draft.notes.push({ file, line, what: 'this is no account', instead: 'Correct the line, or add the account by hand.' });
+        draft.notes.push({ file, line, what: 'this is not an account', instead: 'Correct the line, or add the account by hand.' });
         continue;
       }
       const account = { ...draftAccount(name, file, line), password: hash.trim(), home, permissions: [[...readOnly]] };

@@ -67,14 +67,14 @@ export async function importFrom(from: string, named: readonly string[], options
     [outputs.accountsFile, finished.accountsFile],
     [outputs.config, finished.config],
     [outputs.cases, finished.cases],
-    [outputs.notes, `${text || 'Everything was taken over.'}\n`],
+    [outputs.notes, `${text || 'Everything was imported.'}\n`],
   ] as const)
     if (content !== undefined) writeNamedFile(`Cannot write ${path}`, path, content, { flag: 'wx', mode: 0o600 });
   report(notes, options.json);
   if (options.json) return exitCode.done;
   print(`${finished.accountsFile === undefined ? outputs.config : outputs.accountsFile}: ${count(finished.accounts.length, 'account')}`);
   if (finished.accountsFile !== undefined) print(`${outputs.config}: the configuration that names this file`);
-  print(`${outputs.notes}: ${count(notes.length, 'note')} of what is not as it was`);
+  print(`${outputs.notes}: ${count(notes.length, 'note')} about differences to the old server`);
   print(`${outputs.cases}: cases of who may do what. Next: svc validate ${outputs.config} && svc test ${outputs.cases}`);
   return exitCode.done;
 }

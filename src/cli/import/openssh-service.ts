@@ -15,7 +15,7 @@ const ofAccounts =
 
 /** Explanations of keywords that are converted to something else, or to nothing. */
 const remedies: Readonly<Record<string, string>> = {
-  authorizedkeyscommand: 'svc runs no commands: list the keys, or write an authentication callout. No keys of the command are taken over.',
+  authorizedkeyscommand: 'svc runs no commands: list the keys, or write an authentication callout. No keys of the command are imported.',
   authorizedkeyscommanduser: 'See AuthorizedKeysCommand.',
   channeltimeout: 'Set idle_connection_timeout of the service.',
   clientalivecountmax: 'svc ends a connection after three unanswered questions (keep_alive_interval).',
@@ -30,7 +30,7 @@ const remedies: Readonly<Record<string, string>> = {
   usepam: 'What PAM refuses or asks for (pam_access, second factors, LDAP) svc does not know: write an authentication callout.',
 };
 
-/** Creates the service from the lines before the first `Match`, and a note for each line that is not imported. */
+/** Creates the service from the lines before the first `Match`, and a note for each line that is not carried over. */
 export function importSshService(draft: Draft, blocks: readonly Block[], root: string, port: number | undefined): void {
   const service: Record<string, unknown> = { type: 'ssh' };
   const seen = new Set<string>();
@@ -45,7 +45,7 @@ export function importSshService(draft: Draft, blocks: readonly Block[], root: s
       const isRepeated = seen.has(keyword) && !/^(?:port|listenaddress|hostkey|subsystem|acceptenv|setenv|allow\w+|deny\w+)$/.test(keyword);
       if (ofAccounts.test(keyword) || withoutCounterpart.test(keyword)) continue;
       if (index > 0 && criteria.length > 0) {
-        tell(directive, `${name} under Match is not taken over`, ownMember(remedies, keyword) ?? 'svc has it for the whole service.');
+        tell(directive, `${name} under Match is not carried over`, ownMember(remedies, keyword) ?? 'svc has it for the whole service.');
         continue;
       }
       if (isRepeated) continue;
@@ -59,7 +59,7 @@ export function importSshService(draft: Draft, blocks: readonly Block[], root: s
       else if (keyword === 'banner' && value !== 'none') setBanner(service, directive, root, tell);
       else if (/^(?:ciphers|kexalgorithms|macs)$/.test(keyword)) lists.push(directive);
       else if (keyword !== 'banner')
-        tell(directive, `${name} is not taken over`, ownMember(remedies, keyword) ?? 'Look what it does before the switch.');
+        tell(directive, `${name} is not carried over`, ownMember(remedies, keyword) ?? 'Check its effect before you switch.');
     }
   }
   setAlgorithms(service, lists, tell);
@@ -88,7 +88,7 @@ function setBanner(service: Record<string, unknown>, directive: Directive, root:
     if (text.includes('${') || text.length > 10_000) throw new Error('it has "${", or is long');
     service.before_login_message = text;
   } catch (error) {
-    tell(directive, `the banner cannot be taken over: ${(error as Error).message}`, 'Write its text as before_login_message.');
+    tell(directive, `the banner cannot be imported: ${(error as Error).message}`, 'Write its text as before_login_message.');
   }
 }
 
@@ -103,7 +103,7 @@ function setAlgorithms(service: Record<string, unknown>, lists: readonly Directi
     names.push(...known);
     if (isChange) tell(directive, `${directive.name} changes the default of OpenSSH`, 'svc offers its own, "secure": set ssh_cipher_list.');
     else if (known.length === 0)
-      tell(directive, `svc has none of ${directive.name}`, 'It offers those of "secure": clients have to know one.');
+      tell(directive, `svc has none of ${directive.name}`, 'It offers the algorithms of "secure": clients must support one of them.');
     else if (missing.length > 0) tell(directive, `svc does not have ${missing.join(', ')}`, 'The others are in ssh_cipher_list.');
   }
   if (names.length > 0) service.ssh_cipher_list = names;
@@ -152,7 +152,7 @@ export function refusedKeys(draft: Draft, blocks: readonly Block[], root: string
         file,
         line,
         what: `RevokedKeys cannot be read: ${(error as Error).message}`,
-        instead: 'No keys are taken over: add those that are not revoked.',
+        instead: 'No keys are carried over: add those that are not revoked.',
       });
     }
   }

@@ -52,8 +52,8 @@ export function importOpenssh({ files, root, home, port, nowMs }: ImportInput): 
     draft.notes.push({
       file: '',
       line: 0,
-      what: `accounts of the system are not taken over: ${left.join(', ')}`,
-      instead: 'Keep sshd on a port of its own for administrators.',
+      what: `accounts of the system are not carried over: ${left.join(', ')}`,
+      instead: 'Keep sshd on a separate port for administrators.',
     });
   return draft;
 }
@@ -156,7 +156,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
       const [first] = allowed;
       if (!first || isMatched(patterns, names)) continue;
       const isByHost = isUsers && hasHost(patterns);
-      const what = isByHost ? `${first.name} allows it from some addresses alone` : `${first.name} does not name it`;
+      const what = isByHost ? `${first.name} allows it only from some addresses` : `${first.name} does not name it`;
       disable(
         draft,
         account,
@@ -172,7 +172,7 @@ function checkAllowed({ draft, blocks }: Reader, account: DraftAccount, unix: Un
 function settledValue({ draft, blocks }: Reader, account: DraftAccount, unix: UnixAccount, keyword: string): Directive | undefined {
   const { usual, sometimes } = valuesOf(blocks, keyword, unix);
   const other = sometimes.find(({ args }) => args.join(' ') !== usual?.args.join(' '));
-  if (other) disable(draft, account, `${other.name} is another one for some addresses`, 'Choose one, and enable it.', other);
+  if (other) disable(draft, account, `${other.name} has another value for some addresses`, 'Choose one, and enable it.', other);
   return usual;
 }
 
@@ -209,7 +209,7 @@ function setFolder(reader: Reader, account: DraftAccount, unix: UnixAccount): vo
     file: unix.file,
     line: unix.line,
     account: unix.name,
-    what: `without ChrootDirectory it sees the whole machine; here ${unix.home} alone`,
+    what: `without ChrootDirectory it sees the whole machine; in svc only ${unix.home}`,
     instead: 'Add virtual_folders for other folders that it needs.',
   });
 }

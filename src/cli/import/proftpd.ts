@@ -71,8 +71,8 @@ export function importProftpd({ files, root, port, nowMs }: ImportInput): Draft 
       draft.notes.push({
         file,
         line,
-        what: `${name} is not taken over`,
-        instead: ownMember(remedies, lower) ?? 'Look what it does before the switch.',
+        what: `${name} is not carried over`,
+        instead: ownMember(remedies, lower) ?? 'Check its effect before you switch.',
       });
   }
   if (!/^on$/i.test(value('sftpengine')?.[0] ?? ''))
@@ -156,14 +156,14 @@ function setAccount(reader: Reader, account: DraftAccount, unix: UnixAccount): v
     disable(draft, account, '/etc/ftpusers keeps it out', 'Enable it if it may log in.');
   for (const entry of all)
     if (entry.entries && !/^(?:directory|limit|anonymous)$/i.test(entry.name))
-      disable(draft, account, `<${entry.name}> holds for some accounts or addresses`, 'Look whether it is for this account.', entry);
+      disable(draft, account, `<${entry.name}> applies to some accounts or addresses`, 'Look whether it is for this account.', entry);
   for (const entry of named('anonymous'))
     if (account === [...draft.accounts.values()][0])
       draft.notes.push({
         file: entry.file,
         line: entry.line,
-        what: '<Anonymous> is not taken over',
-        instead: 'An authentication method of type anonymous lets people in without credentials (HTTP alone).',
+        what: '<Anonymous> is not carried over',
+        instead: 'An authentication method of type anonymous accepts requests without credentials (only over HTTP).',
       });
   setFolder(draft, account, unix, named('defaultroot'));
   setPermissions(reader, account, unix);
@@ -212,7 +212,7 @@ function setFolder(draft: Draft, account: DraftAccount, unix: UnixAccount, roots
       file: account.file,
       line: account.line,
       account: account.name,
-      what: `without DefaultRoot it sees the whole machine; here ${unix.home} alone`,
+      what: `without DefaultRoot it sees the whole machine; in svc only ${unix.home}`,
       instead: 'Add virtual_folders for other folders that it needs.',
     });
 }
@@ -316,7 +316,7 @@ function pathFilters(draft: Draft, account: DraftAccount, all: readonly Entry[])
       compileExpression(expression, 'paths');
       rules.push([expression, 'deny-full-control']);
     } catch {
-      disable(draft, account, `${entry.name} is no expression that svc has`, 'Write a rule of permissions for it.', entry);
+      disable(draft, account, `${entry.name} is not an expression that svc supports`, 'Write a rule of permissions for it.', entry);
     }
   }
   return rules;

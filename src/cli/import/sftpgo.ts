@@ -55,7 +55,7 @@ const members = (value: unknown): Members => (isObject(value) ? (value as Member
 const otherParts: Readonly<Record<string, string>> = {
   admins: 'Add administrators to a service of type console: services.NAME.administrators.',
   api_keys: 'Clients get new credentials of svc.',
-  shares: 'Tell the people who have such links; svc makes new ones.',
+  shares: 'Inform the users of such links, and create new ones in svc.',
   event_actions: 'Write event handlers (webhooks): docs/integrate/webhooks.md.',
   event_rules: 'Write event handlers (webhooks): docs/integrate/webhooks.md.',
   ip_lists: 'Set server.security_policy, and keep lists of addresses in a firewall.',
@@ -72,7 +72,7 @@ export function importSftpgo({ files, home, port, nowMs }: ImportInput): Draft {
     try {
       dump = members(JSON.parse(content.replace(/^\ufeff/, '')));
     } catch (error) {
-      throw new ServiceError('bad-request', `${file} is no JSON: it must be a dump of SFTPGo (dumpdata).`, { cause: error });
+      throw new ServiceError('bad-request', `${file} is not JSON: it must be a dump of SFTPGo (dumpdata).`, { cause: error });
     }
     if (!Array.isArray(dump.users))
       throw new ServiceError('bad-request', `${file} has no "users": it must be a dump of SFTPGo (dumpdata).`);
@@ -158,7 +158,7 @@ function addUser(reader: Reader, user: Members): void {
     ],
     [
       [own, ofGroup].some((filters) => list(filters.allowed_ip).length + list(filters.denied_ip).length > 0),
-      'it may log in from some addresses alone',
+      'it may log in only from some addresses',
       'Keep the others out by a firewall.',
     ],
     [
@@ -168,7 +168,7 @@ function addUser(reader: Reader, user: Members): void {
     ],
     [
       [own, ofGroup].some((filters) => list(filters.access_time).length > 0),
-      'it may log in at some hours alone',
+      'it may log in only at some hours',
       'Enable it if it may always.',
     ],
     [
@@ -192,7 +192,7 @@ function addUser(reader: Reader, user: Members): void {
       'its password has to be changed',
       'Give it a new password.',
     ],
-    [others.length > 0, 'it has secondary groups, whose settings add to its own', 'Look what they say of its permissions and folders.'],
+    [others.length > 0, 'it has secondary groups, whose settings add to its own', 'Check their permissions and folders.'],
     [
       [own, ofGroup].some(
         (filters) => members(filters.hooks).check_password_disabled === true || text(filters.external_auth_cache_time) !== '',
@@ -216,7 +216,7 @@ function addUser(reader: Reader, user: Members): void {
     [
       number(user.upload_data_transfer) + number(user.download_data_transfer) + number(user.total_data_transfer) > 0,
       'its transfers are limited',
-      'svc counts none; watch them with svc events.',
+      'svc does not limit this; watch it with svc events.',
     ],
     [text(own.start_directory) !== '', `it starts in ${text(own.start_directory)}`, 'It starts in /; clients name the folder.'],
     [number(own.password_expiration) > 0, 'its password expires', 'svc has no expiry of passwords: remind the person.'],
@@ -277,13 +277,13 @@ function setVirtualFolders(
     const real = expand(text(mount.mapped_path) || text(folder.mapped_path));
     const provider = members(mount.filesystem ?? folder.filesystem).provider ?? 0;
     if (provider !== 0 || real === '' || virtual === '' || virtual === '/') {
-      tell(`the virtual folder ${virtual} ("${text(mount.name)}") is no local folder`, 'svc serves local folders: copy the files.');
+      tell(`the virtual folder ${virtual} ("${text(mount.name)}") is not a local folder`, 'svc serves local folders: copy the files.');
       continue;
     }
     if (account.virtualFolders.some(([path]) => path === virtual)) continue;
     account.virtualFolders.push([virtual, real]);
     if (number(mount.quota_size) > 0 || number(mount.quota_files) > 0)
-      disable(draft, account, `the virtual folder ${virtual} has a quota of its own`, 'Enable it if quota_size of the group is enough.');
+      disable(draft, account, `the virtual folder ${virtual} has a separate quota`, 'Enable it if quota_size of the group is enough.');
   }
 }
 

@@ -49,7 +49,7 @@ export function readUnixAccounts(files: readonly InputFile[], nowMs: number, not
     for (const { fields, line } of linesOf(text)) {
       const [name = '', hash = '', uid = '', gid = '', , home = '', shell = ''] = fields;
       if (fields.length !== 7 || name === '' || !/^\d+$/.test(uid)) {
-        notes.push({ file, line, what: 'this is no account', instead: 'Correct the line, or add the account by hand.' });
+        notes.push({ file, line, what: 'this is not an account', instead: 'Correct the line, or add the account by hand.' });
         continue;
       }
       if (accounts.has(name)) continue;

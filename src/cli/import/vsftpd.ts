@@ -23,12 +23,12 @@ const ofAccounts =
   /^(?:chmod_enable|cmds_allowed|cmds_denied|deny_file|dirlist_enable|download_enable|file_open_mode|guest_enable|local_enable|local_root|user_config_dir|user_sub_token|userlist_deny|userlist_enable|userlist_file|userlist_log|virtual_use_local_privs|write_enable)$/;
 
 const remedies: Readonly<Record<string, string>> = {
-  anonymous_enable: 'An authentication method of type anonymous lets people in without credentials (HTTP alone).',
+  anonymous_enable: 'An authentication method of type anonymous accepts requests without credentials (only over HTTP).',
   banner_file: 'Write its text as before_login_message.',
   hide_file: 'svc shows all names: leave them out of the folders, or write rules of permissions.',
   local_max_rate: 'Limit the bandwidth in the network.',
   max_per_ip: 'Set maximum_unauthenticated_connections_per_address of the service.',
-  pam_service_name: 'What PAM refuses, and the accounts that it has of its own, svc does not know: an authentication callout may ask it.',
+  pam_service_name: 'svc does not know what PAM refuses, nor its own accounts: an authentication callout may ask PAM.',
   tcp_wrappers: 'Keep the addresses of hosts.deny out by a firewall before the switch.',
 };
 
@@ -48,8 +48,8 @@ export function importVsftpd({ files, root, home, port, nowMs }: ImportInput): D
       draft.notes.push({
         file,
         line,
-        what: `${name} is not taken over`,
-        instead: ownMember(remedies, name) ?? 'Look what it does before the switch.',
+        what: `${name} is not carried over`,
+        instead: ownMember(remedies, name) ?? 'Check its effect before you switch.',
       });
   }
   draft.server.umask ??= '077';
@@ -57,7 +57,7 @@ export function importVsftpd({ files, root, home, port, nowMs }: ImportInput): D
     draft.notes.push({
       file: '',
       line: 0,
-      what: 'anonymous_enable is on by default and is not taken over',
+      what: 'anonymous_enable is on by default and is not carried over',
       instead: remedies.anonymous_enable as string,
     });
   draft.notes.push({ file: '', line: 0, what: 'svc speaks no FTP', instead: `Clients change to SFTP, port ${port ?? 2222}.` });
@@ -75,7 +75,12 @@ function readSettings({ path: file, text }: InputFile, draft: Draft): Settings {
     if (content.trim() === '' || content.startsWith('#')) continue;
     const [, name = '', value = ''] = /^([a-z0-9_]+)=(.*?)\s*$/.exec(content.trimStart()) ?? [];
     if (name === '')
-      draft.notes.push({ file, line: index + 1, what: 'this is no setting', instead: 'vsftpd does not start with it: correct the line.' });
+      draft.notes.push({
+        file,
+        line: index + 1,
+        what: 'this is not a setting',
+        instead: 'vsftpd does not start with it: correct the line.',
+      });
     else settings.set(name, { value, file, line: index + 1 });
   }
   return settings;
@@ -117,7 +122,7 @@ function addAccounts(reader: Reader, files: readonly InputFile[], home: string):
     draft.notes.push({
       file: '',
       line: 0,
-      what: 'guest_enable: names and passwords are those of PAM',
+      what: 'guest_enable: PAM has the names and passwords',
       instead: `${own.size} accounts have a file in user_config_dir; add the others, and give all new passwords.`,
     });
     return;
@@ -196,7 +201,7 @@ function setPermissions(draft: Draft, account: DraftAccount, settings: Settings,
   if (!denied) return;
   const patterns = expandBraces(denied.value);
   if (!patterns)
-    disable(draft, account, `deny_file=${denied.value} is no pattern that svc has`, 'Write a rule of permissions for it.', denied);
+    disable(draft, account, `deny_file=${denied.value} is not a pattern that svc supports`, 'Write a rule of permissions for it.', denied);
   else
     for (const pattern of patterns)
       account.permissions.push([`*/${pattern}`, 'deny-full-control'], [`*/${pattern}/*`, 'deny-full-control']);

@@ -261,7 +261,7 @@ function readPublicKey(file: string): KeyObject {
   try {
     return createPublicKey(pem);
   } catch (error) {
-    throw new ServiceError('bad-request', `--public-key ${file}: it is no key in PEM.`, { cause: error });
+    throw new ServiceError('bad-request', `--public-key ${file}: it is not a key in PEM.`, { cause: error });
   }
 }
 
@@ -270,7 +270,7 @@ function readWitness(file: string): Checkpoint[] {
   return lines.flatMap((line, index) => {
     if (line.trim() === '') return [];
     const checkpoint = parseWitness(line);
-    if (!checkpoint) throw new ServiceError('bad-request', `--witness ${file}, line ${index + 1}: it is no checkpoint.`);
+    if (!checkpoint) throw new ServiceError('bad-request', `--witness ${file}, line ${index + 1}: it is not a checkpoint.`);
     return [checkpoint];
   });
 }

@@ -31,7 +31,7 @@ const checkEveryMs = 100;
 export async function forwardEvents(options: ForwardOptions): Promise<number> {
   if (options.dataFolder === undefined) throw new ServiceError('bad-request', "--data-folder is missing: the dead node's.");
   const { config } = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env });
-  if (config.server.state.type !== 'redis') throw new ServiceError('bad-request', 'server.state of the configuration is no Redis.');
+  if (config.server.state.type !== 'redis') throw new ServiceError('bad-request', 'server.state of the configuration is not Redis.');
   const folder = resolve(options.dataFolder);
   if (!existsSync(journalFolder(folder))) throw new ServiceError('bad-request', `There is no journal in ${journalFolder(folder)}.`);
   const dataFolder = openDataFolder(folder);

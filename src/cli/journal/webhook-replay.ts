@@ -123,7 +123,7 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
   if (options.strict && options.skipMalformed) refuse('--strict and --skip-malformed exclude each other.');
   if (options.exact && options.diff) refuse('--exact and --diff exclude each other.');
   if ((options.exact || options.diff) && source !== undefined)
-    refuse('--exact and --diff compare with what the journal recorded; they take no file.');
+    refuse('--exact and --diff compare with recorded requests, so they cannot be used with a file.');
   if ((options.exact || options.diff) && options.url !== undefined)
     refuse('--exact and --diff are about the handlers of the configuration; they take no --url.');
   if (options.failed && source === '-') refuse('--failed goes with the journal or a file.');
@@ -149,7 +149,7 @@ function plainOrNamed(journal: Journal, { handler: named }: ReplayOptions, url: 
   const [only, ...others] = named.length > 0 ? namedHandlers(journal, named) : [];
   const plain = eventHandlerOptions.safeParse({ type: 'http', url: [url] });
   if (!plain.success) throw new ServiceError('bad-request', `--url ${plain.error.issues[0]?.message ?? 'cannot be used'}.`);
-  if (others.length > 0) throw new ServiceError('bad-request', '--url goes with one --handler at most, whose format it then gets.');
+  if (others.length > 0) throw new ServiceError('bad-request', '--url can be used with at most one --handler, whose format is then used.');
   return only ? [only[0], { ...only[1], url: [url] }] : [plainHandler, plain.data];
 }
 

@@ -26,14 +26,17 @@ export function prepareProcess({ config, file }: LoadedConfig, env: Readonly<Rec
   const uid = process.getuid?.();
   if (uid !== 0) {
     if ((user !== '' && systemId('/etc/passwd', user) !== uid) || (group !== '' && systemId('/etc/group', group) !== process.getgid?.()))
-      throw new ServiceError('unavailable', 'server.user and server.group need a start as root; only root can become another account.');
+      throw new ServiceError(
+        'unavailable',
+        'server.user and server.group work only if svc is started as root: only root can become another account.',
+      );
     return;
   }
   if (user !== '' || env[allowRootVariable] === '1') return;
   if (Object.values(config.services).some((service) => service.enabled && !isLoopback(service.address)))
     throw new ServiceError(
       'unavailable',
-      `A service that other machines reach does not run as root. Set server.user to the account to become, to root to stay root, or ${allowRootVariable}=1.`,
+      `A service that other machines can reach refuses to run as root. Set server.user to the account to become, to root to stay root, or ${allowRootVariable}=1.`,
     );
   if (file !== '') log.warn('running as root; server.user names the account to become');
 }
@@ -83,7 +86,7 @@ function withAccount(server: Config['server'], action: (account: { uid: number; 
     if (account) action(account);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    throw new ServiceError('unavailable', `server.user and server.group cannot be taken on: ${(error as Error).message}.`, {
+    throw new ServiceError('unavailable', `server.user and server.group cannot be applied: ${(error as Error).message}.`, {
       cause: error,
     });
   }

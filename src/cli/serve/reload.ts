@@ -45,7 +45,7 @@ function signal(pid: number): void {
     process.kill(pid, 'SIGHUP');
   } catch (error) {
     const reason = systemErrorCode(error) === 'EPERM' ? 'it belongs to another user' : (error as Error).message;
-    throw new ServiceError('unavailable', `The service (process ${pid}) cannot be told to reload: ${reason}.`, { cause: error });
+    throw new ServiceError('unavailable', `The service (process ${pid}) cannot be signalled to reload: ${reason}.`, { cause: error });
   }
 }
 

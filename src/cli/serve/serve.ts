@@ -118,7 +118,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
       if (isServiceError(error, 'unavailable') && typeof error.details.pid === 'number' && attempt < 100) continue;
       throw error;
     }
-    complain(`Folder: ${root}${isNew ? '   (made: it was not there)' : ''}`);
+    complain(`Folder: ${root}${isNew ? '   (created)' : ''}`);
     if (isGenerated) complain(`Account: ${name}   Password: ${password}`);
     const link = service.consoleLink(trialAdministrator);
     if (link !== undefined) complain(`Console: ${link}   (once, within five minutes)`);

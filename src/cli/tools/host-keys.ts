@@ -24,7 +24,7 @@ export async function importHostKeys(files: readonly string[], options: ServiceO
       ? readHostKey(path)
       : keys.find((one) => one.path === path && one.key.fingerprint !== key.fingerprint)?.key;
     if (other && other.fingerprint !== key.fingerprint)
-      throw new ServiceError('bad-request', `${path} would be another key (${other.fingerprint}); it is not replaced: move it away first.`);
+      throw new ServiceError('bad-request', `${path} has another key (${other.fingerprint}) and is not replaced: move it away first.`);
   }
   makeFolders(folder, { mode: 0o700 });
   for (const { key, path } of keys) {

@@ -34,14 +34,14 @@ function manPage(program: Command): string {
     '.SH FILES',
     '.TP',
     roff('svc.config.yaml, svc.config.yml, svc.config.json, .svcrc, .svcrc.yaml, .svcrc.json, package.json'),
-    roff('The configuration, looked for in the current folder alone.'),
+    roff('The configuration, searched only in the current folder.'),
   ].join('\n');
 }
 
 /** Environment variables that commands read. */
 const environment: readonly (readonly [string, string])[] = [
   ['SVC_CONFIG', 'Configuration file, as --config.'],
-  ['SVC_PASSWORD', 'Password of the account that svc serve makes without a configuration.'],
+  ['SVC_PASSWORD', 'Password of the account that svc serve creates without a configuration.'],
   ['SVC_LOG_LEVEL', 'As --log-level of svc serve.'],
   ['SVC_LOG_FORMAT', 'As --log-format of svc serve.'],
   ['SVC_DEBUG', 'As --debug, unless it is empty or 0.'],

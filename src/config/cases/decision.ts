@@ -113,7 +113,7 @@ export function checkQuestion(asked: AskedQuestion): Question {
   const isLogin = method.toUpperCase() === loginMethod;
   if (isLogin && asked.token) throw new ServiceError('bad-request', 'LOGIN takes no token: over SSH it is the password.');
   if (isLogin !== (path === undefined))
-    throw new ServiceError('bad-request', isLogin ? 'LOGIN takes no path.' : `The path is missing: ${method} of what?`);
+    throw new ServiceError('bad-request', isLogin ? 'LOGIN has no path.' : `The path is missing: ${method} of what?`);
   if (method.toUpperCase() === 'POST')
     throw new ServiceError('bad-request', 'POST runs commands; explain what each one does: PUT FOLDER/ creates, DELETE deletes.');
   return { ...asked, path: path ?? '' };
@@ -247,7 +247,7 @@ function parseHttpTarget(path: string): Target {
     if (target.kind === 'member') return target;
     if (target.kind === 'account-service')
       return { path: parseVirtualPath(`/${reservedName}`), isFolder: path.endsWith('/'), isReserved: true };
-    throw new Refused('request', 'not-found', `${path} is no file or folder URL; those begin with /home/`);
+    throw new Refused('request', 'not-found', `${path} is not the URL of a file or folder; those begin with /home/`);
   } catch (error) {
     if (isServiceError(error)) throw new Refused('request', error.code, error.message);
     throw error;

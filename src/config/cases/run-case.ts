@@ -69,7 +69,7 @@ function runEvent(config: Config, item: EventCase): CaseOutcome {
     const missing = expected.filter((handler) => !fired.includes(handler));
     const extra = fired.filter((handler) => !expected.includes(handler));
     problems.push(...missing.map((handler) => describeMissing(config, handler)));
-    problems.push(...extra.map((handler) => `the handler "${handler}" fires, too`));
+    problems.push(...extra.map((handler) => `the handler "${handler}" also fires`));
   }
   for (const [handler, expected] of Array.isArray(item.handlers) ? [] : Object.entries(item.handlers ?? {})) {
     const request = requests.find((candidate) => candidate.handler === handler);

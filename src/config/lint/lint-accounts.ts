@@ -178,7 +178,7 @@ export function lintAdding(config: Config, report: Report): void {
     if (own.on_name_taken === 'number' && retainDays === 0 && !inForce.some(onlyAdds))
       report.warning('no-effect', [...path, 'on_name_taken'], 'no permissions let files be added but not replaced, and none is retained');
     if ((own.retain?.days ?? 0) > 0 && !inForce.some(creates))
-      report.warning('no-effect', [...path, 'retain'], 'no permissions let files be made');
+      report.warning('no-effect', [...path, 'retain'], 'no permission allows it to create files');
     if ((own.trash?.days ?? 0) > 0 && !inForce.some(discards))
       report.warning('no-effect', [...path, 'trash'], 'no permissions let files be replaced or anything be deleted');
   };
@@ -248,7 +248,7 @@ export function lintAccountsFiles({ authentications }: Config, report: Report): 
 }
 
 function replacementOf(isReplaced: boolean): string {
-  return isReplaced ? 'the first login puts a hash of svc in its place' : 'svc hash-password makes one of svc';
+  return isReplaced ? 'the first login puts a hash of svc in its place' : 'create a hash with svc hash-password';
 }
 
 /** @returns undefined for the default group that is not configured, null for a group that does not exist */

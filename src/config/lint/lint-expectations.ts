@@ -19,7 +19,7 @@ export function lintExpectations(config: Config, report: Report, nowMs: number):
       report.error('unknown-reference', at('group'), `there is no group "${group}"`, () => didYouMean(group, new Set(groups)));
     const isAnyMethod = Object.values(config.authentications).some(({ type, enabled }) => enabled && type !== 'application');
     if (account !== undefined && !isAnyMethod && !config.accounts[account] && !hasAccountsFile(config))
-      report.warning('expectation-never', at('account'), `there is no account "${account}"; the files can never come`);
+      report.warning('expectation-never', at('account'), `there is no account "${account}"; the files can never arrive`);
     lintWritable(config, options, nowMs, (message) => report.warning('expectation-never', at('path'), message));
     let expectation: Expectation;
     try {
@@ -48,7 +48,7 @@ function lintWritable(config: Config, options: ExpectationOptions, nowMs: number
   if (!dated.startsWith('/') || /[[\]|]/.test(dated)) return;
   const path = dated.replaceAll(/[*?]/g, 'a') as VirtualPath;
   if (!permissions.allowsAny(path, neededRights.createFile))
-    tell(`the account "${account}" may not write ${options.path}; the files can never come`);
+    tell(`the account "${account}" may not write ${options.path}; the files can never arrive`);
 }
 
 function hasAccountsFile({ authentications }: Config): boolean {

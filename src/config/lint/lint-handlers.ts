@@ -60,7 +60,7 @@ function lintAccountFilters(handler: EventHandlerOptions, wanted: readonly Event
     never('source_addresses', 'none of the wanted events comes from a client');
   const names = handler.usernames.include;
   if (names.length > 0 && wanted.every(isOfProcess) && !names.some((name) => name === 'Process' || /[*?]/.test(name)))
-    never('usernames', 'the wanted events are about the account "Process" alone');
+    never('usernames', 'the selected events are only about the account "Process"');
 }
 
 interface KnownNames {
@@ -162,7 +162,7 @@ function lintForward(handler: ForwardOptions, wanted: readonly EventDefinition[]
       report.warning(
         'forward-same-name',
         at('url'),
-        `"${url}" does not tell files apart: each takes the place of the one before`,
+        `"${url}" is the same for all files: each file replaces the previous one`,
         'put {path} into it',
       );
     for (const name of variables)

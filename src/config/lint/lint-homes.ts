@@ -82,7 +82,7 @@ function collisionText(home: Home, other: Home): string {
   if (home.path === other.path) return `the home folder ${home.path} is also that of "${other.name}"`;
   return isWithin(home.path, other.path)
     ? `the home folder ${home.path} is inside that of "${other.name}", ${other.path}`
-    : `the home folder ${home.path} holds that of "${other.name}", ${other.path}`;
+    : `the home folder ${home.path} contains that of "${other.name}", ${other.path}`;
 }
 
 /** `./files/${USER}` beside `./files/staff/${USER}`: an account named `staff` of the first group sees all of the second. */
@@ -98,7 +98,7 @@ function lintGroupHomes(config: Config, report: Report): void {
       if (other.uuid === uuid || fixed === parent || !isWithin(fixed, parent)) continue;
       const name = fixed.slice(parent.length + 1).split(sep, 1)[0] ?? '';
       const group = uuid === defaultGroupUuid ? 'default group' : `group "${uuid}"`;
-      const problem = `an account named "${name}" of the ${group} would have ${resolve(parent, name)} as its home folder, which holds these`;
+      const problem = `an account named "${name}" of the ${group} would have ${resolve(parent, name)} as its home folder, which contains these`;
       report.warning('home-collision', ['groups', other.uuid, 'home_folder_path'], problem);
     }
   }

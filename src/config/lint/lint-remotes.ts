@@ -64,7 +64,7 @@ function lintBasic(remote: Remote, path: PropertyKey[], report: Report): void {
     report.warning('no-effect', [...path, 'headers'], 'username and password win over the Authorization header');
   const seen = new Set<string>();
   for (const url of remote.url) {
-    if (seen.has(url)) report.warning('no-effect', [...path, 'url'], 'the URL is in the list twice; a second request to it helps nobody');
+    if (seen.has(url)) report.warning('no-effect', [...path, 'url'], 'the URL is listed twice; a second request to it has no use');
     seen.add(url);
   }
 }

@@ -107,7 +107,7 @@ export function lintSsh(
     });
     lintKeys(keys, service.ssh_cipher_list, at, report);
     if (keys.length === 0 && !isFolderShared && config.server.state.type === 'redis')
-      report.warning('host-key-own', at(), 'each node makes host keys of its own; clients that reach another node see another server');
+      report.warning('host-key-own', at(), 'each node creates its own host keys; clients that reach another node see another server');
     const weak = algorithmsBeyondSecure(service.ssh_cipher_list);
     if (weak.length > 0)
       report.warning('ssh-weak', at('ssh_cipher_list'), `offers algorithms that "secure" leaves out: ${weak.join(', ')}`);
@@ -142,7 +142,7 @@ export function lintConsoles(config: Config, report: Report): void {
     if (!service.enabled || service.type !== 'console') continue;
     const at = (option: string) => ['services', uuid, option];
     if (Object.keys(service.administrators).length === 0)
-      report.warning('administrators-missing', at('administrators'), 'nobody can log in: there is no administrator');
+      report.warning('administrators-missing', at('administrators'), 'nobody can log in: no administrator is configured');
     if (usesTls(service)) continue;
     if (service.tls_client_ca_path !== '')
       report.warning('tls-unused', at('tls_client_ca_path'), 'has no effect without tls_certificate_path');
@@ -208,7 +208,7 @@ function lintChain(config: Config, chain: readonly string[] | null, path: Proper
   const seen = new Set<string>();
   for (const [index, uuid] of (chain ?? []).entries()) {
     const method = Object.hasOwn(config.authentications, uuid) ? config.authentications[uuid] : undefined;
-    if (seen.has(uuid)) report.warning('no-effect', [...path, index], `the method "${uuid}" stands earlier in the list`);
+    if (seen.has(uuid)) report.warning('no-effect', [...path, index], `the method "${uuid}" is listed before`);
     else if (method && !method.enabled)
       report.warning('method-disabled', [...path, index], `the method "${uuid}" is disabled; it is skipped`);
     seen.add(uuid);

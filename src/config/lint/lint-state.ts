@@ -28,7 +28,7 @@ export function lintState(config: Config, report: Report, isFolderShared: boolea
   checkUrl(state.url, report);
   lintAccountsFiles(config, report, isFolderShared);
   if (state.secret === '') {
-    const problem = 'without "secret" the nodes share no remembered credentials, and each counts a wrong password anew';
+    const problem = 'without "secret" the nodes share no remembered credentials, and each counts a wrong password again';
     report.warning('state-secret', ['server', 'state'], problem, 'the same random text on all nodes');
   }
   if (state.retention_days === 0 && events.retention_days >= longDays) {
@@ -37,7 +37,7 @@ export function lintState(config: Config, report: Report, isFolderShared: boolea
   }
   if (shutdown_delay === 0) {
     const problem = 'a node that ends refuses connections before the load balancer has noticed';
-    const hint = 'at least 2, and longer than the load balancer takes to ask /ready';
+    const hint = 'at least 2, and longer than the interval at which the load balancer asks /ready';
     report.warning('shutdown-delay', ['server', 'shutdown_delay'], problem, hint);
   }
 }

@@ -75,7 +75,7 @@ export function lintAcme(config: Config, report: Report, nowMs: number): void {
     const at = (...path: PropertyKey[]) => ['services', uuid, 'tls', 'acme', ...path];
     if (service.tls_certificate_path !== '' || service.tls_key_path !== '') {
       const hint = 'leave out tls_certificate_path and tls_key_path, or tls.acme';
-      report.error('acme-conflict', at(), 'the service has certificate files, too', hint);
+      report.error('acme-conflict', at(), 'the service also has certificate files', hint);
     }
     if (state.type === 'redis' && state.secret === '') {
       const problem = 'nodes share certificates and keys in Redis under server.state.secret, which is not set';

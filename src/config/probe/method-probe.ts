@@ -138,7 +138,7 @@ async function probeMethod(
   const startedMs = systemClock.monotonicMs();
   const result: AuthResult =
     options.type === 'anonymous'
-      ? { outcome: 'next', reason: 'This method takes requests without credentials only.' }
+      ? { outcome: 'next', reason: 'This method accepts only requests without credentials.' }
       : await localMethod(target, uuid, options).authenticate(credentials);
   const base = {
     method: uuid,

@@ -52,8 +52,7 @@ export function readSource(file: string, mayWait = true): Source {
 }
 
 function tooLarge(file: string): ServiceError {
-  const advice =
-    'Move accounts to a file of their own, accounts_file_path of the authentication method "application", which has no such limit';
+  const advice = 'Move accounts to a separate file, accounts_file_path of the authentication method "application", which has no such limit';
   return new ServiceError('bad-request', `${file} is larger than ${maxFileBytes / 1024 / 1024} MiB. ${advice}.`);
 }
 

@@ -57,7 +57,7 @@ const stateOptions = z
       .describe('PEM file of certificate authorities to trust in addition to those of the system (rediss).'),
     retention_days: number(0, 36_500)
       .default(0)
-      .describe('Days that events stay in Redis; 0 = as in `server.events`, which holds for the files of each node in any case.'),
+      .describe('Days that events stay in Redis; 0 = as in `server.events`, which always applies to the files of each node.'),
     secret: optionalText()
       .default('')
       .describe(
@@ -99,7 +99,7 @@ const securityPolicyOptions = z
 
 const serverOptions = z
   .strictObject({
-    uuid: uuidText.optional().describe('UUID of this server; default: made once and kept in the data folder.'),
+    uuid: uuidText.optional().describe('UUID of this server; default: created once and kept in the data folder.'),
     name: z.string().default('').describe('Name of this server in events; default: the host name.'),
     data_folder_path: z
       .string()

@@ -70,7 +70,7 @@ export async function testLogin(c: ConsoleContext): Promise<Response> {
   const { config } = c.env.service.sources.configuration.running();
   const target = configTarget(config, asked.method, creatorTypeOf(asked) === 'ssh');
   if (presented.length > 1 && target.sshService === undefined)
-    throw new ServiceError('bad-request', 'Only an ssh service takes a password and a key together.');
+    throw new ServiceError('bad-request', 'Only an ssh service accepts a password and a key together.');
   await recordAction(c, 'auth-test', (presented[0] as Credentials).username);
   const endTurn = await turns.take(requireAdministrator(c).name);
   try {

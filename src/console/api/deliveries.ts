@@ -38,7 +38,7 @@ export async function listDeliveries(c: ConsoleContext): Promise<Response> {
 export async function showDelivery(c: ConsoleContext): Promise<Response> {
   const { deliveries } = c.env.service.sources;
   const delivery = await findDelivery(deliveries.records, pathPart(c, 'id'));
-  if (!delivery) throw new ServiceError('not-found', 'There is no such delivery, or it is not kept any more.');
+  if (!delivery) throw new ServiceError('not-found', 'There is no such delivery, or it is no longer kept.');
   const request = await shownSending(delivery, deliveries.shown());
   return answerJson(c, { ...shownDelivery(delivery), request, reply: delivery.record.reply ?? null });
 }
@@ -69,7 +69,7 @@ export async function startReplay(c: ConsoleContext): Promise<Response> {
   const failed = parameters.flag('failed');
   const filter = readFilter(body.filter);
   if (deliveries.length > 0 === (uuid.length > 0 || filter !== undefined || failed))
-    throw new ServiceError('bad-request', 'Say what is to be sent: either "deliveries", or "events", "filter" or "failed".');
+    throw new ServiceError('bad-request', 'Select what to send: either "deliveries", or "events", "filter" or "failed".');
   const selection = { id: [], ...filter, uuid, failed, force: parameters.flag('force') };
   const isDryRun = parameters.flag('dry_run');
   const stopAfterFailures = parameters.count('stop_after_failures', 10_000);

@@ -98,8 +98,8 @@ export async function showEvent(c: ConsoleContext): Promise<Response> {
     inQueue(c, (signal) => searchPage(journal, { id: [], uuid: [], ...selection }, { limits: { ...eventLimits, events }, clock, signal }));
   const { events, isComplete } = await find({ uuid: [uuid], ...(atMs !== undefined && spanAround(atMs, atSpanMs)) }, 1);
   const event = events[0]?.event;
-  if (!event && !isComplete) throw new ServiceError('unavailable', 'The search took too long; say with "at" when it happened.');
-  if (!event) throw new ServiceError('not-found', 'There is no such event, or it is not kept any more.');
+  if (!event && !isComplete) throw new ServiceError('unavailable', 'The search took too long. Give the time of the event with "at".');
+  if (!event) throw new ServiceError('not-found', 'There is no such event, or it is no longer kept.');
   const eventMs = eventTimeMs(event);
   const id = event.data.request_id;
   const ofRequest = id === undefined ? undefined : { requestId: [String(id)], ...spanAround(eventMs, requestSpanMs) };

@@ -123,7 +123,7 @@ export const operations: Record<string, Operation> = {
     id: 'logout',
     summary: 'End the session, if there is one.',
     isOpen: true,
-    reply: ['There is no session any more.'],
+    reply: ['The session has ended.'],
     headers: ['Set-Cookie'],
     refusals: [403],
   },
@@ -149,7 +149,7 @@ export const operations: Record<string, Operation> = {
     id: 'listEvents',
     summary: 'Events, newest first.',
     description:
-      'A page that is not complete ended at the limits of time or bytes of one search; the next one goes on. With `Accept: application/x-ndjson` all that match, one a line.',
+      'A page that is not complete ended at the time or byte limit of one search; the next page continues. With `Accept: application/x-ndjson`, all matching events, one per line.',
     query: eventPageQuery,
     reply: ['A page, or all that match.', eventPage, 'application/x-ndjson'],
     refusals: [400, 503],
@@ -158,9 +158,9 @@ export const operations: Record<string, Operation> = {
     id: 'followEvents',
     summary: 'Events as they happen.',
     description:
-      'Server-Sent Events: each event as a message, whose ID is where it stands; `lag` (`skipped`, `from`, `to`) where some were left out because they came too fast or the reader was too slow. `skipped` is null where nobody counted. `Last-Event-ID` goes on from there.',
+      'Server-Sent Events: each event as a message, whose ID is its position; `lag` (`skipped`, `from`, `to`) if some were omitted because they came too fast or the reader was too slow. `skipped` is null if their number is unknown. `Last-Event-ID` continues from a position.',
     query: eventQuery.extend({
-      last_event_id: text.describe('Instead of the header `Last-Event-ID`; also takes `begin` of a page.'),
+      last_event_id: text.describe('Instead of the header `Last-Event-ID`; also accepts `begin` of a page.'),
     }),
     reply: ['The events, until the connection ends.', 'text/event-stream'],
     refusals: [400],
@@ -168,7 +168,7 @@ export const operations: Record<string, Operation> = {
   'GET /api/events/histogram': {
     id: 'countEvents',
     summary: 'How many events there are in each part of a time range.',
-    description: 'Events are counted from the end of the range back; `counted_since` is later than `since` where that took too long.',
+    description: 'Events are counted from the end of the range back; `counted_since` is later than `since` if counting took too long.',
     query: histogramQuery,
     reply: ['The counts.', eventHistogram],
     refusals: [400, 503],
@@ -210,36 +210,36 @@ export const operations: Record<string, Operation> = {
     id: 'startReplay',
     summary: 'Start a replay: send events again to the URLs of their event handlers.',
     body: replayRequest,
-    reply: ['It is taken on.', z.object({ id: text })],
+    reply: ['The replay was accepted.', z.object({ id: text })],
     status: 202,
     headers: ['Location'],
   },
   'GET /api/replays/{id}': { id: 'showReplay', summary: 'The progress of a replay.', reply: ['The replay.', replayView], refusals: [404] },
   'DELETE /api/replays/{id}': {
     id: 'cancelReplay',
-    summary: 'Cancel a replay that has not ended, with its requests under way.',
+    summary: 'Cancel a replay that has not ended, including its running requests.',
     reply: ['It ends.'],
     refusals: [404],
   },
   'GET /api/replays/{id}/results': {
     id: 'showReplayResults',
     summary:
-      'The results of a replay so far, one per line, up to a limit; those of a dry run have the request and how it differs from the recorded one.',
+      'The results of a replay so far, one per line, up to a limit; those of a dry run include the request and its differences to the recorded one.',
     reply: ['The results.', 'application/x-ndjson'],
     refusals: [404],
   },
 
   'GET /api/handlers': { id: 'listHandlers', summary: 'The event handlers.', reply: ['The handlers.', handlerList] },
-  'POST /api/handlers/{uuid}/start': handlerAction('startHandler', 'Let a handler that stopped go on where it stands.'),
+  'POST /api/handlers/{uuid}/start': handlerAction('startHandler', 'Let a stopped handler continue from its position.'),
   'POST /api/handlers/{uuid}/pause': handlerAction(
     'pauseHandler',
     'Let a handler rest, also over restarts and reloads; its position stays.',
   ),
-  'POST /api/handlers/{uuid}/resume': handlerAction('resumeHandler', 'Let a paused handler go on where it stands.'),
+  'POST /api/handlers/{uuid}/resume': handlerAction('resumeHandler', 'Let a paused handler continue from its position.'),
   'POST /api/handlers/{uuid}/test': {
     ...handlerAction(
       'testHandler',
-      `Send event ${eventIds.testEventSent} to a handler at once, one attempt a URL, and wait for what comes of it.`,
+      `Send event ${eventIds.testEventSent} to a handler at once, with one attempt per URL, and wait for the result.`,
     ),
     reply: ['What came of it.', testedHandler],
   },
@@ -272,25 +272,25 @@ export const operations: Record<string, Operation> = {
   ...expectationOperations,
   'POST /api/explain': {
     id: 'explainDecision',
-    summary: 'How the configuration in force decides a request or a login, as `svc explain --json` prints it. No endpoint is asked.',
+    summary: 'How the running configuration decides about a request or a login, as `svc explain --json` prints it. No endpoint is asked.',
     body: explainRequest,
     reply: ['The decision, step by step.', decision],
   },
   'POST /api/auth-test': {
     id: 'testLogin',
-    summary: 'Ask the authentication methods in force about credentials, as `svc auth-test --json` does.',
+    summary: 'Ask the running authentication methods about credentials, as `svc auth-test --json` does.',
     description: `The credentials are not stored. At most ${testsAtOnce} tests run at once, each for at most ${longestTestS} seconds.`,
     body: authTestRequest,
-    reply: ['What each method says, and what comes of it.', authTestReport],
+    reply: ['The answer of each method, and the result.', authTestReport],
     refusals: [503],
   },
 
   'GET /api/configuration': {
     id: 'showConfiguration',
-    summary: 'The configuration in force, with secrets masked.',
+    summary: 'The running configuration, with secrets masked.',
     description:
       'Masked are passwords, hashes, keys, values of headers, user names and queries in URLs, and all that comes from a variable or a file.',
-    reply: ['The options in force, defaults included; no file without one.', runningConfiguration],
+    reply: ['The options in force, including defaults; no `file` if there is none.', runningConfiguration],
   },
   'GET /api/configuration/findings': {
     id: 'showFindings',
@@ -327,14 +327,14 @@ function grantOperations(kind: 'token' | 'link', name: string): Record<string, O
   return {
     [`GET /api/${kind}s`]: {
       id: ofGrants('list'),
-      summary: `${name} in force, newest first, as \`svc ${kind}s list\`.`,
+      summary: `Valid ${name.toLowerCase()}, newest first, as \`svc ${kind}s list\`.`,
       query: grantQuery,
       reply: ['The items, and how many there are in all.', grantList],
       refusals: [400],
     },
     [`POST /api/${kind}s/revoke`]: {
       id: ofGrants('revoke'),
-      summary: `Revoke ${name.toLowerCase()}; what they opened ends within a second.`,
+      summary: `Revoke ${name.toLowerCase()}; sessions and transfers opened with them end within a second.`,
       body: grantOrder,
       reply: ['Those that ended.', revokedGrants],
       refusals: [400],

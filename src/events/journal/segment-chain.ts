@@ -112,7 +112,7 @@ export class SegmentChain {
     if (!this.#mayTry()) throw this.#writer.failure;
     this.#triedAtMs = this.#options.clock.monotonicMs();
     this.#beginNext();
-    this.#options.log.warn('the journal goes on in a new file', { path: this.#writer.segment.path });
+    this.#options.log.warn('the journal continues in a new file', { path: this.#writer.segment.path });
   }
 
   #mayTry(): boolean {

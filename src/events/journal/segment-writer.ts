@@ -143,7 +143,9 @@ export function isDiskFull(error: unknown): boolean {
 
 /** The error of a journal without room: no change is made that cannot be recorded (docs/spec/events.md#durability). */
 export function journalFull(cause?: unknown): ServiceError {
-  return new ServiceError('storage-full', 'The disk of the event journal is full; no change is made that cannot be recorded.', { cause });
+  return new ServiceError('storage-full', 'The disk of the event journal is full; changes are refused because they cannot be recorded.', {
+    cause,
+  });
 }
 
 /** The error of a failed write or sync of the journal: `storage-full` or `internal`. */

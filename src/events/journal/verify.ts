@@ -85,7 +85,7 @@ export function readCheckpoints(folder: string): Checkpoint[] {
   return lines.map((line, index) => {
     const checkpoint = parseCheckpoint(line);
     if (!checkpoint || JSON.stringify(checkpoint) !== line)
-      throw new Mismatch(before?.segment ?? 1, before?.position ?? 0, `line ${index + 1} of checkpoints.ndjson is no checkpoint`);
+      throw new Mismatch(before?.segment ?? 1, before?.position ?? 0, `line ${index + 1} of checkpoints.ndjson is not a checkpoint`);
     before = checkpoint;
     return checkpoint;
   });
@@ -118,7 +118,7 @@ function checkChain(checkpoints: readonly Checkpoint[], { publicKey, witness = [
     if (before && (segment < before.segment || (segment === before.segment && position < before.position)))
       throw new Mismatch(segment, position, `${at} covers less than the one of ${before.time}`);
     const expectedKey = before?.next_key ?? before?.key ?? key;
-    if (key !== expectedKey) throw new Mismatch(segment, position, `${at} is signed by a key that nobody announced`);
+    if (key !== expectedKey) throw new Mismatch(segment, position, `${at} is signed by a key that was not announced`);
     const isSkipped = sinceMs !== undefined && new Date(time).getTime() < sinceMs;
     if (!isSkipped && !isSignedByItsKey(checkpoint)) throw new Mismatch(segment, position, `the signature of ${at} is wrong`);
     if (result.keys.at(-1) !== key) result.keys.push(key);
@@ -139,7 +139,7 @@ function checkWitness(checkpoints: readonly Checkpoint[], witness: readonly Chec
     if (seen.segment <= removedTo || known.has(seen.signature)) continue;
     const last = checkpoints.at(-1);
     const isBehind = !last || seen.segment > last.segment || (seen.segment === last.segment && seen.position > last.position);
-    const what = isBehind ? 'the end is missing' : 'the journal is another one';
+    const what = isBehind ? 'the end is missing' : 'it is another journal';
     throw new Mismatch(seen.segment, seen.position, `${what}: the witness has a checkpoint of ${seen.time} that is not there`);
   }
 }
@@ -198,7 +198,7 @@ async function checkSegment(
   } finally {
     closeSync(fd);
   }
-  if (!isLast && size > end) throw new Mismatch(segment, end, `${size - end} bytes were added behind the end of the segment`);
+  if (!isLast && size > end) throw new Mismatch(segment, end, `${size - end} bytes were added after the end of the segment`);
 }
 
 function describeMismatch(fd: number, from: number, to: number, time: string, shift: number): string {

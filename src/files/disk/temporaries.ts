@@ -228,7 +228,7 @@ export class Temporaries {
         const isReplaced = successor !== undefined && inodeAt(successor.path) === successor.inode;
         if (!isReplaced && original !== undefined && dirname(original) === dirname(path) && inodeAt(original) === undefined) {
           renameSync(path, original);
-          this.#log.info('put back what an interrupted move had set aside', { path: original });
+          this.#log.info('restored a file that an interrupted move had set aside', { path: original });
         } else {
           rmSync(path, { recursive: true });
           this.#log.info('removed the remains of an interrupted upload or move', { path });

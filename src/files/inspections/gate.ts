@@ -73,7 +73,7 @@ export function recheckFor(
     // The folder is being moved, or was moved to a path with more inspections.
     const isMoving = folder.split('/').some(isTemporaryName);
     if (isMoving || [...inspectionsOf(paths, memberPath(parentPath(path()), name), `${folder}/${name}`)].some((uuid) => !uuids.has(uuid)))
-      throw new ServiceError('unavailable', 'Other inspections apply to the path by now; try again.');
+      throw new ServiceError('unavailable', 'The inspections of the path have changed meanwhile; try again.');
   };
 }
 

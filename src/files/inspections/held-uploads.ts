@@ -81,7 +81,7 @@ export class HeldUploads implements Holding {
 
   start(): void {
     const { clock } = this.#environment();
-    const resume = () => void this.resume().catch((reason) => this.#warn('held uploads could not be looked through', reason));
+    const resume = () => void this.resume().catch((reason) => this.#warn('held uploads could not be checked', reason));
     resume();
     this.#timers.push(clock.every(this.#isAlone ? resumeEveryMs : leaseMs, resume));
     if (!this.#isAlone) this.#timers.push(clock.every(leaseMs / 3, () => void this.#renew()));

@@ -12,13 +12,13 @@ const common = {
   timeout: number(0.1, 3600).default(30).describe('Longest time for one request, connecting included, in seconds.'),
   answer_within: number(0, 3600)
     .default(20)
-    .describe('Seconds that a client waits, queueing included; then the upload is held, and the inspection goes on.'),
-  on_failure: onFailure.default('hold').describe('What becomes of a file when the inspection fails: hold or refuse.'),
+    .describe('Seconds that a client waits, queueing included; then the upload is held, and the inspection continues.'),
+  on_failure: onFailure.default('hold').describe('The treatment of a file when the inspection fails: hold or refuse.'),
   maximum_size: integer(1, largestSizeBytes).optional().describe('Bytes; larger files are not sent. Default: no limit.'),
   on_larger: z
     .enum(['hold', 'refuse', 'accept'], { error: 'must be hold, refuse or accept' })
     .optional()
-    .describe('What becomes of a file that is larger: hold, refuse or accept; default: hold.'),
+    .describe('The treatment of a larger file: hold, refuse or accept; default: hold.'),
   maximum_concurrent: integer(1, 1000).default(8).describe('Files that it inspects at once; others wait, fairly by account.'),
   test_at_start: yesNo().default(true).describe('Ask it once when it starts, and each minute until it works.'),
 };
@@ -64,19 +64,19 @@ export type ClamdInspectionOptions = z.infer<typeof clamdInspection>;
 export const inspectionOptions = z.lazy(() =>
   z
     .discriminatedUnion('type', [httpInspection, clamdInspection], { error: 'must have a "type": http or clamd' })
-    .describe('An inspection of files before anybody sees them.'),
+    .describe('An inspection of files before they become visible.'),
 );
 export type InspectionConfiguration = z.infer<typeof inspectionOptions>;
 
 /** `server.held`: uploads that wait for a decision. */
 export const heldOptions = z
   .strictObject({
-    days: number(0.001, 30).default(30).describe('Days after which a held upload is given up.'),
+    days: number(0.001, 30).default(30).describe('Days after which a held upload is discarded.'),
     maximum_per_account: integer(1, 1_000_000).default(100).describe('Held uploads that one account may have; more are refused (429).'),
     answer: z
       .enum(['accept', 'refuse'], { error: 'must be accept or refuse' })
       .default('accept')
-      .describe('What a client hears of a held upload: accept (202, SFTP success), or refuse (422, SFTP failure).'),
+      .describe('The reply to a client about a held upload: accept (202, SFTP success), or refuse (422, SFTP failure).'),
   })
   .describe('Uploads that an inspection holds.');
 export type HeldOptions = z.infer<typeof heldOptions>;

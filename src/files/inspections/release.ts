@@ -33,10 +33,7 @@ export async function releaseUpload(paths: AccountPaths, hold: UploadHold, recor
   };
   const verify = () => {
     if (held.expected !== undefined && held.expected !== stateAt(`${dirname(contentPath)}/${baseName(path)}`))
-      throw new ServiceError(
-        'destination-exists',
-        'The name was taken or changed meanwhile, and the upload was made on the condition that it is not.',
-      );
+      throw new ServiceError('destination-exists', 'The name was taken or changed meanwhile, which the conditions of the upload exclude.');
   };
   const upload = new ResumableUpload(paths, hold, record, realPath);
   // Administrators may release a file that no inspection has accepted.

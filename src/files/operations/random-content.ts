@@ -289,7 +289,7 @@ export class RandomContent {
       buffer ??= Buffer.allocUnsafe(Math.min(copyBytes, end - start));
       for (let at = gap.start; at < gap.end; ) {
         const { bytesRead } = await readAsync(this.#baseFd, buffer, 0, Math.min(buffer.length, gap.end - at), at);
-        if (bytesRead === 0) throw new ServiceError('unavailable', 'The file was cut by somebody else meanwhile.');
+        if (bytesRead === 0) throw new ServiceError('unavailable', 'The file was truncated by someone else meanwhile.');
         await this.writer.writeAt([buffer.subarray(0, bytesRead)], at);
         at += bytesRead;
       }
@@ -311,7 +311,7 @@ function checkNumbered(
 
 /** The error for changes of a file that is only inspected as a whole. */
 export function inspectedWhole(): ServiceError {
-  return new ServiceError('never-allowed', 'Files are inspected as a whole here: upload the file anew.');
+  return new ServiceError('never-allowed', 'Files are inspected as a whole here: upload the whole file again.');
 }
 
 function openBase(target: WriteTarget, existing: Stats): { fd: number; sizeBytes: number } {

@@ -58,7 +58,8 @@ export class AccountTrash {
       verify(to);
       await checkRestorable(paths, folder, trashed, to);
       for (const parent of missingParents(paths, to)) {
-        if (!paths.may(parent, 'createFolder')) throw new ServiceError('parent-missing', 'The folder is gone and may not be made again.');
+        if (!paths.may(parent, 'createFolder'))
+          throw new ServiceError('parent-missing', 'The folder is gone and may not be created again.');
         await this.#createFolder(parent);
       }
       await putBack(paths, folder, trashed, to);

@@ -82,7 +82,7 @@ export class TrashFolder {
     await makeMember(roots, root, trashName);
     await makeMember(roots, `${root}/${trashName}`, folderName(accountUuid));
     const made = TrashFolder.open(roots, root, accountUuid);
-    if (!made) throw new ServiceError('unavailable', 'The trash cannot be made; try again.');
+    if (!made) throw new ServiceError('unavailable', 'The trash cannot be created; try again.');
     return made;
   }
 

@@ -62,7 +62,7 @@ export async function findUpload(
   await findRecord(paths, id);
   const hold: UploadHold = await uploads.hold(id, request.onWanted ?? (() => {}));
   try {
-    if (request.onWanted && hold.isWanted) throw new ServiceError('client-gone', 'A newer request goes on with the upload.');
+    if (request.onWanted && hold.isWanted) throw new ServiceError('client-gone', 'A newer request continues the upload.');
     const record = requireSettled(requireOwner(paths, hold.record), clock);
     return new ResumableUpload(paths, hold, record, () => request.realPath(record.path));
   } catch (error) {

@@ -118,7 +118,7 @@ export class ResumableUpload {
     let name: string;
     try {
       if (target.parent.realPath !== dirname(this.record.contentPath))
-        throw new ServiceError('not-found', 'The folder of the upload is another one by now.');
+        throw new ServiceError('not-found', 'The folder of the upload was replaced meanwhile.');
       if (this.#hold.isTakeover) this.record = await takeOverContent(environment, this.#hold, this.record, target.parent);
       name = basename(this.record.contentPath);
       const kept = { name, sizeBytes: offsetBytes };

@@ -65,8 +65,7 @@ export async function preconditions(
   const holds = await ifConditions(exchange, path, asked.headers.if);
   return (current) => {
     const verdict = evaluateConditions({ ...asked, current: validatorsOrNone(current) });
-    if (verdict !== 'proceed' || !holds(current))
-      throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
+    if (verdict !== 'proceed' || !holds(current)) throw new ServiceError('precondition-failed', 'A precondition of the request failed.');
   };
 }
 

@@ -106,7 +106,7 @@ function conditional(exchange: Exchange, { modifiedMs }: Entry, headers: FileHea
   const current = { etag, lastModifiedMs: modifiedMs };
   const verdict = evaluateConditions({ method: exchange.method, headers: conditionHeaders(exchange), current });
   if (verdict === 'proceed') return undefined;
-  if (verdict === 'precondition-failed') throw new ServiceError('precondition-failed', 'A precondition of the request does not hold.');
+  if (verdict === 'precondition-failed') throw new ServiceError('precondition-failed', 'A precondition of the request failed.');
   return { status: 304, headers: { etag, 'last-modified': lastModified, 'cache-control': cacheControl } };
 }
 

@@ -20,7 +20,7 @@ import { checkDigest, checkReceivedLength, checkRequestBytes, receiveBody } from
 /** MKCOL (RFC 4918 §9.3; docs/spec/webdav.md#mkcol): 201; 405 when something is there, 409 when the parent is missing, 415 with a body. */
 export async function makeCollection(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
-  if (hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
+  if (hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL must not have a body.');
   const { files } = exchange;
   if (exchange.incoming.headers.if !== undefined) (await preconditions(exchange, path))(files.inspect(path, 'createFolder'));
   try {
@@ -128,7 +128,7 @@ function storedElsewhere(asked: VirtualPath, stored: VirtualPath): ReplyHeaders 
 
 /** PUT of a folder: 201; a body makes no sense there (docs/spec/files.md#folders). */
 export async function putFolder(exchange: Exchange): Promise<Response> {
-  if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder takes no body; a file URL has no "/" at its end.');
+  if (hasBody(exchange)) throw new ServiceError('bad-request', 'PUT of a folder must not have a body; the URL of a file has no final "/".');
   await exchange.files.createFolder(exchange.path);
   return respond(exchange, { status: 201 });
 }
@@ -155,6 +155,6 @@ function integrityHeaders(exchange: Exchange) {
 
 /** MKCOL with a body is refused for the body, also where there is no MKCOL (docs/spec/webdav.md#mkcol). */
 export const refuseMkcolBody: HttpMiddleware = ({ env: exchange }, next) => {
-  if (exchange.method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL takes no body.');
+  if (exchange.method === 'MKCOL' && hasBody(exchange)) throw new ServiceError('media-type-unsupported', 'MKCOL must not have a body.');
   return next();
 };

@@ -42,7 +42,7 @@ export function sendSecurityText(exchange: Exchange): Promise<Response> {
 
 /** The target `*` with a method other than OPTIONS. @throws ServiceError `bad-request` */
 export function refuseServerTarget(): never {
-  throw new ServiceError('bad-request', 'The target "*" is for OPTIONS alone.');
+  throw new ServiceError('bad-request', 'The target "*" is only for OPTIONS.');
 }
 
 /** A target that could not be read. @throws the reason */

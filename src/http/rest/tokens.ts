@@ -85,7 +85,7 @@ function requireTokens(exchange: Exchange): void {
   if (!tokens.enabled || method.type === 'anonymous') throw new ServiceError('never-allowed', 'The account has no tokens.');
   const reached = commonPaths(permissions.options.narrowings);
   if (reached ? !reached.some((path) => files.may(path, 'createToken')) : !permissions.mayGive('allow-create-token'))
-    throw new ServiceError('never-allowed', 'The account may not make tokens (`allow-create-token`).');
+    throw new ServiceError('never-allowed', 'The account may not create tokens (`allow-create-token`).');
 }
 
 /**
@@ -101,7 +101,7 @@ function requireRights(exchange: Exchange, paths: readonly VirtualPath[] | undef
     const isOutside = narrowings.some((narrowing) => placeIn(narrowing, path) !== 'inside');
     if (paths && (isOutside || !permissions.allowsAny(path, allRights)))
       throw new ServiceError('unprocessable', `The account itself may nothing at "${path}", so it cannot give it.`);
-    throw new ServiceError('never-allowed', `The account may not make tokens for "${path}" (\`allow-create-token\`).`);
+    throw new ServiceError('never-allowed', `The account may not create tokens for "${path}" (\`allow-create-token\`).`);
   }
 }
 

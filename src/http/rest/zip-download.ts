@@ -159,7 +159,7 @@ export async function sendZip(exchange: Exchange, names?: readonly string[]): Pr
   } catch (error) {
     files.events.emit(eventIds.zipFailed, folder, {
       ...eventData(),
-      details: error instanceof ServiceError ? error.message : 'The archive could not be made.',
+      details: error instanceof ServiceError ? error.message : 'The archive could not be created.',
     });
     throw error;
   }

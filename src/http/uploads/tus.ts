@@ -263,7 +263,7 @@ function checkPlace(exchange: Exchange, { record }: ResumableUpload, offsetBytes
   if (offsetBytes !== record.offsetBytes)
     throw new ServiceError('exists', `The upload is at byte ${record.offsetBytes}, not ${offsetBytes}.`);
   if (saidBytes !== undefined && (lengthBytes === undefined ? saidBytes < offsetBytes : saidBytes !== lengthBytes))
-    throw new ServiceError('bad-request', 'The Upload-Length is not that of the upload.');
+    throw new ServiceError('bad-request', 'The Upload-Length differs from that of the upload.');
   const endBytes = offsetBytes + (announcedLength(exchange) ?? 0);
   if (endBytes > (lengthBytes ?? saidBytes ?? Number.POSITIVE_INFINITY) || (outcome && hasBody(exchange)))
     throw new ServiceError('too-large', 'The request brings more than the upload was announced with.');

@@ -125,7 +125,7 @@ export class AcmeClient {
     const { key, email, external } = this.#account;
     const url = urlOf(directory, 'newAccount');
     const needsBinding = isObject(directory.meta) && directory.meta.externalAccountRequired === true;
-    if (needsBinding && !external) throw new AcmeError('the authority needs an account of its own: set "external_account"');
+    if (needsBinding && !external) throw new AcmeError('the authority requires an external account: set "external_account"');
     const account = {
       termsOfServiceAgreed: true,
       ...(email === '' ? {} : { contact: [`mailto:${email}`] }),

@@ -76,7 +76,7 @@ class ClusterFinder implements PrimaryFinder {
         reasons.add((error as Error).message);
       }
     }
-    throw new Error(`no node of the cluster says where the data is: ${[...reasons].join('; ')}`);
+    throw new Error(`no node of the cluster reports where the data is: ${[...reasons].join('; ')}`);
   }
 
   async #askNode(node: HostPort): Promise<HostPort> {

@@ -43,7 +43,7 @@ export function parseRedisUrl(text: string): RedisAddress {
     throw invalid('the name that Sentinel has for the primary is missing: redis+sentinel://host/name');
   const database = segments[0] ?? '0';
   if (segments.length > 1 || !/^\d{1,3}$/.test(database)) throw invalid('the database must be a number');
-  if (kind === 'cluster' && database !== '0') throw invalid('a cluster has the database 0 alone');
+  if (kind === 'cluster' && database !== '0') throw invalid('a cluster has only the database 0');
   return {
     kind,
     hosts,
@@ -64,7 +64,7 @@ export function describeRedisAddress({ kind, hosts, primaryName }: RedisAddress)
 function parseHost(item: string, defaultPort: number): { host: string; port: number } {
   const match = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(item.trim());
   const port = Number(match?.[2] ?? defaultPort);
-  if (!match || port === 0 || port > 65_535) throw invalid('a host must be a name or an address, with a port where it differs');
+  if (!match || port === 0 || port > 65_535) throw invalid('a host must be a name or an address, with a port if it is not the default');
   return { host: (match[1] as string).replace(/^\[|\]$/g, ''), port };
 }
 

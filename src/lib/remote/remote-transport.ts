@@ -105,7 +105,7 @@ export function createTransport(caPem?: string): Transport {
       // Node.js drops a 101 silently without a listener.
       outgoing.on('upgrade', (_reply, socket) => {
         socket.destroy();
-        reject(new RangeError('the status 101 switches to a protocol that nobody asked for'));
+        reject(new RangeError('the status 101 switches to a protocol that was not requested'));
       });
       outgoing.on('close', () => {
         // Errors are made only when needed: a stack costs.

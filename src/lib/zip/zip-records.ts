@@ -88,7 +88,7 @@ export class ZipWriter {
   }
 
   #now() {
-    if (!this.#current) throw new Error('No entry was begun.');
+    if (!this.#current) throw new Error('No entry was started.');
     return this.#current;
   }
 

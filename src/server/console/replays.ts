@@ -123,7 +123,7 @@ export class ConsoleReplays implements ReplaySource {
   async #ask<Kind extends ReplayQuestion>(request: Request<Kind> & { replay: string }): Promise<Reply<Kind>> {
     const { node, uuid, isGone } = await this.#findOwner(request.replay);
     const answer = isGone ? undefined : (await this.#installation.ask([uuid], request, answerWithinMs)).get(uuid);
-    if (!answer) throw new ServiceError('unavailable', `The node ${node}, which makes this replay, does not answer.`);
+    if (!answer) throw new ServiceError('unavailable', `The node ${node}, which runs this replay, does not answer.`);
     if ('refused' in answer) throw new ServiceError(answer.refused.code, answer.refused.message);
     return answer.reply;
   }
@@ -154,5 +154,5 @@ export function jobView({ id, created, by, job }: ListedJob): Omit<ReplayView, '
 
 function notFound(incomplete: string): ServiceError {
   if (incomplete !== '') return new ServiceError('unavailable', `The other nodes cannot be asked for it: ${incomplete}`);
-  return new ServiceError('not-found', 'There is no such replay, or it is not remembered any more.');
+  return new ServiceError('not-found', 'There is no such replay, or it is no longer remembered.');
 }

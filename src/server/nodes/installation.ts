@@ -126,7 +126,8 @@ export class Installation {
     try {
       await board.tell(this.own.uuid, await this.own.report());
     } catch (error) {
-      if (!isServiceError(error, 'unavailable')) this.#log.warn('the other nodes could not be told of this one', { reason: error });
+      if (!isServiceError(error, 'unavailable'))
+        this.#log.warn('the report about this node could not be sent to the others', { reason: error });
     }
   }
 }

@@ -142,7 +142,7 @@ class Connection implements SftpConnection {
   async sizeOf(path: string): Promise<number | undefined> {
     const found = await this.#attributes(path);
     if (!found) return undefined;
-    if (found.sizeBytes === undefined) throw new Error(`the server does not tell the size of ${path}`);
+    if (found.sizeBytes === undefined) throw new Error(`the server does not report the size of ${path}`);
     return found.sizeBytes;
   }
 
@@ -170,7 +170,7 @@ class Connection implements SftpConnection {
     try {
       const { type, fields } = await this.#ask(packetTypes.read, (packet) => packet.bytes(handle).uint64(position).uint32(lengthBytes));
       const bytes = type === packetTypes.data ? fields.bytes() : undefined;
-      if (!bytes || bytes.length === 0 || bytes.length > lengthBytes) throw new Error('the server did not read what was asked for');
+      if (!bytes || bytes.length === 0 || bytes.length > lengthBytes) throw new Error('the server did not return the requested data');
       return bytes;
     } catch (error) {
       if (error instanceof SftpRefusal && error.code === statusCodes.eof) return undefined;
@@ -214,7 +214,7 @@ class Connection implements SftpConnection {
   async #attributes(path: string): Promise<{ sizeBytes?: number; mode?: number } | undefined> {
     try {
       const { type, fields } = await this.#ask(packetTypes.stat, (packet) => packet.text(path));
-      if (type !== packetTypes.attrs) throw new Error(`the server does not tell what ${path} is`);
+      if (type !== packetTypes.attrs) throw new Error(`the server does not report the type of ${path}`);
       const { sizeBytes, mode } = fields.attributes();
       return { ...(sizeBytes !== undefined && { sizeBytes }), ...(mode !== undefined && { mode }) };
     } catch (error) {
@@ -256,7 +256,7 @@ class Connection implements SftpConnection {
     }
     const id = fields.uint32();
     const answer = this.#waiting.get(id);
-    if (!answer) throw new Error('the server answered what nobody asked');
+    if (!answer) throw new Error('the server answered a request that was not sent');
     this.#waiting.delete(id);
     const code = type === packetTypes.status ? fields.uint32() : statusCodes.ok;
     if (code === statusCodes.ok) {

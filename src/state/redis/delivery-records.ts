@@ -49,7 +49,7 @@ export function redisRecords(link: Pick<RedisLink, 'key' | 'call' | 'values'>): 
 }
 
 function skipBad(link: Pick<RedisLink, 'key' | 'values'>, kind: RecordKind, [id]: StreamEntry): void {
-  link.values.skip(`${recordStream(link, kind)} ${id}`, 'it is no record of a delivery');
+  link.values.skip(`${recordStream(link, kind)} ${id}`, 'it is not a record of a delivery');
 }
 
 async function* newestInStream(

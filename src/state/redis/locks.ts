@@ -135,7 +135,7 @@ export class RedisLocks implements LockStore {
 
   async #list(path: string, which: 'covering' | 'within'): Promise<FileLock[]> {
     const [found, bad] = (await this.#run(listScript, path, which)) as [unknown[], unknown[]];
-    for (const token of bad) this.#link.values.skip(`${this.#key} ${token}`, 'it is no lock');
+    for (const token of bad) this.#link.values.skip(`${this.#key} ${token}`, 'it is not a lock');
     return found.flatMap((text) => this.#lockOf(text) ?? []);
   }
 

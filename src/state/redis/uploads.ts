@@ -290,7 +290,7 @@ function parseRecord(value: unknown): UploadRecord {
   const record = value as UploadRecord;
   const texts = [record.id, record.accountUuid, record.path, record.contentPath, record.origin.account.uuid];
   const numbers = [record.offsetBytes, record.expiresMs];
-  if (!texts.every((text) => typeof text === 'string') || !numbers.every(Number.isFinite)) throw new TypeError('It is no upload.');
+  if (!texts.every((text) => typeof text === 'string') || !numbers.every(Number.isFinite)) throw new TypeError('It is not an upload.');
   const { lengthBytes, completion, ending, outcome } = record;
   return { ...record, lengthBytes, completion, ending, outcome };
 }

@@ -68,7 +68,7 @@ export class HandlerStatus {
     const { uuid, component } = this.handler;
     const reason = `${this.#failures} deliveries failed in a row`;
     this.#state = 'stopped';
-    this.#log.error('an event handler stopped; the console, a reload or a restart lets it go on', { handler: uuid, reason });
+    this.#log.error('an event handler stopped; the console, a reload or a restart starts it again', { handler: uuid, reason });
     this.#emit(eventIds.componentStoppedByFailures, { name: component.name, type: component.type, uuid, failures: this.#failures });
     this.#stop(reason);
   }

@@ -230,7 +230,7 @@ export class LocalHandler implements BlockingHandler {
     try {
       if (this.#status.state !== 'running') this.renew();
     } catch (error) {
-      log.error('an event handler cannot go on; it is tried again', { handler: this.#uuid, reason: error });
+      log.error('an event handler cannot continue; it is tried again', { handler: this.#uuid, reason: error });
       return undefined;
     }
     const runner: HandlerRunner = new HandlerRunner(this.#status, owned.position, {

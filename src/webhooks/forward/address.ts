@@ -32,7 +32,7 @@ export function parseTargetUrl(text: string): TargetUrl {
   const [, scheme = '', authority = '', path = '/', query = ''] = /^([a-z0-9]+):\/\/([^/?#\s]+)(\/[^?#]*)?(\?[^#]*)?$/i.exec(text) ?? [];
   const kind = kinds[scheme.toLowerCase()];
   if (!kind) throw bad('must be an https://, http://, s3:// or sftp:// URL');
-  if (/[{}]/.test(authority + query)) throw bad('variables may stand in the path of the URL alone');
+  if (/[{}]/.test(authority + query)) throw bad('variables are allowed only in the path of the URL');
   const origin = `${scheme.toLowerCase()}://${authority}`;
   if (!URL.canParse(origin)) throw bad('must be an https://, http://, s3:// or sftp:// URL');
   checkAuthority(kind, origin, query);
@@ -85,7 +85,7 @@ export function targetSegments(template: TextTemplate, event: ServiceEvent): str
 }
 
 function nameFault(segment: string): string | undefined {
-  if (segment === '.' || segment === '..') return 'is no name';
+  if (segment === '.' || segment === '..') return 'is not a name';
   if (/[\u0000-\u001f\u007f\\]/.test(segment)) return 'has a backslash or a control character';
   if (!segment.isWellFormed()) return 'is not valid Unicode';
   return Buffer.byteLength(segment) > maxNameBytes ? `is longer than ${maxNameBytes} bytes` : undefined;

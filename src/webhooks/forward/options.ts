@@ -35,7 +35,7 @@ const forwardShape = () =>
       ca_certificates_path: optionalText()
         .default('')
         .describe('PEM file of certificate authorities to trust in addition to those of the system.'),
-      endpoint: optionalText().default('').describe('URL of a storage that speaks S3; default: that of AWS in the region.'),
+      endpoint: optionalText().default('').describe('URL of S3-compatible storage; default: AWS in the region.'),
       region: z.string().min(1, 'must not be empty').default('us-east-1').describe('Region of the bucket, for the signature.'),
       access_key_id: optionalText().default('').describe('Name of the key of S3.'),
       secret_access_key: optionalText().default('').describe('Key of S3.'),
@@ -100,9 +100,10 @@ function checkKind(
   const scheme = { put: 'https://', s3: 's3://', sftp: 'sftp://' } as const;
   for (const [other, members] of Object.entries(ofKind))
     for (const member of members)
-      if (other !== kind && options[member].length > 0) issue(member, `goes with ${scheme[other as TargetUrl['kind']]} URLs alone`);
+      if (other !== kind && options[member].length > 0)
+        issue(member, `can be used only with ${scheme[other as TargetUrl['kind']]} URLs only`);
   if (kind === 's3') {
-    if (options.password !== '') issue('password', 'goes with https:// and sftp:// URLs alone');
+    if (options.password !== '') issue('password', 'can be used only with https:// and sftp:// URLs');
     for (const member of ['access_key_id', 'secret_access_key'] as const)
       if (options[member] === '') issue(member, 'is needed for s3:// URLs');
     if (options.endpoint !== '' && !/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i.test(options.endpoint))

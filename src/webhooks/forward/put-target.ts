@@ -70,7 +70,7 @@ export class PutTarget implements Target {
     const told = reply.headers.find(([name]) => name === 'repr-digest')?.[1];
     const has = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/=]*):/.exec(told ?? '')?.[1];
     if (has !== undefined && has !== digest.toString('base64'))
-      throw new TargetRefusal(`${statusText(reply)}, but its Repr-Digest is another one`, recordReply(reply));
+      throw new TargetRefusal(`${statusText(reply)}, but its Repr-Digest differs`, recordReply(reply));
   }
 
   // OPTIONS sends no file, and any status shows that the target answers.

@@ -100,7 +100,7 @@ export class S3Target implements Target {
     const reply = this.#taken(result);
     const told = reply.headers.find(([name]) => name === 'x-amz-checksum-sha256')?.[1];
     if (told !== undefined && told !== digest.toString('base64'))
-      throw new TargetRefusal(`${statusText(reply)}, but its checksum is another one`, recordReply(reply));
+      throw new TargetRefusal(`${statusText(reply)}, but its checksum differs`, recordReply(reply));
     return reply;
   }
 
@@ -136,7 +136,7 @@ export class S3Target implements Target {
     const told = xmlText(reply.body.toString('utf8'), 'ChecksumSHA256');
     // The number of parts is missing if the storage computed the checksum over the whole file.
     if (told?.includes('-') && told !== together)
-      throw new TargetRefusal(`${statusText(reply)}, but its checksum is another one`, recordReply(reply));
+      throw new TargetRefusal(`${statusText(reply)}, but its checksum differs`, recordReply(reply));
     return { digest: whole.digest('hex'), status: reply.status, reason: reply.reason };
   }
 

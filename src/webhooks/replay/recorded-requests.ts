@@ -49,7 +49,7 @@ export async function* recordedRequests(
       const events = await readRecordedEvents(record, lines);
       const rendered = events && renderRecord(record, events);
       if (rendered) yield { record, events, rendered };
-      else bad.missing(`${record.handler} ${record.events[0]?.uuid}`, 'what was sent is not kept any more');
+      else bad.missing(`${record.handler} ${record.events[0]?.uuid}`, 'the request is no longer kept');
     }
   } finally {
     lines.close();

@@ -63,7 +63,7 @@ async function* deliveredEvents(
       const delivery = await findDelivery(journal.records, id);
       const handler = delivery && byUuid.get(delivery.record.handler);
       const events = handler && (await readRecordedEvents(delivery.record, lines));
-      if (!delivery) bad.missing(id, 'there is no such delivery any more');
+      if (!delivery) bad.missing(id, 'the delivery is no longer recorded');
       else if (!handler) bad.missing(id, `the event handler "${delivery.record.handler}" is not configured, or was not chosen`);
       else if (!events) bad.missing(id, 'the journal does not have its events any more');
       for (const sent of events ?? []) {

@@ -66,7 +66,7 @@ Match User bob
     /^2 bob the key has the option "from"/,
     /^3 bob the key has the option "command"/,
     /^4 bob/,
-    /^5 bob this is no public key/,
+    /^5 bob this is not a public key/,
     /UsePAM/,
   ])
     assert.ok(

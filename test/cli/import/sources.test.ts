@@ -38,8 +38,8 @@ test('htpasswd: hashes of every kind that htpasswd makes; DES and what is none a
   const told = notes.map(({ line, account, what }) => `${line} ${account ?? ''} ${what}`);
   for (const wanted of [
     /^7 des the password is a hash of DES/,
-    /^8 bcrypt the account stands there twice/,
-    /^9 {2}this is no account/,
+    /^8 bcrypt the account is listed twice/,
+    /^9 {2}this is not an account/,
     /^10 ..\/evil/,
     /^11 \$\{env/,
     /^12 plain/,
@@ -302,9 +302,9 @@ test('svc import --check tells what the files of accounts would not be, and writ
     .map((line) => JSON.parse(line) as { file: string; what: string });
   const told = notes.map(({ file: path, what }) => `${path.replace(join(cwd, 'copy'), '')}: ${what}`).sort();
   for (const wanted of [
-    /alice\/in\/a.*no UTF-8/,
+    /alice\/in\/a.*not UTF-8/,
     /in\/(?:P|p)lan\.txt: its name differs/,
-    /Gr.*form of its characters/,
+    /Gr.*Unicode normalisation/,
     /alice\/out: the link leaves/,
     /alice\/broken: the link points to nothing/,
     /in\/sealed: its mode 400/,

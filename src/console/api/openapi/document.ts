@@ -6,13 +6,13 @@ const refusals: Record<number, [name: string, description: string, ...headers: s
   400: ['BadRequest', 'The request is not as it should be.'],
   401: ['Unauthorized', 'Nobody is logged in, or name or password is not correct.', 'WWW-Authenticate'],
   403: ['Forbidden', 'The role may not do it, or the request comes from a page of another origin.'],
-  404: ['NotFound', 'There is no such thing.'],
+  404: ['NotFound', 'Nothing exists at this path.'],
   409: ['Conflict', 'It is not so at present.'],
   413: ['TooLarge', 'The body is too large.'],
   415: ['MediaTypeUnsupported', 'The body is not application/json.'],
-  429: ['TooManyRequests', 'The address is banned for now, or too many wait already.', 'Retry-After'],
+  429: ['TooManyRequests', 'The address is banned at present, or too many requests are waiting.', 'Retry-After'],
   503: ['Unavailable', 'It cannot be done at present; the message says why.', 'Retry-After'],
-  507: ['StorageFull', 'The journal cannot record the change, so there is none.'],
+  507: ['StorageFull', 'The journal cannot record the change, so it was not made.'],
 };
 
 const headers = {
@@ -46,7 +46,7 @@ export function openapiDocument(): Json {
       title: 'svc console',
       version: SVC_VERSION,
       description:
-        'What operators of svc see and do. Errors are `{"errors": [{"code", "message"}]}`. Times are ISO 8601 in UTC. A request that changes something needs the role `operator` and, from a browser, the own origin. Where nodes share a Redis that is away, or nothing more gets onto the disk of the journal, anything can be answered with 503 or 507.',
+        'Monitoring and administration of svc. Errors are `{"errors": [{"code", "message"}]}`. Times are ISO 8601 in UTC. A request that changes something needs the role `operator` and, from a browser, the origin of the console. While a shared Redis cannot be reached, or the disk of the journal is full, any request may be answered with 503 or 507.',
       license: { name: 'MIT' },
     },
     servers: [{ url: '/' }],

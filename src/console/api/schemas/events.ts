@@ -75,7 +75,7 @@ export const eventKinds = z.object({
       name: text.describe('A few words, in English.'),
       groups: z.array(text),
       severity: z.enum(['error', 'warning', 'success', 'information']),
-      is_routine: z.boolean().describe('The service tells it about its own ordinary work, often.'),
+      is_routine: z.boolean().describe('A frequent event about routine work of the service.'),
     }),
   ),
 });

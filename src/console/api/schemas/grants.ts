@@ -9,11 +9,11 @@ export const shownGrants = z.object({
   kind: z.enum(['token', 'link']),
   name: z.string().describe('The name of a token, the note of a link.'),
   account: z.string().describe('Name of the account.'),
-  by: z.string().describe('The account or operator that made it.'),
-  parent: z.string().nullable().describe('ID of the token that made it.'),
+  by: z.string().describe('The account or operator that created it.'),
+  parent: z.string().nullable().describe('ID of the token with which it was created.'),
   path: z.union([z.string().nullable(), z.array(z.string())]).describe('Paths that it reaches; null: all.'),
   permissions: list.describe('Permission keywords; null: those of the account.'),
-  services: list.describe('UUIDs of the services where it holds; null: all.'),
+  services: list.describe('UUIDs of the services that accept it; null: all.'),
   addresses: list.describe('Addresses and CIDR ranges of its clients; null: all.'),
   created: z.string(),
   not_before: z.string().nullable(),
@@ -32,4 +32,6 @@ export const grantQuery = z.object({
   account: z.string().optional().describe('Name of an account.'),
   limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
 });
-export const revokedGrants = z.object({ revoked: z.array(z.string()).describe('IDs of those that ended, with what they made.') });
+export const revokedGrants = z.object({
+  revoked: z.array(z.string()).describe('IDs of those that ended, including those created with them.'),
+});

@@ -38,7 +38,7 @@ export const nodeView = z.object({
   uuid: text.describe('Free space of the data folder.'),
   phase: z
     .enum(['starting', 'ready', 'stopping', 'gone'])
-    .describe('`gone` after ten seconds without a sign of life; ten minutes later it is no longer listed.'),
+    .describe('`gone` after ten seconds without a report; ten minutes later it is no longer listed.'),
   version: text,
   seen: time.describe('Last sign of life, rounded down to ten seconds.'),
 });
@@ -65,8 +65,8 @@ export const overview = z.object({
   /** Newest first; of errors before the start only recent ones. */
   errors: z
     .array(failure.extend({ node: text }))
-    .describe('The last 20 kinds of failures: errors that differ in names and numbers alone are one.'),
-  held_uploads: count.nullable().describe('Uploads that wait for a person; null while Redis, which knows them, is away.'),
+    .describe('The last 20 kinds of failures: errors that differ only in names and numbers count as one.'),
+  held_uploads: count.nullable().describe('Uploads that wait for a person; null while Redis, which stores them, cannot be reached.'),
   missing_files: count.describe('Expectations whose files are overdue or not as expected.'),
   journal: z.object({ bytes: ofDisk, free_bytes: ofDisk }),
   nodes: z.array(nodeView),

@@ -183,8 +183,8 @@ export class EventForwarder {
     const ids = await this.#stream.add(events, known);
     if (!ids) {
       // Lost events come first, so that each node's events stay in order.
-      link.doubt('its journal is not what it was');
-      throw new Error('the journal in Redis is not what it was');
+      link.doubt('its journal was replaced');
+      throw new Error('the journal in Redis was replaced');
     }
     this.#forwardedEvents += ids.length;
     const lastId = ids.at(-1) as string;
