@@ -8,7 +8,7 @@ export const toldOccurrence = z.strictObject({
   expectation: z.string().describe('UUID of the expectation.'),
   name: z.string(),
   due: z.string().describe('Due time in RFC 3339, like all times, with the offset of the zone.'),
-  opens: z.string().describe('Time from which on files count.'),
+  opens: z.string().describe('Time from which files count.'),
   grace_ends: z.string(),
   state: z.enum(occurrenceStates),
   files: z.array(
@@ -31,7 +31,7 @@ export const toldExpectation = z.strictObject({
   enabled: z.boolean(),
   account: z.string().nullable().describe('Name or UUID of the account that the files come from; null when it is not named.'),
   group: z.string().nullable().describe('UUID of the group of the accounts that they may come from; null when it is not named.'),
-  last: toldOccurrence.nullable().describe('The newest that was due; null when there is none.'),
+  last: toldOccurrence.nullable().describe('The last one that was due; null if there is none.'),
   next: toldOccurrence.nullable(),
 });
 export type ToldExpectation = z.infer<typeof toldExpectation>;

@@ -48,7 +48,7 @@ export const expectationOperations = {
   },
   'POST /api/expectations/{uuid}/excuse': {
     id: 'excuseOccurrence',
-    summary: 'Excuse an occurrence whose files are not there.',
+    summary: 'Excuse an occurrence whose files are missing.',
     body: excuseRequest,
     reply: ['The occurrence.', decidedOccurrence],
     refusals: [404, 409],
