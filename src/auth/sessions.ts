@@ -23,11 +23,13 @@ export interface SessionLifetimes {
 export interface ListedSession {
   /** As in `Session`; not to be shown. */
   readonly key: string;
-  /** Name of the account. */
-  readonly account: string;
+  readonly identity: Identity;
   /** Of the login; empty when it is not known. */
   readonly address: string;
+  /** The name of its program as it told it, such as `User-Agent`; empty when it told none. */
+  readonly client: string;
   readonly createdMs: number;
+  readonly lastUsedMs: number;
   /** End of the session unless it is used before. */
   readonly expiresMs: number;
 }
@@ -46,16 +48,18 @@ export interface SessionStore extends SessionOverview {
    * Begins a session. Where the account has `maxSessionsPerAccount` already, the one unused for longest times out.
    *
    * @param address of the client
+   * @param client the name of its program
    * @returns its ID, which is not kept
    */
-  create(identity: Identity, address?: string): Promise<string>;
+  create(identity: Identity, address?: string, client?: string): Promise<string>;
   /**
    * Begins the session of a connection, which ends with its process.
    *
    * @param most concurrent sessions of the account
+   * @param client the name of its program
    * @returns its ID; undefined when the account has that many already
    */
-  createForConnection(identity: Identity, address: string, most: number): Promise<string | undefined>;
+  createForConnection(identity: Identity, address: string, most: number, client?: string): Promise<string | undefined>;
   /** The active session of an ID, whose activity is recorded; undefined without one. */
   find(id: string): Promise<Session | undefined> | Session | undefined;
   /** Marks a session as busy with a transfer, which counts as activity until `done`. */
@@ -86,6 +90,14 @@ export function newSessionId(): string {
 export function expiryMs(createdMs: number, lastUsedMs: number | undefined, lifetimes: SessionLifetimes, clock: Clock): number {
   const oldestMs = createdMs + lifetimes.maximumAgeMs;
   return lastUsedMs === undefined ? oldestMs : Math.min(oldestMs, clock.nowMs() - clock.monotonicMs() + lastUsedMs + lifetimes.idleMs);
+}
+
+/** Longest name of a client's program that is kept, in characters. */
+const maxClientLength = 200;
+
+/** The name of a client's program as sessions keep it: remote text of bounded length. */
+export function keptClient(client = ''): string {
+  return client.slice(0, maxClientLength);
 }
 
 /** A hold on a session, which `done` releases once. */

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Identity } from '../../src/auth/credentials.ts';
-import { maxSessionsPerAccount, type Session, type SessionLifetimes, type SessionStore } from '../../src/auth/sessions.ts';
+import {
+  type ListedSession,
+  maxSessionsPerAccount,
+  type Session,
+  type SessionLifetimes,
+  type SessionStore,
+} from '../../src/auth/sessions.ts';
 import { until } from '../support/receiver.ts';
 import { loginOf } from '../support/redis.ts';
 
@@ -96,33 +102,35 @@ export function sessionsContract(
     async (sessions, over) => {
       const before = Date.now();
       const ids = [
-        await sessions.create(loginOf('alice'), '192.0.2.1'),
-        await sessions.create(loginOf('alice'), '2001:db8::1'),
+        await sessions.create(loginOf('alice'), '192.0.2.1', 'curl/8.5.0'),
+        await sessions.createForConnection(loginOf('alice'), '2001:db8::1', 10, `${'x'.repeat(1000)}`),
         await sessions.create(loginOf('bob')),
       ];
       const first = await sessions.find(ids[0] as string);
-      const listed = (await sessions.list()).sort((a, b) => (`${a.account}${a.address}` < `${b.account}${b.address}` ? -1 : 1));
+      const order = (session: ListedSession) => `${session.identity.name}${session.address}`;
+      const listed = (await sessions.list()).sort((a, b) => (order(a) < order(b) ? -1 : 1));
       assert.deepEqual(
-        listed.map(({ account, address }) => [account, address]),
+        listed.map(({ identity, address, client }) => [identity.name, address, client]),
         [
-          ['alice', '192.0.2.1'],
-          ['alice', '2001:db8::1'],
-          ['bob', ''],
+          ['alice', '192.0.2.1', 'curl/8.5.0'],
+          ['alice', '2001:db8::1', 'x'.repeat(200)],
+          ['bob', '', ''],
         ],
       );
       assert.equal(listed[0]?.key, first?.key);
       assert.equal(JSON.stringify(listed).includes(ids[0] as string), false, 'no ID of a session');
-      for (const { createdMs, expiresMs } of listed) {
+      for (const { createdMs, lastUsedMs, expiresMs } of listed) {
         assert.ok(createdMs >= before - 5 && createdMs <= Date.now() + 5);
+        assert.ok(lastUsedMs >= createdMs - 5 && lastUsedMs <= Date.now() + 5);
         assert.ok(Math.abs(expiresMs - createdMs - 60_000) < 1000, `${expiresMs - createdMs}`);
       }
       await sessions.endKeys(listed.slice(0, 2).map(({ key }) => key));
       await sessions.endKeys(['unknown']);
       await sessions.endKeys([]);
-      const alive = await Promise.all(ids.map(async (id) => (await sessions.find(id)) !== undefined));
+      const alive = await Promise.all(ids.map(async (id) => (await sessions.find(id ?? '')) !== undefined));
       assert.deepEqual(alive, [false, false, true]);
       assert.deepEqual(
-        (await sessions.list()).map(({ account }) => account),
+        (await sessions.list()).map(({ identity }) => identity.name),
         ['bob'],
       );
       assert.equal(await sessions.count(), 1);

@@ -27,7 +27,7 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
   // The previous session must not outlive the login that replaces it (session fixation).
   const previous = await presentedSession(exchange, cookie(exchange, sessionCookie));
   if (previous) await exchange.service.sessions.end(previous);
-  const id = await exchange.service.sessions.create(identity, exchange.peer.address);
+  const id = await exchange.service.sessions.create(identity, exchange.peer.address, header(exchange, 'user-agent'));
   if (asksForJson(exchange)) return respond(exchange, jsonReply(200, { results: [{ session: id }] }, { 'cache-control': 'no-store' }));
   return respond(exchange, {
     status: 302,

@@ -30,8 +30,13 @@ export class ConnectionSession {
   }
 
   /** Begins a session, unless the account has as many as it may have. @returns it, or why there is none */
-  static async begin(service: SshService, identity: Identity, address: string): Promise<ConnectionSession | 'too-many' | 'ended'> {
-    const id = await service.sessions.createForConnection(identity, address, service.options.maximum_sessions_per_account);
+  static async begin(
+    service: SshService,
+    identity: Identity,
+    { address, client }: { address: string; client: string },
+  ): Promise<ConnectionSession | 'too-many' | 'ended'> {
+    const most = service.options.maximum_sessions_per_account;
+    const id = await service.sessions.createForConnection(identity, address, most, client);
     if (id === undefined) return 'too-many';
     const session = await service.sessions.find(id);
     return session ? new ConnectionSession(service, id, session) : 'ended';

@@ -193,7 +193,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   }
 
   async admit(account: Account, identity: Identity): Promise<string | undefined> {
-    const session = await ConnectionSession.begin(this.service, identity, this.peer.address);
+    const session = await ConnectionSession.begin(this.service, identity, { address: this.peer.address, client: this.#software });
     if (session === 'ended') return 'The session ended.';
     if (session === 'too-many') {
       const details = 'Too many connections of this account.';

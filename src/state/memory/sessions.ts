@@ -2,6 +2,7 @@ import type { Identity } from '../../auth/credentials.ts';
 import {
   expiryMs,
   heldUntil,
+  keptClient,
   type ListedSession,
   maxSessionsPerAccount,
   newSessionId,
@@ -15,6 +16,7 @@ import type { Clock } from '../../lib/clock.ts';
 interface StoredSession {
   session: Session;
   address: string;
+  client: string;
   lastUsedMs: number;
   holds: number;
 }
@@ -39,14 +41,14 @@ export class MemorySessions implements SessionStore {
     this.#sweeper = clock.every(1000, () => this.#sweep());
   }
 
-  async create(identity: Identity, address = ''): Promise<string> {
+  async create(identity: Identity, address = '', client?: string): Promise<string> {
     const own = this.#ofAccounts.get(identity.uuid);
     if (own && own.size >= maxSessionsPerAccount) this.#timeOut(longestUnused(own));
-    return this.#begin(identity, address);
+    return this.#begin(identity, address, client);
   }
 
-  async createForConnection(identity: Identity, address: string, most: number): Promise<string | undefined> {
-    return (this.#ofAccounts.get(identity.uuid)?.size ?? 0) < most ? this.#begin(identity, address) : undefined;
+  async createForConnection(identity: Identity, address: string, most: number, client?: string): Promise<string | undefined> {
+    return (this.#ofAccounts.get(identity.uuid)?.size ?? 0) < most ? this.#begin(identity, address, client) : undefined;
   }
 
   find(id: string): Session | undefined {
@@ -103,11 +105,14 @@ export class MemorySessions implements SessionStore {
   async list(): Promise<ListedSession[]> {
     this.#sweep();
     const lifetimes = this.#lifetimes();
-    return [...this.#kept.values()].map(({ session, address, lastUsedMs, holds }) => ({
+    const [nowMs, monotonicMs] = [this.#clock.nowMs(), this.#clock.monotonicMs()];
+    return [...this.#kept.values()].map(({ session, address, client, lastUsedMs, holds }) => ({
       key: session.key,
-      account: session.identity.name,
+      identity: session.identity,
       address,
+      client,
       createdMs: session.createdMs,
+      lastUsedMs: holds > 0 ? nowMs : nowMs - monotonicMs + lastUsedMs,
       expiresMs: expiryMs(session.createdMs, holds > 0 ? undefined : lastUsedMs, lifetimes, this.#clock),
     }));
   }
@@ -123,10 +128,10 @@ export class MemorySessions implements SessionStore {
     this.#sweeper.cancel();
   }
 
-  #begin(identity: Identity, address: string): string {
+  #begin(identity: Identity, address: string, client?: string): string {
     const id = newSessionId();
     const session: Session = { key: sessionKey(id), identity, createdMs: this.#clock.nowMs() };
-    const kept: StoredSession = { session, address, lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
+    const kept: StoredSession = { session, address, client: keptClient(client), lastUsedMs: this.#clock.monotonicMs(), holds: 0 };
     this.#kept.set(session.key, kept);
     this.#ofAccounts.set(identity.uuid, (this.#ofAccounts.get(identity.uuid) ?? new Set()).add(kept));
     return id;

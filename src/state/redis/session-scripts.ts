@@ -17,7 +17,8 @@ end
 `;
 
 const begin = `
-redis.call('HSET', KEYS[1], 'login', ARGV[2], 'uuid', ARGV[3], 'created', now, 'used', now, 'address', ARGV[8], 'fingerprints', ARGV[9])
+redis.call('HSET', KEYS[1], 'login', ARGV[2], 'uuid', ARGV[3], 'created', now, 'used', now, 'address', ARGV[8], 'fingerprints', ARGV[9],
+  'client', ARGV[10])
 redis.call('ZADD', KEYS[2], now + math.min(ARGV[4], ARGV[5]), ARGV[1])
 redis.call('SADD', KEYS[3], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], math.min(ARGV[4], ARGV[5]) + ${keptAfterEndMs})
@@ -26,7 +27,7 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
 
 /**
  * KEYS session, sessions, account; ARGV key, login, account UUID, idle ms, maximum age ms, begin of the keys, maximum of the account,
- * address, fingerprints. Returns the login of each session that it ended.
+ * address, fingerprints, client. Returns the login of each session that it ended.
  */
 export const createScript = redisScript(`${redisNow}${forget}
 local over = {}
@@ -126,14 +127,15 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 
 end
 return over`);
 
-/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns key, login, begin, address, end and fingerprints of the active ones. */
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns key, login, begin, address, end, fingerprints, client and last use of the active ones. */
 export const readScript = redisScript(`${redisNow}
 local found = {}
 for index = 2, #ARGV do
   local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[index]) or 0)
-  local fields = redis.call('HMGET', ARGV[1] .. 'session:' .. ARGV[index], 'login', 'created', 'address', 'fingerprints')
+  local fields = redis.call('HMGET', ARGV[1] .. 'session:' .. ARGV[index], 'login', 'created', 'address', 'fingerprints',
+    'client', 'used')
   if ends > now and fields[1] and tonumber(fields[2] or '') then
-    table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends), fields[4] or ''})
+    table.insert(found, {ARGV[index], fields[1], fields[2], fields[3] or '', tostring(ends), fields[4] or '', fields[5] or '', fields[6] or ''})
   end
 end
 return found`);

@@ -1,5 +1,6 @@
 import { type Identity, parseIdentity } from '../../auth/credentials.ts';
 import {
+  keptClient,
   type ListedSession,
   maxSessionsPerAccount,
   newSessionId,
@@ -49,6 +50,8 @@ interface Seen {
   fingerprints: string;
   createdMs: number;
   address: string;
+  client: string;
+  usedMs: number;
   endsMs: number;
 }
 
@@ -87,16 +90,16 @@ export class RedisSessions implements SessionStore {
     link.onRecover((caller) => this.#repeat(caller));
   }
 
-  async create(identity: Identity, address = ''): Promise<string> {
+  async create(identity: Identity, address = '', client?: string): Promise<string> {
     const id = newSessionId();
-    const over = await this.#runCreate(createScript, id, identity, address, maxSessionsPerAccount);
+    const over = await this.#runCreate(createScript, id, identity, { address, client }, maxSessionsPerAccount);
     this.#announce(over as string[]);
     return id;
   }
 
-  async createForConnection(identity: Identity, address: string, most: number): Promise<string | undefined> {
+  async createForConnection(identity: Identity, address: string, most: number, client?: string): Promise<string | undefined> {
     const id = newSessionId();
-    return (await this.#runCreate(createWithinScript, id, identity, address, most)) ? id : undefined;
+    return (await this.#runCreate(createWithinScript, id, identity, { address, client }, most)) ? id : undefined;
   }
 
   find(id: string): Promise<Session | undefined> {
@@ -158,8 +161,10 @@ export class RedisSessions implements SessionStore {
     const { maximumAgeMs } = this.#lifetimes();
     // A reload may have shortened it.
     for await (const seen of this.#scan())
-      for (const { key, identity, address, createdMs, endsMs } of seen)
-        found.set(key, { key, account: identity.name, address, createdMs, expiresMs: Math.min(endsMs, createdMs + maximumAgeMs) });
+      for (const { key, identity, address, client, createdMs, usedMs, endsMs } of seen) {
+        const expiresMs = Math.min(endsMs, createdMs + maximumAgeMs);
+        found.set(key, { key, identity, address, client, createdMs, lastUsedMs: usedMs, expiresMs });
+      }
     return [...found.values()];
   }
 
@@ -172,14 +177,21 @@ export class RedisSessions implements SessionStore {
     this.#sweeper.cancel();
   }
 
-  #runCreate(script: RedisScript, id: string, identity: Identity, address: string, most: number): Promise<unknown> {
+  #runCreate(
+    script: RedisScript,
+    id: string,
+    identity: Identity,
+    { address, client }: { address: string; client: string | undefined },
+    most: number,
+  ): Promise<unknown> {
     const key = sessionKey(id);
     const { idleMs, maximumAgeMs } = this.#lifetimes();
     const { uuid } = identity;
     const keys = [this.#sessionKey(key), `${this.#base}sessions`, `${this.#base}account:${uuid}`];
     const lifetimes = [Math.ceil(idleMs), Math.ceil(maximumAgeMs)];
     const login = [key, loginText(identity), uuid];
-    return this.#link.run(script, keys, [...login, ...lifetimes, this.#base, most, address, fingerprintsText(identity)]);
+    const about = [address, fingerprintsText(identity), keptClient(client)];
+    return this.#link.run(script, keys, [...login, ...lifetimes, this.#base, most, ...about]);
   }
 
   async #find(key: string, isBusy = false): Promise<Session | undefined> {
@@ -235,11 +247,12 @@ export class RedisSessions implements SessionStore {
       cursor = String(next);
       const keys = pairs.filter((_, index) => index % 2 === 0).map(String);
       const rows = (await this.#link.run(readScript, [`${this.#base}sessions`], [this.#base, ...keys])) as string[][];
-      yield rows.flatMap(([key = '', login = '', created, address = '', ends, fingerprints = '']) => {
+      yield rows.flatMap(([key = '', login = '', created, address = '', ends, fingerprints = '', client = '', used]) => {
         const identity = this.#readIdentity(key, login);
         if (!identity) return [];
         renewIn(identity, fingerprints);
-        return [{ key, identity, fingerprints, createdMs: Number(created), address, endsMs: Number(ends) }];
+        const times = { createdMs: Number(created), usedMs: Number(used || created), endsMs: Number(ends) };
+        return [{ key, identity, fingerprints, address, client, ...times }];
       });
     } while (cursor !== '0');
   }
