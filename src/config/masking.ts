@@ -1,8 +1,8 @@
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { mask, secretMember } from '../webhooks/payload/create-payload.ts';
 
-/** Names of options whose values are secrets, or help to guess one. */
-const secretName = /password|secret|token|hash|authorization|^ssh_keys$|^certificates$/i;
+/** Names of options whose values are secrets, or help to guess one; `tokens` has limits. */
+const secretName = /password|secret|token(?!s$)|hash|authorization|^ssh_keys$|^certificates$/i;
 
 /** Lists of headers; their names are not masked. */
 const headerLists = new Set(['headers', 'api_partial_success_headers']);

@@ -92,6 +92,13 @@ function referring(value: unknown, env: Record<string, string>): unknown {
   return value;
 }
 
+test('an option that is named like a secret, and limits tokens, is shown', () => {
+  const { accounts } = maskedConfig(load({ accounts: { a: { tokens: { services: ['web'] } } } })) as {
+    accounts: { a: { tokens: unknown } };
+  };
+  assert.deepEqual((accounts.a.tokens as { services: unknown }).services, ['web']);
+});
+
 test('secrets are found in lists, maps, bodies, URLs and free members', async () => {
   const marker = 'Marker-1';
   const hash = await cheapHash(marker);

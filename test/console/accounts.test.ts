@@ -214,6 +214,21 @@ test('an auth-test asks the methods in force; what is tested is shown nowhere', 
   const echoed = await ask({ username: 'bob', password: secret });
   assert.deepEqual([echoed.status, authTestReport.parse(echoed.json()).outcome], [200, 'rejected']);
   assert.match(echoed.text, /no: \*\*\*/);
+  // A password that is a word of the service's messages hides none of them.
+  for (const word of ['account', 'rejected', 'endpoint', 'local', 'http', 'remote', 'outcome', 'credentials']) {
+    // Not by the client of the tests, for which the word is a secret from then on.
+    const headers = { authorization: `Basic ${btoa(asOperator.user)}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ username: 'bob', password: word });
+    const { methods } = authTestReport.parse(await (await fetch(`${console.url}/api/auth-test`, { method: 'POST', headers, body })).json());
+    assert.deepEqual(
+      methods.map(({ method, type, reason }) => [method, type, reason]),
+      [
+        ['local', 'application', 'The name is not known here, or the credentials are wrong.'],
+        ['remote', 'http', 'The endpoint forbids the account (403).'],
+      ],
+    );
+    assert.match(JSON.stringify(methods[1]?.failure), /"no: \*\*\*"/, word);
+  }
   const broken = await console.send('POST', '/api/auth-test', {
     ...asOperator,
     headers: { 'content-type': 'application/json' },
@@ -239,10 +254,7 @@ test('an auth-test asks the methods in force; what is tested is shown nowhere', 
   for (const text of [echoed.text, broken.text, server.log.join(''), JSON.stringify(await server.events())])
     assert.equal(text.includes('Te5ted'), false, text.slice(0, 1000));
   const told = (await server.events()).filter(({ id }) => id === '20191').map(({ data }) => [data.action, data.target]);
-  assert.deepEqual(told, [
-    ['auth-test', 'alice'],
-    ['auth-test', 'bob'],
-  ]);
+  assert.deepEqual(told, [['auth-test', 'alice'], ['auth-test', 'bob'], ...Array.from({ length: 8 }, () => ['auth-test', 'bob'])]);
 });
 
 test('of a flood of auth-tests four run at once, some wait and the others are refused; one whose client is gone ends', async (t) => {

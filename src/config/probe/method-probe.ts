@@ -24,6 +24,7 @@ import { describeAnswer } from '../cases/auth-answer.ts';
 import type { MethodReport } from '../report-shapes.ts';
 import type { Config } from '../schema/schema.ts';
 import { isFileService } from '../schema/schema.ts';
+import { withoutEchoes } from './echoed-secrets.ts';
 
 /** Longest 401 body that counts as a short text. */
 const shortTextBytes = 200;
@@ -63,6 +64,8 @@ export interface Target {
   /** All groups by UUID; undefined without a configuration, which accepts any group. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
+  /** Left out where an endpoint's reply repeats them. */
+  secrets?: readonly string[];
 }
 
 /** Makes the target of `--url`: one endpoint without a configuration. */
@@ -197,13 +200,14 @@ async function probeEndpoint(
   const verdict = judgeReply(reply, groups);
   // A 200 means yes; one that is not accepted has a bad body.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
-  return {
+  const report = {
     ...common,
     status: reply.status,
     status_reason: reply.reason,
     invalid,
     ...describeAnswer(target.groups, credentials.username, verdict, { uuid, type: 'http' }),
   };
+  return target.secrets ? withoutEchoes(report, reply, target.secrets) : report;
 }
 
 const anything = { has: () => true } as unknown as ReadonlySet<string>;
