@@ -103,8 +103,16 @@ async function startServer() {
   const password = hashOf('secret');
   const config = {
     server: { name: 'demo', data_folder_path: join(folder, 'data') },
-    groups: { DEFAULT_GROUP: { home_folder_path: home, allow_own_password_change: true, show_recent: true } },
-    accounts: { 'Anna Weber': { password } },
+    groups: {
+      DEFAULT_GROUP: { home_folder_path: home, allow_own_password_change: true, show_recent: true, trash: { days: 30 } },
+      partners: { name: 'Partners', home_folder_path: join(folder, 'partners', '${USER}'), quota_size: 50_000_000, trash: { days: 30 } },
+    },
+    accounts: {
+      'Anna Weber': { password },
+      acme: { password, group: 'partners' },
+      globex: { password, group: 'partners' },
+      initech: { password, group: 'partners', enabled: false },
+    },
     services: {
       web: { type: 'http', port: 0, triggers: ['Approve, success'], appearance: { title: 'Example Files' }, ...moreOptions },
       console: { type: 'console', port: 0, administrators: { olga: { password, role: 'operator' } } },

@@ -96,6 +96,12 @@ export class AccountsFile {
     return this.#content.accounts.get(name);
   }
 
+  /** All accounts by name: the same map until the file changes. */
+  all(): ReadonlyMap<string, LocalAccount> {
+    this.#refresh();
+    return this.#content.accounts;
+  }
+
   /** The accounts whose hash is of another system and fast to guess, each with the reason. */
   weakHashes(): { name: string; format: string; weakness: string }[] {
     return [...this.#content.accounts].flatMap(([name, { passwordHash }]) => {

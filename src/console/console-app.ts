@@ -2,8 +2,9 @@ import { Hono } from 'hono';
 import { heldActions } from '../control/collection.ts';
 import { ServiceError } from '../lib/errors.ts';
 import { answerFault, answerJson } from './answer.ts';
+import { listAccounts, showAccount } from './api/accounts.ts';
 import { testLogin } from './api/auth-test.ts';
-import { collectionNames, listItems, removeItems } from './api/collections.ts';
+import { collectionNames, listItems, removeItems, restoreItems } from './api/collections.ts';
 import { reloadConfiguration, showChanges, showConfiguration, showFindings } from './api/configuration.ts';
 import { cancelReplay, listDeliveries, listReplays, showDelivery, showReplay, showReplayResults, startReplay } from './api/deliveries.ts';
 import { listEventKinds } from './api/event-kinds.ts';
@@ -71,10 +72,13 @@ function addRoutes(app: Hono<ConsoleEnvironment>): void {
   for (const action of ['start', 'pause', 'resume'] as const) app.post(`/api/handlers/:uuid/${action}`, controlHandler(action));
   app.post('/api/handlers/:uuid/test', testHandler);
   app.post('/api/handlers/:uuid/lift-suspension', liftSuspension);
+  app.get('/api/accounts', listAccounts);
+  app.get('/api/accounts/:name', showAccount);
   for (const name of collectionNames) {
     app.get(`/api/${name}`, listItems(name));
     app.delete(`/api/${name}`, removeItems(name));
   }
+  app.post('/api/trash/restore', restoreItems);
   app.get('/api/held', listItems('held'));
   app.get('/api/held/:id/content', sendHeldContent);
   for (const action of heldActions) app.post(`/api/held/${action}`, actOnHeld(action));

@@ -9,6 +9,7 @@ import type { DeliveryEngine } from '../webhooks/engine/delivery-engine.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { ReplayRequest } from '../webhooks/replay/replay-jobs.ts';
 import type { ShownDependencies } from '../webhooks/replay/shown-requests.ts';
+import type { AccountPage, AccountView } from './api/schemas/accounts.ts';
 import type { ReloadOfAll } from './api/schemas/configuration.ts';
 import type { HandlerList, Levels, Overview } from './api/schemas/overview.ts';
 import type { ReplayList, ReplayView } from './api/schemas/replays.ts';
@@ -21,7 +22,8 @@ export interface ConsoleSources {
   /** For the charts. */
   figures(): Promise<Counts & Levels>;
   readonly deliveries: DeliverySources;
-  /** Sessions, locks, bans and uploads, which operators list and remove. */
+  readonly accounts: AccountSource;
+  /** Sessions, locks, bans, uploads and trash, which operators list and remove. */
   readonly collections: Collections;
   /** Files that are due. */
   expectations(): Pick<ExpectationWatch, 'list' | 'history' | 'between' | 'excuse' | 'expectAgain' | 'requireKnown'>;
@@ -32,6 +34,25 @@ export interface ConsoleSources {
     revoke(kind: 'token' | 'link', ids: readonly string[], by: string): Promise<string[]>;
   };
   readonly configuration: ConfigurationSource;
+}
+
+/** Which accounts are listed. */
+export interface AccountsWanted {
+  /** Part of the name; empty for all. */
+  search: string;
+  /** UUID of the group. */
+  group: string | undefined;
+  /** Those behind this name. */
+  after: string | undefined;
+  limit: number;
+}
+
+/** The accounts, as far as they are known. */
+export interface AccountSource {
+  /** By name. @throws ServiceError `unavailable` while Redis, or the journal, cannot be read */
+  list(wanted: AccountsWanted): Promise<AccountPage>;
+  /** @throws ServiceError `not-found`, and as `list` */
+  find(name: string): Promise<AccountView>;
 }
 
 /** Deliveries, replays and event handlers. */

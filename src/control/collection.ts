@@ -48,7 +48,9 @@ export const shownItems = {
     service: z.string().describe('UUID of the service.'),
     account: z.string().describe('Name of the account.'),
     address: z.string().describe('Address of the login; empty if unknown.'),
+    client: z.string().describe('What its program calls itself (`User-Agent`, or the version of SSH); empty if it said nothing.'),
     created: z.string(),
+    last_used: z.string(),
     expires: z.string().describe('End of the session if it is not used.'),
   }),
   locks: z.strictObject({
@@ -138,11 +140,12 @@ export interface Item<Form extends ShownItem = ShownItem> {
 export interface Collection {
   /** The name of an account in these items, where it differs. */
   readonly nameOf?: (account: string) => string;
-  list(): Promise<Item[]>;
-  /** When it resolves, no later request to any process finds the items. */
-  remove(items: readonly Item[]): Promise<void>;
-  /** Undoes the deletion of items; those that cannot be restored get a `problem`. */
-  restore?(items: readonly Item[]): Promise<Item[]>;
+  /** @param account may leave out the items of other accounts */
+  list(account?: string): Promise<Item[]>;
+  /** When it resolves, no later request to any process finds the items. @param by name of the administrator, for events */
+  remove(items: readonly Item[], by?: string): Promise<void>;
+  /** Undoes the deletion of items; those that cannot be restored get a `problem`. @param by name of the administrator, for events */
+  restore?(items: readonly Item[], by?: string): Promise<Item[]>;
   /** The content of an item; `held` has it. @throws ServiceError `not-found` */
   content?(id: string): Promise<HeldContent>;
   /** Actions on single items other than removal; `held` has all `heldActions`. */
@@ -189,7 +192,7 @@ export async function selectedItems(collection: Collection, { ids, account, addr
   const name = account === undefined ? undefined : (collection.nameOf?.(account) ?? account);
   const wanted = ids && new Set(ids);
   const isNear = address === undefined ? () => true : overlaps(address);
-  return (await collection.list()).filter(
+  return (await collection.list(name)).filter(
     ({ shown }) => (wanted?.has(shown.id) ?? true) && (name === undefined || shown.account === name) && isNear(shown.address ?? ''),
   );
 }
@@ -197,14 +200,15 @@ export async function selectedItems(collection: Collection, { ids, account, addr
 /**
  * Removes the items of a selection.
  *
+ * @param by name of the administrator, for events
  * @returns the removed items
  * @throws ServiceError `bad-request` for a selection that has neither another member nor `all`, or has both
  */
-export async function removeSelected(collection: Collection, selection: Selection): Promise<Item[]> {
+export async function removeSelected(collection: Collection, selection: Selection, by?: string): Promise<Item[]> {
   const { ids, account, address, all = false } = selection;
   if (((ids ?? account ?? address) !== undefined) === all)
     throw new ServiceError('bad-request', 'Name what to remove by id, account or address, or say all.');
   const items = await selectedItems(collection, selection);
-  await collection.remove(items);
+  await collection.remove(items, by);
   return items;
 }

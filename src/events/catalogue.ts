@@ -323,11 +323,13 @@ export const definitions = {
   trashRestored: fileEvent(40101, '"{path}" was restored from the trash.', 'success', 'operation-write', [
     'trashed_path',
     'is_directory',
+    'administrator',
     'durable',
   ]),
   trashEnded: fileEvent(40102, '"{path}" in the trash is gone for good: {reason}.', 'success', 'operation-delete', [
     'is_directory',
     'size',
+    'administrator',
   ]),
   uploadRefused: fileEvent(40071, 'The inspection "{inspection}" refused "{path}".', 'failure', 'operation-write', ['message', 'response']),
   uploadHeld: fileEvent(40072, 'The upload of "{path}" is held: {reason}', 'informational', 'operation-write', [

@@ -48,9 +48,9 @@ function sessionCollection(stores: ControlledStores['sessions']): Collection {
   return {
     async list() {
       const lists = [...stores()].map(async ([service, store]) =>
-        (await store.list()).map(({ key, account, address, createdMs, expiresMs }): Item<Shown<'sessions'>> => {
-          const times = { created: isoTime(createdMs), expires: isoTime(expiresMs) };
-          return { handle: key, shown: { id: opaqueId(key), service, account, address, ...times } };
+        (await store.list()).map(({ key, identity, address, client, createdMs, lastUsedMs, expiresMs }): Item<Shown<'sessions'>> => {
+          const times = { created: isoTime(createdMs), last_used: isoTime(lastUsedMs), expires: isoTime(expiresMs) };
+          return { handle: key, shown: { id: opaqueId(key), service, account: identity.name, address, client, ...times } };
         }),
       );
       return (await Promise.all(lists)).flat();
@@ -139,14 +139,14 @@ function trashCollection(files: FilesEnvironment, context: EventContext): Collec
     return (await listAllTrash(files)).filter((item) => wanted.has(item.trashed.id));
   };
   return {
-    list: async () => (await listAllTrash(files)).map((item) => ({ handle: item.trashed.id, shown: shownTrashed(item) })),
-    async remove(items) {
-      for (const item of await find(items)) await endForAdministrator(files, item, context);
+    list: async (account) => (await listAllTrash(files, account)).map((item) => ({ handle: item.trashed.id, shown: shownTrashed(item) })),
+    async remove(items, by) {
+      for (const item of await find(items)) await endForAdministrator(files, item, context, by);
     },
-    async restore(items) {
+    async restore(items, by) {
       const restored: Item[] = [];
       for (const item of await find(items)) {
-        const problem = await restoreForAdministrator(files, item, context);
+        const problem = await restoreForAdministrator(files, item, context, by);
         restored.push({ handle: item.trashed.id, shown: { ...shownTrashed(item), problem } });
       }
       return restored;
@@ -178,13 +178,14 @@ async function restoreForAdministrator(
   files: FilesEnvironment,
   { known: { root, mount, account: name, accountUuid: uuid }, trashed }: AccountTrashed,
   context: EventContext,
+  by?: string,
 ): Promise<string | undefined> {
   const permissions = { general: ['allow-full-control' as const], rules: [] };
   const folders = { home_folder_path: root, virtual_folders: mount === '/' ? [] : [[mount, root] as const] };
   const groups = new Map([[defaultGroupUuid, { enabled: true }]]);
   const account = effectiveAccount(name, { uuid, permissions, ...folders }, groups, { uuid: '', type: 'application' });
   try {
-    await new AccountFiles(account, files, context, new LockGuard(files.locks, uuid)).trash.restore(trashed.id, () => {});
+    await new AccountFiles(account, files, context, new LockGuard(files.locks, uuid)).trash.restore(trashed.id, () => {}, undefined, by);
     return undefined;
   } catch (error) {
     if (isServiceError(error)) return error.message;

@@ -61,8 +61,10 @@ browserTest('in no section a viewer has a control that changes something, whatev
     .set('#deliveries', search)
     .set('#deliveries/d-1', ['Copy as cURL'])
     .set('#configuration', [''])
-    .set('#accounts', Array(6).fill('Search'))
-    .set('#held', ['Refresh']);
+    .set('#accounts', Array(8).fill('Search'))
+    .set('#held', ['Refresh'])
+    .set('#expectations', ['Refresh'])
+    .set('#expectations/orders', ['Refresh']);
   assert.deepEqual(found, expected);
   assert.deepEqual(changes, []);
   await page.context().clearCookies();

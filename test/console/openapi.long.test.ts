@@ -180,10 +180,13 @@ async function lookups(server: TestServer, console: ConsoleClient, contract: Con
   });
   const look = (path: string, target = path, options: TestRequest = asViewer) => send('GET', path, target, 200, options);
   for (const path of ['/api/overview', '/api/samples', '/api/configuration', '/api/handlers', '/api/replays']) await look(path);
-  for (const name of ['sessions', 'bans', 'locks', 'held', 'uploads']) {
+  for (const name of ['sessions', 'bans', 'locks', 'held', 'uploads', 'trash']) {
     await look(`/api/${name}`, `/api/${name}?account=alice&address=127.0.0.0/8&id=a&id=b&limit=10`);
     if (name !== 'held') await send('DELETE', `/api/${name}`, `/api/${name}?all=1`, 200);
   }
+  await look('/api/accounts', '/api/accounts?search=a&group=DEFAULT_GROUP&limit=10&cursor=a');
+  await look('/api/accounts/{name}', '/api/accounts/alice');
+  await send('POST', '/api/trash/restore', '/api/trash/restore', 200, withBody({ ids: ['unknown'] }));
   const span = 'since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z';
   const filter = `${span}&id=40017,40021&group=operation-write&account=alice&account=bob&path=/&address=127.0.0.1&text=a.txt`;
   const found = await look('/api/events', `/api/events?${filter}&limit=1`);

@@ -152,13 +152,42 @@ const overview = {
 };
 
 const common = { id: 'i-1', account: hostileName, address: '192.0.2.7', path: `/${hostileName}`, created: time(60), expires: time(-60) };
+const ofTrash = { size: 12_000, is_directory: false, deleted: time(90), by: hostileName };
+const ofSession = { service: hostileName, client: hostileName, last_used: time(1) };
 const items = {
-  items: [common, { ...common, id: 'i-2' }].map((item) => ({ ...item, owner: 'Office', received_bytes: 5, total_bytes: 10 })),
+  items: [common, { ...common, id: 'i-2' }].map((item) => ({
+    ...item,
+    ...ofTrash,
+    ...ofSession,
+    owner: 'Office',
+    received_bytes: 5,
+    total_bytes: 10,
+  })),
+  total: 3,
 };
 
 const grant = { ...common, name: hostileName, by: hostileName, last_used: time(5), last_address: '192.0.2.7' };
 const token = { ...grant, kind: 'token', permissions: [hostileName], services: null, addresses: null };
 const link = { ...grant, kind: 'link', link: 'download', has_password: true, maximum_downloads: 3, downloads: 1, opened: 2 };
+const account = (name: string, more: object) => ({
+  name,
+  source: 'accounts_file',
+  method: uuid(70),
+  enabled: true,
+  problem: '',
+  group: hostileName,
+  home: `/srv/${hostileName}`,
+  quota_bytes: 1000,
+  used_bytes: 950,
+  last_login: { time: time(5), address: '192.0.2.7', service: hostileName, method: uuid(70) },
+  sessions: [{ service: hostileName, count: 2, last_used: time(1) }],
+  ...more,
+});
+const accounts = [
+  account(hostileName, { problem: `The group "${hostileName}" does not exist.` }),
+  account('anna', { enabled: false, source: 'login', last_login: null, sessions: [], quota_bytes: null, used_bytes: null, home: '' }),
+  account('x'.repeat(150), { used_bytes: 1001 }),
+];
 
 const replies: Readonly<Record<string, unknown>> = {
   '/api/overview': overview,
@@ -216,6 +245,9 @@ const replies: Readonly<Record<string, unknown>> = {
     },
   },
   '/api/occurrences': { occurrences: [occurrence(3), occurrence(2), occurrence(1), today], total: 9000 },
+  '/api/trash': items,
+  '/api/accounts': { items: accounts, total: 5, next: null, logins_since: null, logins_complete: false },
+  '/api/accounts/anna': { ...accounts[0], name: 'anna' },
   '/api/held': {
     items: [
       {
@@ -301,6 +333,7 @@ export const views: readonly (readonly [hash: string, heading: string])[] = [
   ['#deliveries/replays/r-1', 'Dry run'],
   ['#handlers', 'Handlers'],
   ['#accounts', 'Accounts'],
+  ['#accounts/anna', 'anna'],
   ['#held', 'Held uploads'],
   ['#expectations', 'Due files'],
   ['#expectations/orders', 'img src'],

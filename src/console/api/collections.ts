@@ -1,13 +1,15 @@
+import * as z from 'zod';
 import { type CollectionName, type Item, parseSelection, removeSelected, selectedItems } from '../../control/collection.ts';
 import { answerJson } from '../answer.ts';
-import { type ConsoleContext, recordAction } from '../environment.ts';
+import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
+import { readRequest } from '../request-body.ts';
 import { Parameters } from './parameters.ts';
 
 /** Limits of a list: the default, and the maximum. */
 export const usualLimit = 1000;
 export const highestLimit = 10_000;
 
-type ConsoleCollection = Exclude<CollectionName, 'trash' | 'held'>;
+type ConsoleCollection = Exclude<CollectionName, 'held'>;
 
 /** Removals as event `administratorAction` names them. */
 const removals: Readonly<Record<ConsoleCollection, string>> = {
@@ -15,6 +17,7 @@ const removals: Readonly<Record<ConsoleCollection, string>> = {
   bans: 'ban-lift',
   locks: 'lock-break',
   uploads: 'upload-cancel',
+  trash: 'trash-end',
 };
 
 export const collectionNames = Object.keys(removals) as ConsoleCollection[];
@@ -22,7 +25,7 @@ export const collectionNames = Object.keys(removals) as ConsoleCollection[];
 /** IDs that one event names. */
 const maxIdsOfEvent = 20;
 
-/** `GET /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads` and `/api/held`. */
+/** `GET /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads`, `/api/trash` and `/api/held`. */
 export function listItems(name: ConsoleCollection | 'held'): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
     const query = new URLSearchParams(c.env.query);
@@ -40,10 +43,41 @@ export function listItems(name: ConsoleCollection | 'held'): (c: ConsoleContext)
 /** `DELETE` of the items that the query names, or of all with `all=1`. Event `administratorAction`. */
 export function removeItems(name: ConsoleCollection): (c: ConsoleContext) => Promise<Response> {
   return async (c) => {
-    const items = await removeSelected(c.env.service.sources.collections[name], parseSelection(c.env.query));
+    const { name: by } = requireAdministrator(c);
+    const items = await removeSelected(c.env.service.sources.collections[name], parseSelection(c.env.query), by);
     if (items.length > 0) await recordAction(c, removals[name], describeItems(items));
     return answerJson(c, { removed: items.length });
   };
+}
+
+/** Things in the trash that one request restores; their IDs fit into a body. */
+const maxRestored = 1000;
+
+export const restoreOrder = z.strictObject({ ids: z.array(z.string()).min(1).max(maxRestored) });
+export const restoreResults = z.object({
+  results: z.array(
+    z.object({
+      id: z.string(),
+      path: z.string().describe('Virtual path where it is again.').optional(),
+      error: z.string().optional().describe('Why it was not restored; absent when it was.'),
+    }),
+  ),
+});
+
+/** `POST /api/trash/restore`: puts things back where they were, with all rights. Event `administratorAction` of those that were restored. */
+export async function restoreItems(c: ConsoleContext): Promise<Response> {
+  const { ids } = await readRequest(c, restoreOrder);
+  const { trash } = c.env.service.sources.collections;
+  const items = (await trash.restore?.(await selectedItems(trash, { ids }), requireAdministrator(c).name)) ?? [];
+  const done = items.filter(({ shown }) => shown.problem === undefined);
+  if (done.length > 0) await recordAction(c, 'trash-restore', describeItems(done));
+  const found = new Map(items.map(({ shown }) => [shown.id, shown]));
+  const results = [...new Set(ids)].map((id) => {
+    const shown = found.get(id);
+    const error = shown ? shown.problem : 'The trash does not have it.';
+    return error === undefined ? { id, path: shown?.path } : { id, error };
+  });
+  return answerJson(c, { results });
 }
 
 /** Names items for people, at most twenty of them. */

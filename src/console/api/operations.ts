@@ -2,14 +2,15 @@ import * as z from 'zod';
 import { administrator, authTestReport, decision } from '../../config/report-shapes.ts';
 import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';
-import { count, text } from '../../control/shown-node.ts';
+import { text } from '../../control/shown-node.ts';
 import { eventIds } from '../../events/event-ids.ts';
 import { authTestRequest, longestTestS, testsAtOnce } from './auth-test.ts';
-import { collectionNames, highestLimit, usualLimit } from './collections.ts';
+import { collectionNames } from './collections.ts';
 import { expectationOperations } from './expectation-operations.ts';
 import { explainRequest } from './explain.ts';
-import { grantOrder } from './grants.ts';
-import { discardOrder, heldOrder, heldResults } from './held.ts';
+import { accountOperations, itemName } from './openapi/account-operations.ts';
+import type { Operation } from './openapi/operation.ts';
+import { accountView } from './schemas/accounts.ts';
 import { changes, reloadOfAll, runningConfiguration } from './schemas/configuration.ts';
 import { attemptView, deliveryPage, deliveryQuery, deliveryView, openedDelivery, testedHandler } from './schemas/deliveries.ts';
 import {
@@ -22,51 +23,11 @@ import {
   histogramQuery,
   openedEvent,
 } from './schemas/events.ts';
-import { grantList, grantQuery, revokedGrants } from './schemas/grants.ts';
 import { handlerList, handlerView, nodeView, overview, sample, sampleList, transferView } from './schemas/overview.ts';
 import { eventFilter, replayList, replayRequest, replayView } from './schemas/replays.ts';
 
 /** `POST /api/login`. */
 const passwordLogin = z.object({ username: text, password: text.meta({ format: 'password' }) });
-
-/** The query that selects sessions, locks, bans or uploads. */
-const whichItems = z.object({
-  id: z.array(text).describe('ID of an item; repeatable.'),
-  account: text.describe('Name of an account.'),
-  address: text.describe('Address, or range in CIDR notation.'),
-});
-const listedItems = whichItems.extend({
-  limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
-});
-const removedItems = whichItems.extend({
-  all: z.enum(['1']).describe('Removes all; needed when no other parameter is given.'),
-});
-
-/** `DELETE /api/sessions`, `/api/locks`, `/api/bans` and `/api/uploads`. */
-const removedCount = z.object({ removed: count });
-
-/** An operation at a path. Unless it is open, the document adds that it is for administrators, and the common refusals. */
-export interface Operation {
-  id: string;
-  summary: string;
-  description?: string;
-  /** For everybody. */
-  isOpen?: true;
-  /** Parameters, none of them required. */
-  query?: z.ZodObject;
-  body?: z.ZodType;
-  /** Description of a success, and the schema of its JSON or the type of another body; without either there is no body. */
-  reply: readonly [
-    description: string,
-    ...content: (z.ZodType | 'text/event-stream' | 'application/x-ndjson' | 'application/octet-stream')[],
-  ];
-  /** Status of a success, if it is neither 200 nor, without a body, 204. */
-  status?: number;
-  /** Names of the headers of a success. */
-  headers?: readonly string[];
-  /** Statuses of refusals of its own. */
-  refusals?: readonly number[];
-}
 
 const errors = z.object({ errors: z.array(z.object({ code: text, message: text })) });
 const validated = validation.extend({ file: validation.shape.file.nullable().describe('Null for a server without a configuration file.') });
@@ -90,6 +51,7 @@ export const namedSchemas = {
   ReplayRequest: replayRequest,
   EventFilter: eventFilter,
   Replay: replayView,
+  Account: accountView,
   ...Object.fromEntries(collectionNames.map((name) => [itemName(name), shownItems[name]])),
   Decision: decision,
   AuthTestReport: authTestReport,
@@ -248,27 +210,7 @@ export const operations: Record<string, Operation> = {
     body: z.object({ url: text.describe('As `suspended_urls` shows it.') }),
   },
 
-  ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
-  ...itemOperations('locks', 'WebDAV locks, as `svc locks list`.', 'Break locks.'),
-  ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
-  ...grantOperations('token', 'Access tokens'),
-  ...grantOperations('link', 'Links'),
-  ...itemOperations('held', 'Uploads that inspections hold, as `svc held list`.'),
-  'POST /api/held/release': heldAction('releaseHeld', 'Give held uploads their names, after all checks but the inspections.', heldOrder),
-  'POST /api/held/discard': heldAction('discardHeld', 'End held uploads without a file.', discardOrder),
-  'POST /api/held/inspect-again': heldAction('inspectHeldAgain', 'Have held uploads inspected again, in the background.', heldOrder),
-  'GET /api/held/{id}/content': {
-    id: 'downloadHeld',
-    summary: 'The file of a held upload, for the roles reviewer and operator.',
-    reply: ['The file.', 'application/octet-stream'],
-    headers: ['Content-Disposition'],
-    refusals: [403, 404],
-  },
-  ...itemOperations(
-    'uploads',
-    'Uploads that may take several requests and are not over.',
-    'Cancel unfinished uploads; a request that brings content is cut.',
-  ),
+  ...accountOperations,
   ...expectationOperations,
   'POST /api/explain': {
     id: 'explainDecision',
@@ -314,6 +256,7 @@ export const operations: Record<string, Operation> = {
 function handlerAction(id: string, summary: string): Operation {
   return { id, summary, reply: ['Done.'], refusals: [404] };
 }
+<<<<<<< HEAD
 
 /** A decision of reviewers. */
 function heldAction(id: string, summary: string, body: z.ZodType): Operation {
@@ -368,3 +311,5 @@ function itemOperations(name: keyof typeof shownItems, listed: string, removed?:
 function itemName(name: keyof typeof shownItems): string {
   return `${name[0]?.toUpperCase()}${name.slice(1, -1)}`;
 }
+=======
+>>>>>>> 99ec8420 (The reference of events has the event of files that are expected once more)

@@ -47,11 +47,12 @@ export class AccountTrash {
    *
    * @param verify refuses the path by throwing
    * @param wanted another path, or a name in the folder where it was; by default where it was
+   * @param administrator who restores it for the account, for the event
    * @returns its path now
    * @throws ServiceError `not-found`, `forbidden`, `exists` when the name is taken, `parent-missing` where a folder may not be made,
    *   `name-invalid`
    */
-  restore(id: string, verify: (to: VirtualPath) => void, wanted?: string): Promise<VirtualPath> {
+  restore(id: string, verify: (to: VirtualPath) => void, wanted?: string, administrator?: string): Promise<VirtualPath> {
     const paths = this.#paths;
     return withTrashed(paths, id, async (folder, trashed) => {
       const to = wanted === undefined ? trashed.path : wantedPath(trashed.path, wanted);
@@ -62,7 +63,7 @@ export class AccountTrash {
           throw new ServiceError('parent-missing', 'The folder is gone and may not be created again.');
         await this.#createFolder(parent);
       }
-      await putBack(paths, folder, trashed, to);
+      await putBack(paths, folder, trashed, to, administrator);
       return to;
     });
   }
@@ -131,7 +132,13 @@ function missingParents(paths: AccountPaths, path: VirtualPath): VirtualPath[] {
   return missing;
 }
 
-async function putBack(paths: AccountPaths, folder: TrashFolder, { id, path, isFolder }: Trashed, to: VirtualPath): Promise<void> {
+async function putBack(
+  paths: AccountPaths,
+  folder: TrashFolder,
+  { id, path, isFolder }: Trashed,
+  to: VirtualPath,
+  administrator: string | undefined,
+): Promise<void> {
   const { mounts, environment } = paths;
   const durability = new Durability();
   const contentPath = folder.contentPath(id);
@@ -162,5 +169,5 @@ async function putBack(paths: AccountPaths, folder: TrashFolder, { id, path, isF
     endMove();
   }
   folder.forget(id);
-  await paths.emitDurable(eventIds.trashRestored, to, { trashed_path: path, is_directory: isFolder }, durability);
+  await paths.emitDurable(eventIds.trashRestored, to, { trashed_path: path, is_directory: isFolder, administrator }, durability);
 }

@@ -39,19 +39,24 @@ async function withFolder<T>(
   }
 }
 
-/** The trash of all accounts, newest first. */
-export async function listAllTrash(files: Files): Promise<AccountTrashed[]> {
+/** The trash of all accounts, newest first. @param account the name of the only one that is meant */
+export async function listAllTrash(files: Files, account?: string): Promise<AccountTrashed[]> {
   const all: AccountTrashed[] = [];
-  for (const known of files.trashes.list())
+  for (const known of files.trashes.list().filter((trash) => account === undefined || trash.account === account))
     await withFolder(files, known, async (folder) => {
       for (const trashed of await folder.list()) all.push({ known, trashed });
     });
   return all.sort((a, b) => b.trashed.deletedMs - a.trashed.deletedMs);
 }
 
-/** Deletes an item in any account's trash for good, for an administrator. */
-export async function endForAdministrator(files: Files, { known, trashed }: AccountTrashed, context: EventContext): Promise<void> {
-  await withFolder(files, known, (folder) => endTrashed(files, { folder, trashed }, 'person', context));
+/** Deletes an item in any account's trash for good, for an administrator. @param administrator name, where it is known */
+export async function endForAdministrator(
+  files: Files,
+  { known, trashed }: AccountTrashed,
+  context: EventContext,
+  administrator?: string,
+): Promise<void> {
+  await withFolder(files, known, (folder) => endTrashed(files, { folder, trashed }, 'person', context, administrator));
 }
 
 /** Deletes old items of trashes, and finishes deletions of a killed process. With several nodes, only one deletes each item. */

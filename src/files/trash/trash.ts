@@ -230,6 +230,7 @@ export async function withTrashed<T>(
  * Deletes an item for good; event `trashEnded`, on disk before the content is removed.
  *
  * @param context by default that of the deletion
+ * @param administrator who deleted it, for its event
  * @returns false if it was restored or deleted meanwhile
  */
 export async function endTrashed(
@@ -237,17 +238,23 @@ export async function endTrashed(
   { folder, trashed }: InTrash,
   reason: EndReason,
   context?: EventContext,
+  administrator?: string,
 ): Promise<boolean> {
   events.assertWritable();
   if (!folder.claim(trashed.id, reason)) return false;
-  await events.emitDurable(endedDraft(trashed, reason, context));
+  await events.emitDurable(endedDraft(trashed, reason, context, administrator));
   await folder.removeClaimed(trashed.id, reason);
   return true;
 }
 
 /** The event of a deletion for good. Its UUID is derived from the ID, so that a repetition after a crash emits the same event. */
-export function endedDraft({ id, path, realPath, isFolder, sizeBytes, origin }: Trashed, reason: EndReason, context = origin) {
-  const data = { ...pathData(path, realPath), reason, is_directory: isFolder, size: sizeBytes };
+export function endedDraft(
+  { id, path, realPath, isFolder, sizeBytes, origin }: Trashed,
+  reason: EndReason,
+  context = origin,
+  administrator?: string,
+) {
+  const data = { ...pathData(path, realPath), reason, is_directory: isFolder, size: sizeBytes, administrator };
   return { id: eventIds.trashEnded, context, data, uuid: uploadEventUuid(id, eventIds.trashEnded) };
 }
 

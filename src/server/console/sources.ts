@@ -4,6 +4,7 @@ import type { NodeView, Overview } from '../../console/api/schemas/overview.ts';
 import type { ConfigurationSource, ConsoleSources, DeliverySources } from '../../console/sources.ts';
 import type { Counts } from '../../control/shown-node.ts';
 import type { EventLog } from '../../events/journal/event-log.ts';
+import { LastLogins } from '../../events/journal/search/last-logins.ts';
 import { searchPage } from '../../events/journal/search/search.ts';
 import { maxShown as maxTransfers } from '../../files/transfers.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -16,6 +17,7 @@ import { ErrorKinds, newestErrors, type RecentError } from '../monitoring.ts';
 import type { Installation, NamedNode } from '../nodes/installation.ts';
 import type { NodeReport } from '../nodes/node-messages.ts';
 import type { ServerFile } from '../server-file.ts';
+import { accountSource } from './accounts.ts';
 import type { HandlerViews } from './handler-views.ts';
 
 /** The counts of one node since its start. */
@@ -122,6 +124,7 @@ export function consoleSources(view: () => ServerView, dependencies: Dependencie
   return {
     deliveries,
     collections,
+    accounts: accountSource(view, new LastLogins(() => core().journal, clock), clock),
     configuration: configurationSource(configuration, installation),
     grants: {
       list: async (kind, account) => (await operatorGrants().list(kind, account)).map(shownGrant),

@@ -81,7 +81,8 @@ const sections: Record<SectionName, (id: string) => Promise<Show>> = {
     return (await import('./deliveries/delivery-page.ts')).showDelivery;
   },
   handlers: async () => (await import('./handlers/handlers.ts')).showHandlers,
-  accounts: async () => (await import('./accounts/accounts.ts')).showAccounts,
+  accounts: async (id) =>
+    id === '' ? (await import('./accounts/accounts.ts')).showAccounts : (await import('./accounts/account-page.ts')).showAccount,
   held: async () => (await import('./held/held.ts')).showHeld,
   expectations: async (id) =>
     id === '' ? (await import('./expectations/board.ts')).showBoard : (await import('./expectations/expectation-page.ts')).showExpectation,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { namedSchemas, type Operation, operations } from '../operations.ts';
+import { namedSchemas, operations } from '../operations.ts';
+import type { Operation } from './operation.ts';
 
 /** Refusals by status, with the headers that belong to them. */
 const refusals: Record<number, [name: string, description: string, ...headers: string[]]> = {

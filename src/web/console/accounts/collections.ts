@@ -4,16 +4,17 @@ import { notice } from '../../shared/notices.ts';
 import { confirm } from '../confirm.ts';
 import { text, translate } from '../language.ts';
 import { ask, withQuery } from '../request.ts';
+import { hashFor } from '../route.ts';
 import { actionButton, panel, problem, tell } from '../section.ts';
 import { mayChange } from '../session.ts';
 import { clear, datum, timeElement } from '../shown.ts';
 import { type Column, makeTable } from '../table.ts';
 
-/** A session, ban, lock, unfinished upload, token or link, as the API shows it. */
+/** A session, ban, lock, unfinished upload, token, link or deleted file, as the API shows it. */
 type Item = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>> & { id: string };
 
 interface Collection {
-  name: 'sessions' | 'bans' | 'locks' | 'uploads' | 'tokens' | 'links';
+  name: 'sessions' | 'bans' | 'locks' | 'uploads' | 'trash' | 'tokens' | 'links';
   columns: readonly Column<Item>[];
   /** Names the item in the question whether to remove it. */
   label: (item: Item) => string;
@@ -21,12 +22,14 @@ interface Collection {
   isRevoked?: true;
 }
 
-const column = (name: 'account' | 'address' | 'owner' | 'path'): Column<Item> => ({
+const plain = (value: Item[string]) => (Array.isArray(value) ? value.join(', ') : String(value ?? ''));
+
+const column = (name: 'address' | 'owner' | 'path'): Column<Item> => ({
   title: text(name),
   cell: (item) => datum(plain(item[name])),
 });
-const plain = (value: Item[string]) => (Array.isArray(value) ? value.join(', ') : (value as string | number | null | undefined));
-const time = (name: 'created' | 'expires'): Column<Item> => ({
+const account: Column<Item> = { title: text('account'), cell: (item) => accountLink(String(item.account ?? '')) };
+const time = (name: 'expires' | 'deleted'): Column<Item> => ({
   title: text(name),
   cell: (item) => timeElement(String(item[name] ?? '')),
   className: 'narrow',
@@ -47,18 +50,31 @@ const lastUse: Column<Item> = {
   className: 'narrow',
 };
 
+/** The name of an account, which leads to its page. */
+export function accountLink(name: string): HTMLElement {
+  return name === '' ? datum('') : make('a.value', { href: hashFor('accounts', name) }, datum(name));
+}
+
 /** In the order of the page. */
-const collections: readonly Collection[] = [
+export const collections: readonly Collection[] = [
   {
     name: 'sessions',
-    columns: [column('account'), column('address'), time('created'), time('expires')],
-    label: ({ account, address }) => `${account} (${address})`,
+    columns: [
+      account,
+      { title: text('service'), cell: ({ service }) => datum(String(service)) },
+      { title: text('device'), cell: ({ client }) => datum(String(client ?? '')) },
+      column('address'),
+      { title: text('lastUse'), cell: ({ last_used }) => timeElement(String(last_used)), className: 'narrow' },
+      time('expires'),
+    ],
+    label: ({ account: of, address }) => `${of} (${address})`,
   },
   {
     name: 'bans',
     columns: [
       column('address'),
-      column('account'),
+      // Folded, and of administrators, too: no name of an account.
+      { title: text('account'), cell: (item) => datum(String(item.account ?? '')) },
       { title: text('logins'), cell: ({ logins }) => translate('logins', String(logins ?? 'files')) },
       time('expires'),
     ],
@@ -66,34 +82,45 @@ const collections: readonly Collection[] = [
   },
   {
     name: 'locks',
-    columns: [column('path'), column('account'), column('address'), column('owner'), time('expires')],
+    columns: [column('path'), account, column('address'), column('owner'), time('expires')],
     label: ({ path }) => String(path),
   },
-  { name: 'uploads', columns: [column('path'), column('account'), progress, time('expires')], label: ({ path }) => String(path) },
+  { name: 'uploads', columns: [column('path'), account, progress, time('expires')], label: ({ path }) => String(path) },
+  {
+    name: 'trash',
+    columns: [
+      column('path'),
+      account,
+      { title: text('size'), cell: ({ size }) => sizeText(Number(size)), className: 'number' },
+      { title: text('deletedBy'), cell: ({ by }) => datum(String(by)) },
+      time('deleted'),
+    ],
+    label: ({ path }) => String(path),
+  },
   {
     name: 'tokens',
     columns: [
       { title: text('name'), cell: ({ name, id }) => make('span', datum(plain(name)), ' ', datum(id, 'code')) },
-      column('account'),
+      account,
       { title: text('path'), cell: ({ path }) => (path === null ? text('allPaths') : datum(plain(path))) },
       { title: text('rights'), cell: ({ permissions }) => (permissions === null ? text('allRights') : datum(plain(permissions))) },
       lastUse,
       time('expires'),
     ],
-    label: ({ name, id, account }) => `${name || id} (${account})`,
+    label: ({ name, id, account: of }) => `${name || id} (${of})`,
     isRevoked: true,
   },
   {
     name: 'links',
     columns: [
       column('path'),
-      column('account'),
+      account,
       { title: text('linkKind'), cell: linkKind },
       { title: text('uses'), cell: linkUses, className: 'number' },
       lastUse,
       time('expires'),
     ],
-    label: ({ path, account }) => `${plain(path)} (${account})`,
+    label: ({ path, account: of }) => `${plain(path)} (${of})`,
     isRevoked: true,
   },
 ];
@@ -107,14 +134,22 @@ function linkUses({ downloads, opened, maximum_downloads, link }: Item): string 
   return maximum_downloads === null ? String(downloads) : text('usesOf', { count: Number(downloads), total: Number(maximum_downloads) });
 }
 
-function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal): HTMLElement {
+/** @param of the account that it is about alone */
+export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collection, signal: AbortSignal, of?: string): HTMLElement {
   const title = text(`${name}_title`);
   const action: Column<Item> = {
     title: text('action'),
-    cell: (item) => makeButton(text(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
+    cell: (item) =>
+      make(
+        'div.row',
+        name === 'trash' && makeButton(text('trash_restore'), 'recent', () => void tell(restore(item)), 'quiet small'),
+        makeButton(text(`${name}_remove`), 'close', () => void tell(remove(item)), 'quiet small'),
+      ),
     className: 'narrow',
   };
-  const table = makeTable<Item>(title, text(`${name}_none`), mayChange() ? [...columns, action] : columns, ({ id }) => id);
+  const shown = columns.filter((candidate) => of === undefined || candidate !== account);
+  const table = makeTable<Item>(title, text(`${name}_none`), mayChange() ? [...shown, action] : shown, ({ id }) => id);
+  const more = make('p.hint', { hidden: true });
   const search = make('input', {
     type: 'search',
     ariaLabel: text('filterBy', { title }),
@@ -122,15 +157,19 @@ function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collectio
     autocomplete: 'off',
     autocapitalize: 'none',
   });
-  const more = make('p.hint', { hidden: true });
+  /** The query of what is shown. */
+  let query: Record<string, string> = {};
+  let total = 0;
   const load = async () => {
-    const wanted = search.value.trim();
-    const isAddress = name === 'bans' && /^[\da-f.:/]*[.:][\da-f.:/]*$/i.test(wanted);
-    const query = isAddress ? { address: wanted } : { account: name === 'bans' ? wanted.toLowerCase() : wanted };
-    const { items, total } = await ask<{ items: Item[]; total?: number }>('GET', withQuery(`/api/${name}`, query), { signal });
-    table.show(items);
-    more.hidden = total === undefined || items.length === total;
-    more.textContent = text('heldMore', { shown: items.length, total: total ?? items.length });
+    const wanted = of ?? search.value.trim();
+    const isAddress = name === 'bans' && of === undefined && /^[\da-f.:/]*[.:][\da-f.:/]*$/i.test(wanted);
+    query = isAddress ? { address: wanted } : { account: name === 'bans' ? wanted.toLowerCase() : wanted };
+    const found = await ask<{ items: Item[]; total: number }>('GET', withQuery(`/api/${name}`, query), { signal });
+    table.show(found.items);
+    total = found.total;
+    more.hidden = found.items.length === total;
+    more.textContent = text('heldMore', { shown: found.items.length, total });
+    if (empty) empty.hidden = total === 0;
   };
   const remove = async (item: Item) => {
     const content = [make('p', make('bdi', clear(labelOf(item)))), make('p.hint', text(`${name}_effect`))];
@@ -144,16 +183,29 @@ function collectionPanel({ name, columns, label: labelOf, isRevoked }: Collectio
     notice(text(`${name}_removed`));
     await load();
   };
+  const restore = async ({ id }: Item) => {
+    const { results } = await ask<{ results: { path?: string; error?: string }[] }>('POST', '/api/trash/restore', { body: { ids: [id] } });
+    const [{ path = '', error } = {}] = results;
+    if (error === undefined) notice(text('trash_restored', { path: clear(path) }));
+    else notice(text('failed', { reason: clear(error) }), 'error');
+    await load();
+  };
+  const emptyAll = async () => {
+    const whose = query.account ? text('trash_of', { account: clear(query.account) }) : text('trash_of_all');
+    const content = [make('p', make('bdi', whose)), make('p.hint', text('trash_effect'))];
+    const button = { label: text('trash_empty_count', { count: total }), kind: 'primary danger' } as const;
+    const act = () => ask('DELETE', withQuery('/api/trash', query.account ? { account: query.account } : { all: '1' }));
+    if (!(await confirm(text('trash_empty_question'), content, button, act))) return;
+    notice(text('trash_removed'));
+    await load();
+  };
+  const empty =
+    name === 'trash' && mayChange() ? makeButton(text('trash_empty'), undefined, () => void tell(emptyAll()), 'quiet') : undefined;
   const reload = actionButton(text('search'), 'search', load, 'compact');
   reload.type = 'submit';
-  const form = make('form.row.search', search, reload);
+  const form = make('form.row.search', of === undefined && search, of === undefined && reload, empty);
   form.addEventListener('submit', (event) => event.preventDefault());
   const element = panel(title, form, table.element, more);
   load().catch((error: unknown) => signal.aborted || element.append(problem(error)));
   return element;
-}
-
-/** A panel for each collection, which operators may end items of. @param signal aborts when the page shows something else */
-export function collectionPanels(signal: AbortSignal): HTMLElement[] {
-  return collections.map((collection) => collectionPanel(collection, signal));
 }

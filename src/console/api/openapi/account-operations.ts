@@ -1,0 +1,128 @@
+import * as z from 'zod';
+import { shownItems } from '../../../control/collection.ts';
+import { count, text } from '../../../control/shown-node.ts';
+import { highestLimit, restoreOrder, restoreResults, usualLimit } from '../collections.ts';
+import { grantOrder } from '../grants.ts';
+import { discardOrder, heldOrder, heldResults } from '../held.ts';
+import { accountPage, accountQuery, accountView } from '../schemas/accounts.ts';
+import { grantList, grantQuery, revokedGrants } from '../schemas/grants.ts';
+import type { Operation } from './operation.ts';
+
+/** The query that selects sessions, locks, bans, uploads or deleted files. */
+const whichItems = z.object({
+  id: z.array(text).describe('ID of an item; repeatable.'),
+  account: text.describe('Name of an account.'),
+  address: text.describe('Address, or range in CIDR notation.'),
+});
+const listedItems = whichItems.extend({
+  limit: z.int().min(1).max(highestLimit).default(usualLimit).describe('Maximum number of items.'),
+});
+const removedItems = whichItems.extend({
+  all: z.enum(['1']).describe('Removes all; needed when no other parameter is given.'),
+});
+
+/** `DELETE /api/sessions`, `/api/locks`, `/api/bans`, `/api/uploads` and `/api/trash`. */
+const removedCount = z.object({ removed: count });
+
+/** Accounts, and what they have: sessions, locks, uploads, trash, tokens and links. */
+export const accountOperations: Record<string, Operation> = {
+  'GET /api/accounts': {
+    id: 'listAccounts',
+    summary: 'Accounts: those of the configuration and of accounts files, and those that an endpoint accepted.',
+    description:
+      'By name, page by page. Of endpoints those are known that sessions or the journal tell of. What accounts with a quota hold is counted for at most 1.5 seconds a page.',
+    query: accountQuery,
+    reply: ['A page.', accountPage],
+    refusals: [400],
+  },
+  'GET /api/accounts/{name}': {
+    id: 'showAccount',
+    summary: 'One account.',
+    reply: ['The account.', accountView],
+    refusals: [400, 404],
+  },
+  ...itemOperations('sessions', 'Sessions of accounts, as `svc sessions list`.', 'End sessions: their holders get 401 from now on.'),
+  ...itemOperations('locks', 'WebDAV locks, as `svc locks list`.', 'Break locks.'),
+  ...itemOperations('bans', 'Bans of addresses and limits of account names, as `svc bans list`.', 'Lift bans.'),
+  ...grantOperations('token', 'Access tokens'),
+  ...grantOperations('link', 'Links'),
+  ...itemOperations('trash', 'What accounts have in their trash, newest first, as `svc trash list`.', 'End things in the trash for good.'),
+  'POST /api/trash/restore': {
+    id: 'restoreTrash',
+    summary: 'Put things in the trash back where they were, as `svc trash restore`.',
+    body: restoreOrder,
+    reply: ['What became of each.', restoreResults],
+    refusals: [400],
+  },
+  ...itemOperations('held', 'Uploads that inspections hold, as `svc held list`.'),
+  'POST /api/held/release': heldAction('releaseHeld', 'Give held uploads their names, after all checks but the inspections.', heldOrder),
+  'POST /api/held/discard': heldAction('discardHeld', 'End held uploads without a file.', discardOrder),
+  'POST /api/held/inspect-again': heldAction('inspectHeldAgain', 'Have held uploads inspected again, in the background.', heldOrder),
+  'GET /api/held/{id}/content': {
+    id: 'downloadHeld',
+    summary: 'The file of a held upload, for the roles reviewer and operator.',
+    reply: ['The file.', 'application/octet-stream'],
+    headers: ['Content-Disposition'],
+    refusals: [403, 404],
+  },
+  ...itemOperations(
+    'uploads',
+    'Uploads that may take several requests and are not over.',
+    'Cancel unfinished uploads; a request that brings content is cut.',
+  ),
+};
+
+/** A decision of reviewers. */
+function heldAction(id: string, summary: string, body: z.ZodType): Operation {
+  const description = 'The role `reviewer` is enough. What was not done of it has an `error`.';
+  return { id, summary, description, body, reply: ['What became of each.', heldResults] };
+}
+
+/** @param removed undefined for items that are not removed by DELETE */
+function grantOperations(kind: 'token' | 'link', name: string): Record<string, Operation> {
+  const ofGrants = (verb: string) => `${verb}${kind === 'token' ? 'Tokens' : 'Links'}`;
+  return {
+    [`GET /api/${kind}s`]: {
+      id: ofGrants('list'),
+      summary: `${name} in force, newest first, as \`svc ${kind}s list\`.`,
+      query: grantQuery,
+      reply: ['The items, and how many there are in all.', grantList],
+      refusals: [400],
+    },
+    [`POST /api/${kind}s/revoke`]: {
+      id: ofGrants('revoke'),
+      summary: `Revoke ${name.toLowerCase()}; what they opened ends within a second.`,
+      body: grantOrder,
+      reply: ['Those that ended.', revokedGrants],
+      refusals: [400],
+    },
+  };
+}
+
+function itemOperations(name: keyof typeof shownItems, listed: string, removed?: string): Record<string, Operation> {
+  const items = z.object({ items: z.array(shownItems[name]), total: count });
+  const ofItems = (verb: string) => `${verb}${itemName(name)}s`;
+  return {
+    [`GET /api/${name}`]: {
+      id: ofItems('list'),
+      summary: listed,
+      query: listedItems,
+      reply: ['The items, and how many there are in all.', items],
+      refusals: [400],
+    },
+    ...(removed !== undefined && {
+      [`DELETE /api/${name}`]: {
+        id: ofItems('remove'),
+        summary: removed,
+        query: removedItems,
+        reply: ['How many there were.', removedCount],
+        refusals: [400],
+      },
+    }),
+  };
+}
+
+/** The name of the schema of an item. */
+export function itemName(name: keyof typeof shownItems): string {
+  return name === 'trash' ? 'TrashItem' : `${name[0]?.toUpperCase()}${name.slice(1, -1)}`;
+}

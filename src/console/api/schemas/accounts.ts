@@ -1,0 +1,43 @@
+import * as z from 'zod';
+import { count, text, time } from '../../../control/shown-node.ts';
+import { accountLimits } from '../limits.ts';
+
+/** An account, as the configuration in force and the journal know it. */
+export const accountView = z.object({
+  name: text,
+  source: z
+    .enum(['configuration', 'accounts_file', 'login'])
+    .describe('Where it is known from; `login`: an endpoint accepted it, and the journal or a session tells of it.'),
+  method: text.describe('UUID of its authentication method; empty if it is not known.'),
+  enabled: z.boolean().describe('False where it, or its group, is disabled.'),
+  problem: text.describe('Why nobody can sign in to it as it is configured; empty if all is well.'),
+  group: text.describe('UUID of its group; empty if it is not known.'),
+  home: text.describe('Its home folder on disk; empty where only its endpoint knows it.'),
+  quota_bytes: count.nullable().describe('Null without a quota.'),
+  used_bytes: count.nullable().describe('What counts for the quota; null without one, and until it is counted.'),
+  last_login: z
+    .object({ time, address: text, service: text.describe('UUID.'), method: text.describe('UUID.') })
+    .nullable()
+    .describe('The newest in the journal; null if it has none, or is not read so far yet (`logins_complete`).'),
+  sessions: z
+    .array(z.object({ service: text.describe('UUID.'), count, last_used: time }))
+    .describe('Its sessions at each service where it has any.'),
+});
+export type AccountView = z.infer<typeof accountView>;
+
+/** `GET /api/accounts`. */
+export const accountPage = z.object({
+  items: z.array(accountView).describe('By name.'),
+  total: count.describe('How many accounts there are that match.'),
+  next: text.nullable().describe('`cursor` of the next page; null on the last one.'),
+  logins_since: time.nullable().describe('The oldest login that was read from the journal.'),
+  logins_complete: z.boolean().describe('False while the journal is still read, which the first request begins.'),
+});
+export type AccountPage = z.infer<typeof accountPage>;
+
+export const accountQuery = z.object({
+  search: text.describe('Part of the name, in upper or lower case.'),
+  group: text.describe('UUID of the group.'),
+  limit: z.int().min(1).max(accountLimits.max).default(accountLimits.usual).describe('Maximum number of accounts.'),
+  cursor: text.describe('`next` of the page before.'),
+});

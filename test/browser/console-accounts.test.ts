@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { browserTest, openBrowser } from '../support/browser.ts';
+import { signIn, startConsole } from '../support/console.ts';
+import { temporaryFolder } from '../support/temp.ts';
+import { trashOf } from '../support/trash.ts';
+
+const panelOf = (page: Page, name: string) => page.locator('.panel', { has: page.getByRole('heading', { name, exact: true }) });
+
+browserTest('accounts are paged and searched on the server; the name of one leads to all about it, and back', async (t) => {
+  const accountsFile = join(temporaryFolder(t), 'accounts.json');
+  const many = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`user-${String(index).padStart(3, '0')}`, {}]));
+  writeFileSync(accountsFile, JSON.stringify({ ...many, zoe: { enabled: false } }));
+  const { server, console } = await startConsole(t, {
+    authentications: { local: { type: 'application', accounts_file_path: accountsFile } },
+  });
+  await server.login('alice', undefined, { headers: { 'user-agent': 'Cyberduck/9 <b>' } });
+  const page = await openBrowser(t, { expectedErrors: /401|404/ });
+  await signIn(page, console.url, '#accounts');
+  const list = panelOf(page, 'Accounts');
+  await list.getByText('302 accounts.').waitFor();
+  assert.equal(await list.locator('tbody tr').count(), 50);
+  await list.getByRole('button', { name: 'Show more' }).click();
+  await list.getByText('user-098').waitFor();
+  await list.getByRole('searchbox').fill('ZO');
+  await list.getByRole('button', { name: 'Search' }).click();
+  await list.getByText('1 account.').waitFor();
+  await list.getByText('switched off').waitFor();
+  assert.match(page.url(), /#accounts\?search=ZO$/);
+  await page.reload();
+  await list.getByText('1 account.').waitFor();
+  await list.getByRole('searchbox').fill('alice');
+  await page.keyboard.press('Enter');
+  await list.getByText('web: 1').waitFor();
+  await list.getByRole('link', { name: 'alice' }).click();
+  await page.getByRole('heading', { level: 1, name: 'alice' }).waitFor();
+  await page.getByText('the configuration', { exact: true }).waitFor();
+  await panelOf(page, 'Sessions').getByText('Cyberduck/9 <b>').waitFor();
+  await page.goBack();
+  await list.getByText('1 account.').waitFor();
+  await page.goto(`${console.url}/#accounts/nobody`);
+  await page.getByRole('alert').getByText('No account of this name is known.').waitFor();
+});
+
+browserTest('from the trash of an account one thing is restored, one ended, and all that is left', async (t) => {
+  const { server, console } = await startConsole(t, { group: { trash: { days: 30 } } });
+  for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) {
+    await server.put(`/home/${name}`, name);
+    await server.send('DELETE', `/home/${name}`);
+  }
+  await server.put('/home/b.txt', 'taken');
+  const page = await openBrowser(t, { expectedErrors: /401/ });
+  await signIn(page, console.url, '#accounts/alice');
+  const trash = panelOf(page, 'Trash');
+  const press = (path: string, name: string) =>
+    trash.locator('tbody tr', { hasText: path }).getByRole('button', { name, exact: true }).click();
+  await press('/a.txt', 'Restore');
+  await page.getByText('Restored: /a.txt').waitFor();
+  assert.equal((await server.get('/home/a.txt')).text, 'a.txt');
+  await press('/b.txt', 'Restore');
+  await page.getByText('The name is taken').waitFor();
+  await press('/c.txt', 'Delete for good');
+  await page.getByRole('dialog').getByText('Nobody can restore it any more.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click();
+  await page.getByText('Deleted for good.').waitFor();
+  await trash.getByRole('button', { name: 'Empty the trash' }).click();
+  await page.getByRole('dialog').getByText('The trash of alice').waitFor();
+  await page.getByRole('button', { name: 'Delete 2 items for good' }).click();
+  await trash.getByText('Nothing is in the trash.').waitFor();
+  assert.equal(await trash.getByRole('button', { name: 'Empty the trash' }).isVisible(), false);
+  assert.deepEqual(await trashOf(server), []);
+});
