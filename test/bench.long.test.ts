@@ -28,6 +28,7 @@ const parts: Record<string, readonly string[]> = {
   memory: ['idle', 'PUT 1 GiB'],
   journal: ['newest events', 'text that is nowhere', 'memory of the process'],
   console: ['GET 1 KiB, 32 connections'],
+  inspections: ['inspection of 256 MiB', 'PUT of 1 KiB where nothing is inspected'],
   pages: ['the first rows are seen', 'longest task, sorting by size', 'console: the first event is seen'],
 };
 

@@ -69,7 +69,7 @@ const serviceOf = {
  *
  * @param options.name in the table @param options.executable another build, or @param options.binary with Node.js inside @param options.node the interpreter, @param options.nodeArgs
  * its options @param options.args of `serve` @param options.config what its configuration has beside, or instead of, the usual
- * @param options.certificate `rsa` for another key than P-256
+ * @param options.services beside its own @param options.certificate `rsa` for another key than P-256
  */
 export function svc({
   name = 'svc',
@@ -97,7 +97,7 @@ export function svc({
         server: { data_folder_path: './data' },
         groups: { DEFAULT_GROUP: { home_folder_path: place.home } },
         accounts: account,
-        services: { files: { ...own, ...idle, ...serviceOf[scheme](place, options) } },
+        services: { files: { ...own, ...idle, ...serviceOf[scheme](place, options) }, ...options.services },
         ...options.config,
       };
       return { 'svc.config.json': JSON.stringify(config) };
