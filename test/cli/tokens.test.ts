@@ -62,11 +62,11 @@ test('svc tokens makes, narrows, lists, rotates and revokes tokens at a running 
     [['create', '--account', 'carol'], /There is no account "carol"/],
     [['create', '--account', 'bob'], /has no tokens/],
     [['create', '--account', 'alice', '--expires', '31d'], /lives 30 days at most/],
-    [['create', '--account', 'alice', '--permission', 'allow-all'], /is no permission/],
+    [['create', '--account', 'alice', '--permission', 'allow-all'], /is not a permission/],
     [['create', '--account', 'alice', '--expires', 'soon'], /must be seconds/],
     [['revoke'], /Name the tokens to revoke/],
     [['rotate', 'unknown'], /There is no token unknown/],
-    [['narrow', 'secret'], /This is no token in force/],
+    [['narrow', 'secret'], /This is not a valid token/],
   ] as const) {
     const failed = await run(...args);
     assert.equal(failed.code, 2, failed.stderr);

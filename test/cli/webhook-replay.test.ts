@@ -275,7 +275,7 @@ test('wrong use is exit 2 with one line', async (t) => {
     [['--handler', 'erp'], /no event handler "erp"; known: crm|There is no journal/],
     [['svc.config.yaml', '--url', 'ftp://x/'], /must be an http/],
     [['--exact', '--diff'], /exclude each other/],
-    [['x.ndjson', '--exact'], /they take no file/],
+    [['x.ndjson', '--exact'], /they cannot be used with a file/],
     [['--since', 'yesterday'], /must be a time/],
     [['--id', 'abc'], /^svc: --id "abc" must be event IDs with commas/],
     [['--limit', '0'], /above 0/],

@@ -125,7 +125,7 @@ test('each damage is found, with its segment and place', async (t) => {
     ['a changed line', (folder) => edit(folder, second, (text) => text.replace('"id":', '"iD":')), /changed/, 2],
     ['a removed line', (folder) => edit(folder, second, (text) => cutLine(text, 3)), /removed/, 2],
     ['an added line', (folder) => edit(folder, second, (text) => `${text.split('\n')[0]}\n${text}`), /added/, 2],
-    ['lines behind a segment', (folder) => appendFileSync(join(folder, second), '{}\n'), /added behind the end/, 2],
+    ['lines behind a segment', (folder) => appendFileSync(join(folder, second), '{}\n'), /added after the end/, 2],
     ['a removed segment', (folder) => rmSync(join(folder, second)), /the segment is missing/, 2],
     ['the first segment removed', (folder) => rmSync(join(folder, names[0] as string)), /the segment is missing/, 1],
     [
@@ -156,7 +156,7 @@ test('each damage is found, with its segment and place', async (t) => {
       (folder) => edit(folder, 'checkpoints.ndjson', (text) => text.replace(/"time":"\d/, '"time":"3')),
       /signature/,
     ],
-    ['no checkpoint at all', (folder) => edit(folder, 'checkpoints.ndjson', (text) => text.replace('{', '{"a":1,')), /is no checkpoint/],
+    ['no checkpoint at all', (folder) => edit(folder, 'checkpoints.ndjson', (text) => text.replace('{', '{"a":1,')), /is not a checkpoint/],
     [
       'checkpoints of another server',
       (folder) => copyFileSync(join(other.folder, 'checkpoints.ndjson'), join(folder, 'checkpoints.ndjson')),
@@ -246,7 +246,7 @@ test('a new key is announced by the old one; one that nobody announced is refuse
   another.append(testEvent());
   await another.close();
   const result = await verifyJournal({ folder: given.folder });
-  assert.match(result.fault?.what ?? '', /a key that nobody announced/);
+  assert.match(result.fault?.what ?? '', /a key that was not announced/);
   assert.ok(readKey(given.keyPath));
 });
 
