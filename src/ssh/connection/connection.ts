@@ -295,7 +295,11 @@ export class SshConnection implements NewConnection, LoginConnection {
     if (!account || !this.#session || !this.#client || !this.#algorithms) throw new Error('Nobody has logged in.');
     const client = makeClient(this, account, {
       current: this.#current,
-      accountInForce: () => (this.cutUnlessInForce() ? undefined : this.#accountInForce()),
+      accountInForce: () => {
+        const present = this.#accountInForce();
+        if (!present) this.cutUnlessInForce();
+        return present;
+      },
       algorithms: this.#algorithms,
       software: this.#software,
       ended: this.#ended.signal,

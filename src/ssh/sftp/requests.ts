@@ -100,10 +100,9 @@ export class SftpRequests {
 
   async #onPath(request: Exclude<PathRequest, { kind: 'readlink' | 'symlink' }>, path: VirtualPath, own: ReadWriteLock): Promise<Buffer> {
     const { id } = request;
+    if (request.kind === 'open') return handleReply(id, await this.#open(path, request, own));
     const files = this.#files.forRequest({ requested_path: request.path });
     switch (request.kind) {
-      case 'open':
-        return handleReply(id, await this.#open(path, request, own));
       case 'stat':
       case 'lstat':
         return this.#attributesReply(id, files, path, this.#entry(path));
