@@ -84,14 +84,14 @@ function grantOperations(kind: 'token' | 'link', name: string): Record<string, O
   return {
     [`GET /api/${kind}s`]: {
       id: ofGrants('list'),
-      summary: `${name} in force, newest first, as \`svc ${kind}s list\`.`,
+      summary: `Valid ${name.toLowerCase()}, newest first, as \`svc ${kind}s list\`.`,
       query: grantQuery,
       reply: ['The items, and how many there are in all.', grantList],
       refusals: [400],
     },
     [`POST /api/${kind}s/revoke`]: {
       id: ofGrants('revoke'),
-      summary: `Revoke ${name.toLowerCase()}; what they opened ends within a second.`,
+      summary: `Revoke ${name.toLowerCase()}; sessions and transfers opened with them end within a second.`,
       body: grantOrder,
       reply: ['Those that ended.', revokedGrants],
       refusals: [400],
