@@ -29,6 +29,14 @@ export function answerEvents(c: ConsoleContext, begin: (stream: EventStream) => 
   return RESPONSE_ALREADY_SENT;
 }
 
+/** As `goneSignal`, for a reply that takes long: it is cut as soon as its administrator may have it no more. */
+export function cutWhenOver(c: ConsoleContext): AbortSignal {
+  const { outgoing, session, service } = c.env;
+  const gone = goneSignal(c.env);
+  service.streams.addDownload({ outgoing, session, administrator: requireAdministrator(c) }, gone);
+  return gone;
+}
+
 /** The headers of every API reply, which is for one client at one time and must never be shown as a page. */
 const baseHeaders = {
   'cache-control': 'no-store',

@@ -110,11 +110,15 @@ interface Listening {
   isInForce: (administrator: Administrator) => boolean;
 }
 
-/** The open streams of a console. */
+/** A reply that lasts, and is cut once its reader may have it no more. */
+type LongReply = Pick<EventStream, 'reader' | 'end'>;
+
+/** The open streams of a console, and its downloads. */
 export class EventStreams {
   readonly #clock: Clock;
   readonly #listening: Listening;
   readonly #open = new Set<EventStream>();
+  readonly #downloads = new Set<LongReply>();
   #heartbeat: Timer | undefined;
 
   constructor(clock: Clock, listening: Listening) {
@@ -128,43 +132,71 @@ export class EventStreams {
     const head = { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     const stream = new EventStream(reader, this.#clock, head);
     this.#open.add(stream);
-    this.#heartbeat ??= this.#clock.every(heartbeatMs, () => this.#beatAll());
+    this.#beginToBeat();
     stream.signal.addEventListener('abort', () => this.#forget(stream), { once: true });
-    // The reader may have left, been logged out or lost its right while the request was checked; no later event reports that.
-    const isOver = !this.#listening.isInForce(reader.administrator) || (reader.session && !this.#listening.onBeat(reader.session));
-    if (reader.outgoing.destroyed || isOver) stream.end();
+    if (this.#isOver(reader)) stream.end();
     return stream;
   }
 
-  /** Ends the streams of a session that has ended. */
-  endSession(session: AdministratorSession): void {
-    for (const stream of [...this.#open]) if (stream.reader.session === session) stream.end();
+  /** Has a download cut as a stream is: when the session is over, or the administrator is another. @param gone aborts with its end */
+  addDownload(reader: Reader, gone: AbortSignal): void {
+    const download = { reader, end: () => void reader.outgoing.destroy() };
+    if (this.#isOver(reader)) {
+      download.end();
+      return;
+    }
+    this.#downloads.add(download);
+    this.#beginToBeat();
+    const forget = () => {
+      this.#downloads.delete(download);
+      this.#stopWhenEmpty();
+    };
+    gone.addEventListener('abort', forget, { once: true });
   }
 
-  /** Ends the streams of administrators that were changed or removed. @returns how many */
+  /** The reader may have left, been logged out or lost its right while the request was checked; no later event reports that. */
+  #isOver({ outgoing, administrator, session }: Reader): boolean {
+    return outgoing.destroyed || !this.#listening.isInForce(administrator) || (!!session && !this.#listening.onBeat(session));
+  }
+
+  /** Ends the streams and downloads of a session that has ended. */
+  endSession(session: AdministratorSession): void {
+    this.#endThose(({ reader }) => reader.session === session);
+  }
+
+  /** Ends the streams and downloads of administrators that were changed or removed. @returns how many */
   keepOnly(): number {
-    const over = [...this.#open].filter(({ reader }) => !this.#listening.isInForce(reader.administrator));
-    for (const stream of over) stream.end();
-    return over.length;
+    return this.#endThose(({ reader }) => !this.#listening.isInForce(reader.administrator));
   }
 
   close(): void {
     for (const stream of [...this.#open]) stream.end();
   }
 
+  #endThose(isMeant: (reply: LongReply) => boolean): number {
+    const over = [...this.#open, ...this.#downloads].filter(isMeant);
+    for (const reply of over) reply.end();
+    return over.length;
+  }
+
   #forget(stream: EventStream): void {
     this.#open.delete(stream);
-    if (this.#open.size > 0) return;
+    this.#stopWhenEmpty();
+  }
+
+  #beginToBeat(): void {
+    this.#heartbeat ??= this.#clock.every(heartbeatMs, () => this.#beatAll());
+  }
+
+  #stopWhenEmpty(): void {
+    if (this.#open.size + this.#downloads.size > 0) return;
     this.#heartbeat?.cancel();
     this.#heartbeat = undefined;
   }
 
   // A page that listens counts as activity, so its session continues.
   #beatAll(): void {
-    for (const stream of [...this.#open]) {
-      stream.beat();
-      const { session } = stream.reader;
-      if (session && !stream.signal.aborted) this.#listening.onBeat(session);
-    }
+    for (const stream of [...this.#open]) stream.beat();
+    for (const { reader } of [...this.#open, ...this.#downloads]) if (reader.session) this.#listening.onBeat(reader.session);
   }
 }

@@ -12,7 +12,7 @@ import { clientGone } from '../../http/reply/outgoing.ts';
 import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import { newestDeliveries } from '../../webhooks/records/newest-deliveries.ts';
-import { answerEvents, answerJson, goneSignal, replyHeaders } from '../answer.ts';
+import { answerEvents, answerJson, cutWhenOver, goneSignal, replyHeaders } from '../answer.ts';
 import { type ConsoleContext, type ConsoleService, requireAdministrator } from '../environment.ts';
 import type { EventStream } from '../event-stream.ts';
 import { shownDelivery } from './deliveries.ts';
@@ -132,7 +132,7 @@ async function streamEvents(c: ConsoleContext, read: (signal: AbortSignal) => As
   const headers = { ...replyHeaders(c), 'content-type': 'application/x-ndjson' };
   if (method === 'HEAD') return new Response(null, { headers });
   const release = await streams.take(requireAdministrator(c).name);
-  const pieces = Readable.from(read(goneSignal(c.env)));
+  const pieces = Readable.from(read(cutWhenOver(c)));
   try {
     // If the journal cannot be read, the reply must not begin with 200.
     await once(pieces, 'readable');

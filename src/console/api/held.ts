@@ -3,7 +3,7 @@ import { actOn, type HeldAction, selectedItems } from '../../control/collection.
 import { ServiceError } from '../../lib/errors.ts';
 import { contentDisposition } from '../../lib/headers/header-fields.ts';
 import { baseName } from '../../lib/virtual-path.ts';
-import { answerJson, replyHeaders } from '../answer.ts';
+import { answerJson, cutWhenOver, replyHeaders } from '../answer.ts';
 import { type ConsoleContext, recordAction, requireAdministrator } from '../environment.ts';
 import { mayReview } from '../login/administrators.ts';
 import { readRequest } from '../request-body.ts';
@@ -50,5 +50,6 @@ export async function sendHeldContent(c: ConsoleContext): Promise<Response> {
   };
   if (c.env.method === 'HEAD') return new Response(null, { headers });
   await recordAction(c, 'held-download', describeItems([item]));
+  cutWhenOver(c);
   return new Response(ReadableStream.from(content.chunks()) as ReadableStream<Uint8Array>, { headers });
 }
