@@ -11,7 +11,8 @@ import { temporaryFolder } from './temp.ts';
 interface TlsProxy {
   /** The program that has to be there. */
   program: string;
-  start(t: TestContext, upstream: string): Promise<{ url: string; ca: string }>;
+  /** @param isPlain without TLS, so that a test can send bytes of its own: nginx and HAProxy */
+  start(t: TestContext, upstream: string, isPlain?: boolean): Promise<{ url: string; ca: string }>;
 }
 
 interface ProxyProgram {
@@ -19,7 +20,7 @@ interface ProxyProgram {
   example: string;
   args(file: string, folder: string): string[];
   /** The example with ports, paths and the certificate of the test. */
-  fill(example: string, at: { folder: string; port: number; upstream: string }): string;
+  fill(example: string, at: { folder: string; port: number; upstream: string; isPlain: boolean }): string;
 }
 
 const programs: Record<string, ProxyProgram> = {
@@ -36,8 +37,9 @@ const programs: Record<string, ProxyProgram> = {
     program: 'haproxy',
     example: 'haproxy.cfg',
     args: (file) => ['-db', '-f', file],
-    fill: (example, { folder, port, upstream }) =>
+    fill: (example, { folder, port, upstream, isPlain }) =>
       example
+        .replace(isPlain ? / ssl crt .*/ : 'no such text', '')
         .replace('bind :443', `bind 127.0.0.1:${port}`)
         .replace('/etc/ssl/files.example.com.pem', `${folder}/pem`)
         .replaceAll('127.0.0.1:8080', upstream),
@@ -66,12 +68,15 @@ export const tlsProxies: Record<string, TlsProxy> = {
   ...Object.fromEntries(
     Object.entries(programs).map(([name, described]) => [
       name,
-      { program: described.program, start: (t: TestContext, upstream: string) => startProgram(t, described, upstream) },
+      {
+        program: described.program,
+        start: (t: TestContext, upstream: string, isPlain = false) => startProgram(t, described, upstream, isPlain),
+      },
     ]),
   ),
 };
 
-async function startProgram(t: TestContext, { program, example, args, fill }: ProxyProgram, upstream: string) {
+async function startProgram(t: TestContext, { program, example, args, fill }: ProxyProgram, upstream: string, isPlain: boolean) {
   const folder = temporaryFolder(t);
   const port = await freePort();
   const [key, cert] = [join(folder, 'key'), join(folder, 'crt')];
@@ -81,7 +86,7 @@ async function startProgram(t: TestContext, { program, example, args, fill }: Pr
   mkdirSync(join(folder, 'home'));
   const text = readFileSync(join(process.env.SVC_ROOT ?? '.', 'examples/operations/proxies', example), 'utf8');
   const file = join(folder, example);
-  writeFileSync(file, fill(text, { folder, port, upstream: new URL(upstream).host }));
+  writeFileSync(file, fill(text, { folder, port, upstream: new URL(upstream).host, isPlain }));
   const env = { ...process.env, HOME: join(folder, 'home'), XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
   const child = spawn(program, args(file, folder), { stdio: ['ignore', 'pipe', 'pipe'], env });
   let output = '';
@@ -91,7 +96,7 @@ async function startProgram(t: TestContext, { program, example, args, fill }: Pr
     if (child.exitCode !== null) throw new Error(`${program} ended: ${output}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return { url: `https://127.0.0.1:${port}`, ca };
+  return { url: `${isPlain ? 'http' : 'https'}://127.0.0.1:${port}`, ca };
 }
 
 function accepts(port: number): Promise<boolean> {
