@@ -49,6 +49,11 @@ const permissions = z
   .pipe(permissionsOption);
 const tooMany = { error: ({ maximum }: { maximum?: unknown }) => `has more than ${maximum} items` };
 const shortText = z.string().max(longestAccountText, { error: `has more than ${longestAccountText} characters` });
+/** Stands in events, and is compared: no two may become the same bytes, and none is two lines of a mail's head. */
+const plainText = shortText.refine(
+  (text) => text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(text),
+  'must be valid Unicode without control characters',
+);
 const absolutePath = shortText.refine(isAbsolute, 'must be an absolute path');
 const structure = z
   .array(z.unknown())
@@ -63,8 +68,8 @@ const structure = z
 const accountReply = z.lazy(() =>
   z.strictObject({
     home_folder_path: absolutePath.optional(),
-    uuid: shortText.optional(),
-    email: shortText.optional(),
+    uuid: plainText.optional(),
+    email: plainText.optional(),
     group: shortText.optional(),
     create_home_folder: z.boolean().optional(),
     create_home_folder_owner: shortText.optional(),

@@ -1,5 +1,6 @@
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
 import tls from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { latin1ToUtf8 } from '../headers/header-fields.ts';
@@ -67,8 +68,9 @@ const nullBodyStatuses = new Set([204, 304]);
 /** @param caPem certificate authorities in PEM, trusted in addition to those of the system */
 export function createTransport(caPem?: string): Transport {
   const keepAlive = { keepAlive: true, maxFreeSockets: maxIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
-  const httpAgent = new HttpAgent(keepAlive);
-  const httpsAgent = new HttpsAgent({ ...keepAlive, ...(caPem === undefined ? {} : { ca: [...tls.rootCertificates, caPem] }) });
+  const httpAgent = cutUnasked(new HttpAgent(keepAlive));
+  const ca = caPem === undefined ? {} : { ca: [...tls.rootCertificates, caPem] };
+  const httpsAgent = cutUnasked(new HttpsAgent({ ...keepAlive, ...ca }));
   const known = new Map<string, RequestOptions>();
 
   function splitUrl(text: string): RequestOptions {
@@ -118,12 +120,37 @@ export function createTransport(caPem?: string): Transport {
   }
 
   return {
-    fetch: async (input, init: TransportInit = {}) => (await send(String(input), init)) as Response,
+    async fetch(input, init: TransportInit = {}) {
+      // Bytes that have arrived on idle connections are read before one of these is used.
+      const hasIdle = [httpAgent, httpsAgent].some(({ freeSockets }) => Object.keys(freeSockets).length > 0);
+      for (let turn = 0; hasIdle && turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+      return (await send(String(input), init)) as Response;
+    },
     close() {
       httpAgent.destroy();
       httpsAgent.destroy();
     },
   };
+}
+
+/** Closes idle connections on which something comes: the next request would take it for its own reply, and a refused login for accepted. */
+function cutUnasked<T extends HttpAgent>(agent: T): T {
+  const cut = function (this: Socket) {
+    this.destroy();
+  };
+  const keepSocketAlive = agent.keepSocketAlive.bind(agent);
+  const reuseSocket = agent.reuseSocket.bind(agent);
+  agent.keepSocketAlive = (socket) => {
+    // The types leave out what it returns (nodejs.org/api/http.html#agentkeepsocketalivesocket).
+    const isKept = keepSocketAlive(socket) as unknown as boolean;
+    if (isKept) socket.on('data', cut);
+    return isKept;
+  };
+  agent.reuseSocket = (socket, request) => {
+    socket.off('data', cut);
+    reuseSocket(socket, request);
+  };
+  return agent;
 }
 
 /** Sends a body chunk by chunk, until it ends or a reply begins. */
