@@ -194,9 +194,9 @@ export class Metrics {
     this.#metrics.callouts.observe({ method, outcome }, durationMs / 1000);
   }
 
-  inspection(inspection: string, verdict: string, durationMs: number): void {
+  inspection(inspection: string, verdict: string, durationMs: number | undefined): void {
     this.#metrics.inspections.inc({ inspection, verdict });
-    this.#metrics.inspectionDurations.observe({ inspection }, durationMs / 1000);
+    if (durationMs !== undefined) this.#metrics.inspectionDurations.observe({ inspection }, durationMs / 1000);
   }
 
   delivery(record: { handler: string; outcome: string; events: readonly unknown[]; attempts: readonly { duration_ms: number }[] }): void {

@@ -202,7 +202,7 @@ export class Monitoring {
     this.#metrics?.callout(method, outcome, result.durationMs);
   }
 
-  inspection(inspection: string, verdict: string, durationMs: number): void {
+  inspection(inspection: string, verdict: string, durationMs: number | undefined): void {
     this.#metrics?.inspection(inspection, verdict, durationMs);
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { run, start } from '../support/child.ts';
@@ -64,4 +65,26 @@ test('svc mock inspection answers as it is told, and records what it got', async
   const [line] = readFileSync(join(cwd, 'requests.ndjson'), 'utf8').trim().split('\n');
   const { status, size, request } = JSON.parse(line ?? '');
   assert.deepEqual([status, size, request.file.path], [422, 7, '/in/x.csv']);
+});
+
+test('validate --online pings each inspection: an endpoint by its test request, a clamd by PING', async (t) => {
+  const { url } = await startInspector(t);
+  const clamd = createServer((socket) => socket.once('data', (data) => socket.end(String(data) === 'zPING\0' ? 'PONG\0' : 'what?\0')));
+  await new Promise<void>((resolve) => clamd.listen(0, '127.0.0.1', resolve));
+  t.after(() => clamd.close());
+  const tcp = `tcp://127.0.0.1:${(clamd.address() as AddressInfo).port}`;
+  const checked = async (inspections: Record<string, Record<string, unknown>>) => {
+    const cwd = temporaryFolder(t);
+    await writeConfig(cwd, { inspections, group: { inspections: [Object.keys(inspections)] } });
+    return run(t, ['validate', '--online'], { cwd });
+  };
+  const larger = { maximum_size: 1000, on_larger: 'hold' };
+  const good = await checked({ schema: { type: 'http', url }, virus: { type: 'clamd', url: tcp, ...larger } });
+  assert.equal(good.code, 0, good.stderr);
+  clamd.close();
+  const gone = `unix:${join(temporaryFolder(t), 'none')}`;
+  const bad = await checked({ schema: { type: 'http', url: 'http://127.0.0.1:1/' }, virus: { type: 'clamd', url: gone, ...larger } });
+  assert.equal(bad.code, 1);
+  assert.match(bad.stderr, /error\[online\]: inspections\.schema\.url: http:\/\/127\.0\.0\.1:1\/: .*ECONNREFUSED/);
+  assert.match(bad.stderr, /error\[online\]: inspections\.virus\.url: unix:\S+: .*ENOENT/);
 });

@@ -9,7 +9,7 @@ import { selfSigned } from '../support/certificates.ts';
 import { hasProgram } from '../support/requires.ts';
 import { temporaryFolder } from '../support/temp.ts';
 
-const folder = join(process.env.SVC_ROOT ?? '.', 'examples/operations');
+const folder = join(process.env.SVC_ROOT ?? process.cwd(), 'examples/operations');
 const readExample = (name: string) => readFileSync(join(folder, name), 'utf8');
 
 /** The names that a scrape has, of metrics without samples too. */
@@ -64,6 +64,36 @@ test('promtool accepts alert rules and configuration', (t) => {
     const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: folder, encoding: 'utf8' });
     assert.equal(status, 0, stdout + stderr);
   }
+});
+
+test('the rules about inspections fire after ten minutes of failures, and when an upload has been held for a day', (t) => {
+  if (!hasProgram(t, 'promtool')) return;
+  const cwd = temporaryFolder(t);
+  const tests = `rule_files: [${join(folder, 'alerts.yaml')}]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {series: 'svc_inspections_total{inspection="virus",verdict="failure"}', values: '0+1x60'}
+      - {series: 'svc_inspections_total{inspection="schema",verdict="accept"}', values: '0+1x60'}
+      - {series: 'svc_held_oldest_seconds', values: '84000+60x60'}
+    alert_rule_test:
+      - {eval_time: 5m, alertname: SvcInspectionsFail, exp_alerts: []}
+      - eval_time: 30m
+        alertname: SvcInspectionsFail
+        exp_alerts:
+          - exp_labels: {severity: ticket, inspection: virus}
+            exp_annotations: {summary: 'The inspection virus fails, so that uploads are held or refused.'}
+      - {eval_time: 40m, alertname: SvcHeldUploadsWait, exp_alerts: []}
+      - eval_time: 55m
+        alertname: SvcHeldUploadsWait
+        exp_alerts:
+          - exp_labels: {severity: ticket}
+            exp_annotations: {summary: 'An upload has been held for more than a day; svc held list shows it.'}
+`;
+  writeFileSync(join(cwd, 'test.yaml'), tests);
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'test.yaml'], { cwd, encoding: 'utf8' });
+  assert.equal(status, 0, stdout + stderr);
 });
 
 test('nginx accepts its configurations', (t) => {

@@ -19,8 +19,8 @@ interface InspectionDependencies {
   clock: Clock;
   log: Log;
   urlHealth: (uuid: string) => UrlHealth;
-  /** Called for each verdict, for figures. */
-  onVerdict?: ((inspection: string, verdict: Answer['verdict'], durationMs: number) => void) | undefined;
+  /** Called for each verdict, for figures. `durationMs` is undefined for a file that was not sent. */
+  onVerdict?: ((inspection: string, verdict: Answer['verdict'], durationMs: number | undefined) => void) | undefined;
 }
 
 /** The options of inspections in one configuration. */
@@ -92,11 +92,15 @@ class Inspection {
   /** Rejects only with the signal's reason. */
   async inspect(content: InspectedContent, account: string, signal: AbortSignal): Promise<Answer> {
     const { maximum_size } = this.options;
+    const { clock, onVerdict } = this.#dependencies;
+    const unsent = (answer: Answer) => {
+      onVerdict?.(this.uuid, answer.verdict, undefined);
+      return answer;
+    };
     if (maximum_size !== undefined && content.sizeBytes > maximum_size)
-      return { verdict: 'larger', message: `larger than ${maximum_size} bytes` };
+      return unsent({ verdict: 'larger', message: `larger than ${maximum_size} bytes` });
     this.#pending.begin();
     let end: (() => void) | undefined;
-    const { clock, onVerdict } = this.#dependencies;
     try {
       end = await this.#queue.take(account);
       signal.throwIfAborted();
@@ -106,7 +110,7 @@ class Inspection {
       return answer;
     } catch (error) {
       signal.throwIfAborted();
-      return { verdict: 'failure', message: (error as Error).message };
+      return unsent({ verdict: 'failure', message: (error as Error).message });
     } finally {
       end?.();
       this.#pending.end();

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Client } from '../support/client.ts';
+import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
+import { startInspector } from '../support/inspector.ts';
+import { cheapHash } from '../support/passwords.ts';
+import { until } from '../support/receiver.ts';
+import { testPassword } from '../support/secrets.ts';
+import { startServer } from '../support/server.ts';
+
+test('waiting for a turn counts towards answer_within: who waits too long hears 202, and gets the verdict later', async (t) => {
+  const server = await inspecting(t, { maximum_concurrent: 1, answer_within: 0.3 });
+  const first = server.put('/home/d/first', 'wait');
+  await until('the first question', () => server.inspector.requests.length === 1);
+  const second = await server.put('/home/d/second', 'fine');
+  assert.equal(second.status, 202);
+  assert.equal(server.inspector.requests.length, 1, 'the second was not even sent');
+  assert.equal((await first).status, 202);
+  assert.deepEqual(
+    (await heldOf(server)).map(({ state, reason }) => [state, reason]),
+    [
+      ['inspecting', 'late'],
+      ['inspecting', 'late'],
+    ],
+  );
+  server.inspector.answerAll(204);
+  await until('both have their names', async () => visible(join(server.home, 'd')).length === 2 && (await heldOf(server)).length === 0);
+});
+
+test('maximum_concurrent is shared fairly: one file of another account does not wait for ten of the first', async (t) => {
+  const bob = `bob:${testPassword}`;
+  const server = await inspecting(
+    t,
+    { maximum_concurrent: 1, answer_within: 60 },
+    { accounts: { bob: { password: await cheapHash(testPassword) } } },
+  );
+  const { inspector, home } = server;
+  const puts = Array.from({ length: 10 }, (_, index) => server.put(`/home/d/alice-${index}`, 'wait'));
+  await until('all of alice wait', () => hidden(join(home, 'd')).length === 10 && inspector.requests.length === 1);
+  puts.push(server.put('/home/d/bob', 'wait', { user: bob }));
+  await until('bob waits, too', () => hidden(join(home, 'd')).length === 11);
+  for (let answered = 1; answered <= puts.length; answered++) {
+    await until('the next question', () => inspector.requests.length === answered);
+    assert.equal(inspector.requests.length, answered, 'one at a time');
+    inspector.answerWaiting(204);
+  }
+  for (const { status } of await Promise.all(puts)) assert.equal(status, 201);
+  const order = inspector.requests.map(({ facts }) => (facts.account as { username: string }).username);
+  assert.ok(order.indexOf('bob') <= 2, order.join());
+});
+
+test('the metrics count verdicts, time, and what is held by its state', async (t) => {
+  const inspector = await startInspector(t);
+  const server = await startServer(t, {
+    inspections: { check: { type: 'http', url: inspector.url, answer_within: 0.2, maximum_size: 100 } },
+    group: { inspections: [['check']] },
+    services: { web: { type: 'http', port: 0 }, watch: { type: 'monitor', port: 0 } },
+  });
+  const watch = new Client(server.service.listening().find(({ uuid }) => uuid === 'watch')?.url ?? '');
+  const metrics = async () => (await watch.send('GET', '/metrics', { user: null })).text;
+  assert.match(await metrics(), /^svc_held_oldest_seconds 0$/m);
+  for (const content of ['fine', 'fine', 'bad', 'odd', 'fail', 'x'.repeat(101), 'wait'])
+    await server.put(`/home/${content.slice(0, 9)}`, content);
+  const text = await metrics();
+  const count = (verdict: string) =>
+    Number(new RegExp(`^svc_inspections_total\\{inspection="check",verdict="${verdict}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
+  assert.deepEqual(['accept', 'refuse', 'hold', 'failure', 'larger'].map(count), [2, 1, 1, 1, 1]);
+  assert.match(text, /^svc_inspection_duration_seconds_count\{inspection="check"\} 5$/m);
+  assert.match(text, /^svc_held_uploads\{state="held"\} 3$/m);
+  assert.match(text, /^svc_held_uploads\{state="inspecting"\} 1$/m);
+  assert.match(text, /^svc_held_oldest_seconds 0\.\d+$/m);
+});
