@@ -111,8 +111,8 @@ export interface LinkOptions {
   require_password: boolean;
 }
 
-const defaultTokens: TokenOptions = { enabled: true, maximum: 100, maximum_days: 365 };
-const defaultLinks: LinkOptions = { enabled: true, maximum: 1000, maximum_days: 90, default_days: 7, require_password: false };
+export const defaultTokens: TokenOptions = { enabled: true, maximum: 100, maximum_days: 365 };
+export const defaultLinks: LinkOptions = { enabled: true, maximum: 1000, maximum_days: 90, default_days: 7, require_password: false };
 
 /** Options of both an account and its group; names as in the configuration. */
 interface SharedConfiguration extends HomeFolderConfiguration {

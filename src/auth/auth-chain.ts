@@ -78,6 +78,12 @@ export class AuthChain {
     return this.#methods.reduce((sumMs, method) => sumMs + method.longestAnswerMs, 0);
   }
 
+  /** Whether tokens and links of an account can come in here. */
+  takesGrants({ name, method: { uuid, type } }: Pick<Account, 'name' | 'method'>): boolean {
+    const method = this.#methods.find((candidate) => candidate.uuid === uuid && candidate.type === type);
+    return method?.tokenConfiguration?.(name, {}) !== undefined;
+  }
+
   /** Whether a client should sign with a key: some method has the key, or may accept any. */
   mayAcceptKey(username: string, key: string): boolean {
     if (!isUserName(username)) return false;

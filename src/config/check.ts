@@ -8,6 +8,7 @@ import { didYouMean } from '../lib/nearest-name.ts';
 import { byPosition, ConfigError, pathText, type Report } from './findings.ts';
 import { lintAccounts, lintAccountsFiles, lintAdding, lintPermissions } from './lint/lint-accounts.ts';
 import { lintExpectations } from './lint/lint-expectations.ts';
+import { lintGrants } from './lint/lint-grants.ts';
 import { lintHandlers } from './lint/lint-handlers.ts';
 import { homeOptionsInForce, lintHomes } from './lint/lint-homes.ts';
 import { lintInspections } from './lint/lint-inspections.ts';
@@ -74,6 +75,7 @@ export function lintConfig(
   lintHomes(config, report);
   lintPermissions(config, report);
   lintAdding(config, report);
+  lintGrants(config, report);
   lintSecrets(loaded, report);
   return findings.sort(byPosition);
 }

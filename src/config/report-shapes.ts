@@ -192,6 +192,8 @@ export const findingCodes = {
   'permissions-empty': 'The `permissions` of a group are `[]`, which means the default and not nothing.',
   'add-only-undone': 'Permissions only let files be added, but another right lets them be replaced all the same.',
   'rule-unreachable': 'A permission rule that never applies: an earlier one always matches first.',
+  'tokens-callout': 'Accounts of an endpoint may make tokens or links, but the endpoint is not asked about them (`tokens`).',
+  'links-origin': 'Links begin with an address of the machine: neither `public_url` nor `accepted_origins` is set.',
   online: 'An endpoint does not answer as required (`--online`).',
 } as const;
 

@@ -86,8 +86,8 @@ ${tools(context, model)}
 }
 
 /** @see ListingModel.share */
-function shareLimits({ visit, path, client }: Exchange): string | undefined {
-  if (visit || !client?.account.links.enabled || client.account.method.type === 'anonymous' || !client.files.may(path, 'share'))
+function shareLimits({ visit, path, client, service }: Exchange): string | undefined {
+  if (visit || !client?.account.links.enabled || !service.chain.takesGrants(client.account) || !client.files.may(path, 'share'))
     return undefined;
   const { default_days: usual, maximum_days: max, require_password: needsPassword } = client.account.links;
   return `${Math.min(usual, max)} ${max}${needsPassword ? ' password' : ''}`;

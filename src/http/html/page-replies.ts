@@ -46,8 +46,10 @@ function pageUrl({ target }: Exchange): string {
   return isPublicPage ? `/__svc__/${target.name}${target.query}` : '/home/';
 }
 
-function pageAccount({ account, session }: Client, { passwords }: HttpService): PageAccount {
+function pageAccount({ account, session }: Client, { passwords, chain }: HttpService): PageAccount {
   const isAnonymous = account.method.type === 'anonymous';
+  // Where the endpoint is not asked about them, none would ever work.
+  const mayGrant = !isAnonymous && chain.takesGrants(account);
   return {
     name: account.name,
     isAnonymous,
@@ -55,8 +57,8 @@ function pageAccount({ account, session }: Client, { passwords }: HttpService): 
     hasTrash: account.trashDays > 0,
     isInspected: !account.inspections.isEmpty,
     hasQuota: account.quotaSizeBytes > 0,
-    mayShare: !isAnonymous && account.links.enabled && account.permissions.mayGive('allow-share'),
-    mayMakeTokens: !isAnonymous && account.tokens.enabled && account.permissions.mayGive('allow-create-token'),
+    mayShare: mayGrant && account.links.enabled && account.permissions.mayGive('allow-share'),
+    mayMakeTokens: mayGrant && account.tokens.enabled && account.permissions.mayGive('allow-create-token'),
     maySeeRecent: account.showRecent && !isAnonymous,
     maySeeDue: account.showExpectations && !isAnonymous,
     mayChangePassword: session !== undefined && account.allowOwnPasswordChange && passwords.isOwn(account.method.uuid),

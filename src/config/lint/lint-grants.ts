@@ -1,0 +1,127 @@
+import { isIP } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
+import { defaultLinks, defaultTokens, type GroupConfiguration, type LinkOptions, type TokenOptions } from '../../accounts/account.ts';
+import { defaultPermissions, type PermissionOptions, Permissions } from '../../accounts/permissions.ts';
+import { didYouMean } from '../../lib/nearest-name.ts';
+import type { Report } from '../findings.ts';
+import type { Config } from '../schema/schema.ts';
+import { isFileService, isHttpService } from '../schema/schema.ts';
+
+type Holder = Pick<GroupConfiguration, 'permissions' | 'tokens' | 'links'>;
+
+interface Place {
+  path: string[];
+  own: Holder;
+  permissions: PermissionOptions;
+  tokens: TokenOptions;
+  links: LinkOptions;
+}
+
+/** Finds options of tokens and links that mean nothing, and links whose URL leads nowhere. */
+export function lintGrants(config: Config, report: Report): void {
+  const places = placesOf(config);
+  for (const place of places) {
+    lintOff(place, report);
+    lintLinks(config, place, report);
+    lintServicesOfTokens(config, place, report);
+  }
+  lintCallouts(config, places, report);
+  lintOrigins(config, places, report);
+}
+
+/** Groups and accounts with options that are in force there. */
+function placesOf({ groups, accounts }: Config): Place[] {
+  const ofGroups = Object.entries(groups).map(([uuid, group]) => placeOf(['groups', uuid], group, group));
+  return [
+    ...ofGroups,
+    ...Object.entries(accounts).flatMap(([name, account]) => {
+      const group = Object.hasOwn(groups, account.group) ? groups[account.group] : undefined;
+      return account.tokens || account.links || account.permissions ? [placeOf(['accounts', name], account, group)] : [];
+    }),
+  ];
+}
+
+function placeOf(path: string[], own: Holder, group: Holder | undefined): Place {
+  const tokens = own.tokens ?? group?.tokens ?? defaultTokens;
+  const links = own.links ?? group?.links ?? defaultLinks;
+  return { path, own, permissions: own.permissions ?? group?.permissions ?? defaultPermissions, tokens, links };
+}
+
+/** The lists of permissions that name a keyword, by their place; full control has all, and says nothing of this one. */
+function listsWith({ own }: Place, keyword: string): number[] {
+  const lists = own.permissions ? [own.permissions.general, ...own.permissions.rules.map(({ permissions }) => permissions)] : [];
+  return lists.flatMap((list, index) => (list.includes(keyword) ? [index] : []));
+}
+
+function lintOff(place: Place, report: Report): void {
+  for (const [option, keyword] of [
+    ['tokens', 'allow-create-token'],
+    ['links', 'allow-share'],
+  ] as const) {
+    if (place[option].enabled) continue;
+    for (const index of listsWith(place, keyword))
+      report.warning('no-effect', [...place.path, 'permissions', index], `${keyword} has no effect: ${option}.enabled is off`);
+  }
+}
+
+function lintLinks(config: Config, { path, own, permissions, links }: Place, report: Report): void {
+  if (!own.links || !links.enabled) return;
+  // Who only shortens maximum_days means the usual life, too.
+  if (links.default_days > links.maximum_days && links.default_days !== defaultLinks.default_days)
+    report.warning(
+      'no-effect',
+      [...path, 'links', 'default_days'],
+      `links live ${links.maximum_days} days at most (maximum_days), so ${links.default_days} days have no effect`,
+    );
+  // Groups have the option without being asked for it; an endpoint may send other permissions.
+  const isMeant = path[0] === 'accounts' || Object.values(config.authentications).every((method) => method.type !== 'http');
+  const isUsual = isDeepStrictEqual(links, defaultLinks);
+  const isShared = new Permissions(permissions, '').mayGive('allow-share');
+  const hasOther = Object.values(config.accounts).some((account) => path[1] === account.group && account.permissions);
+  if (isMeant && !isUsual && !isShared && !hasOther)
+    report.warning('no-effect', [...path, 'links'], 'no permissions let files be shared (allow-share), so there are no links');
+}
+
+function lintServicesOfTokens({ services }: Config, { path, own }: Place, report: Report): void {
+  const named = own.tokens?.services ?? [];
+  for (const [index, uuid] of named.entries()) {
+    const at = [...path, 'tokens', 'services', index];
+    const service = Object.hasOwn(services, uuid) ? services[uuid] : undefined;
+    if (!service)
+      report.error('unknown-reference', at, `there is no service "${uuid}"`, () => didYouMean(uuid, new Set(Object.keys(services))));
+    else if (!isFileService(service)) report.warning('no-effect', at, `no token opens the service "${uuid}" of type ${service.type}`);
+    else if (!service.enabled) report.warning('no-effect', at, `the service "${uuid}" is disabled`);
+  }
+}
+
+/** Finds endpoints that are not asked about tokens, though accounts are meant to make some. */
+function lintCallouts({ authentications }: Config, places: readonly Place[], report: Report): void {
+  const isMeant = places.some(
+    (place) => listsWith(place, 'allow-create-token').length + listsWith(place, 'allow-share').length > 0 && place.path[0] === 'groups',
+  );
+  for (const [uuid, method] of Object.entries(authentications)) {
+    if (method.type !== 'http' || !method.enabled || method.tokens || !isMeant) continue;
+    report.warning(
+      'tokens-callout',
+      ['authentications', uuid, 'tokens'],
+      'groups let accounts make tokens or links, but those of this method never work: its endpoint is not asked about them',
+    );
+  }
+}
+
+/** Finds services whose links begin with an address that visitors do not have. */
+function lintOrigins({ services }: Config, places: readonly Place[], report: Report): void {
+  const sharing = places.filter(({ permissions, links }) => links.enabled && new Permissions(permissions, '').mayGive('allow-share'));
+  const isMeant = sharing.some((place) => listsWith(place, 'allow-share').length > 0);
+  for (const [uuid, service] of Object.entries(services)) {
+    if (!isHttpService(service) || !service.enabled || service.public_url !== '' || service.accepted_origins.length > 0) continue;
+    const isProxied = service.client_forwarded_header !== '' && sharing.length > 0;
+    const isOpen = isMeant && isIP(service.address) > 0 && !/^(127\.|::1$)/.test(service.address);
+    if (isProxied || isOpen)
+      report.warning(
+        'links-origin',
+        ['services', uuid],
+        `links begin with the address that a request came to${isProxied ? ', which behind a proxy is not that of visitors' : ''}: set public_url or accepted_origins`,
+      );
+  }
+}
