@@ -78,6 +78,16 @@ export class JournalledDispatcher {
     return event;
   }
 
+  /**
+   * Like `emitDurable`, and every node can read the event when the promise resolves, however long that takes.
+   *
+   * @throws ServiceError `storage-full` or `internal`; `unavailable` when the service ends before
+   */
+  async emitShared(draft: EventDraft): Promise<void> {
+    await this.emitDurable(draft);
+    await this.#sink.untilShared();
+  }
+
   /** @throws ServiceError `storage-full` when a change could not be recorded: it must not be made */
   assertWritable(): void {
     this.#sink.assertWritable();

@@ -26,7 +26,8 @@ export function forwardMeans({ journal, events, files, findAccount }: Dependenci
     records: {
       async forwarded(event, { component, url, sizeBytes, digest, status }) {
         const about = { event_id: event.id, event_uuid: event.uuid, uuid: component.uuid, name: component.name };
-        await events.emitDurable({
+        // Before the file is moved: the node that takes over after a kill must read that it was sent.
+        await events.emitShared({
           id: eventIds.fileForwarded,
           context: { account: processAccount(), component },
           data: { ...about, url, status, path: event.data.path, size: sizeBytes, digest },

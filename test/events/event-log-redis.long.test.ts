@@ -192,3 +192,28 @@ test('what happened on another node before somebody followed is nothing new', as
   await here.close();
   await there.close();
 });
+
+test('who must know that all nodes can read an event waits while Redis is away, and hears when the journal ends before', async (t) => {
+  const begun = await begin(t);
+  if (!begun) return;
+  const { redis, link, folder } = begun;
+  const log = await openJournal(link, folder);
+  await log.appendDurable(testEvent('0'));
+  await log.untilShared();
+  await redis.kill();
+  await until('it is away', () => !link.isReady);
+  await log.appendDurable(testEvent('1'));
+  let isShared = false;
+  const shared = log.untilShared().then(() => (isShared = true));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.equal(isShared, false);
+  await redis.restart();
+  await shared;
+  assert.deepEqual(await journalTexts(log), ['0', '1']);
+  await redis.kill();
+  await until('it is away again', () => !link.isReady);
+  await log.appendDurable(testEvent('2'));
+  const never = assert.rejects(log.untilShared(), { code: 'unavailable' });
+  await log.close();
+  await never;
+});

@@ -82,6 +82,8 @@ class MemoryLog implements EventLog {
   grouped() {
     return undefined;
   }
+  async untilShared() {}
+
   async appendDurable(event: ServiceEvent, marks?: EventMarks) {
     return this.append(event, marks);
   }

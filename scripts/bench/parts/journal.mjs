@@ -1,6 +1,8 @@
 // Searches of a journal of ten million events (5 GB, of 1,000 accounts, over 30 days): first pages of 100 events, what is read for them, and
-// memory. The journal is made first, with its summaries, which takes some minutes.
+// memory; and the verification of all of it. The journal is made first, with summaries and checkpoints, which takes some minutes.
 import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buildSync } from 'esbuild';
@@ -11,7 +13,10 @@ const days = 30;
 const firstS = 1_760_000_000;
 const dayS = 86_400;
 const serverJson = '"component":{"uuid":"web","type":"https","name":"web"},"server":{"uuid":"9d0c","type":"server","name":"bench"}';
-const script = new URL('../support/processes/journal-search.mjs', import.meta.url).pathname;
+const scriptOf = (name) => new URL(`../support/processes/journal-${name}.mjs`, import.meta.url).pathname;
+
+/** Checkpoints of 30 days, one a minute. */
+const checkpointsOfDays = days * 1440;
 
 export default function journal({ isSmoke, folder }) {
   const [events, fileBytes] = isSmoke ? [100_000, 8 * 2 ** 20] : [10_000_000, 64 * 2 ** 20];
@@ -30,6 +35,10 @@ export default function journal({ isSmoke, folder }) {
     'text that is nowhere': { text: 'no such text' },
   };
   const memory = 'memory of the process at its peak';
+  const verification = 'verification of all of it';
+  const verifying = 'memory of the verification at its peak';
+  const ask = (name, question) =>
+    JSON.parse(execFileSync(process.execPath, [scriptOf(name), JSON.stringify(question)], { encoding: 'utf8' }));
 
   return {
     load: `${events.toLocaleString('en')} events`,
@@ -37,7 +46,8 @@ export default function journal({ isSmoke, folder }) {
     isWarm: true,
     async fill() {
       const contents = `export { newestBlocks } from './newest-blocks.ts'; export { searchPage } from './search.ts'; export { summarise } from './summariser.ts';
-        export { listSegments } from '../segments.ts'; export { systemClock } from '../../../lib/clock.ts';`;
+        export { listSegments } from '../segments.ts'; export { verifyJournal } from '../verify.ts';
+        export { checkpointsPath, keyName, signCheckpoint } from '../checkpoints.ts'; export { systemClock } from '../../../lib/clock.ts';`;
       const stdin = { contents, resolveDir: 'src/events/journal/search', loader: 'ts' };
       buildSync({ stdin, outfile: bundle, bundle: true, platform: 'node', format: 'esm', logLevel: 'error' });
       await make(journalFolder, await import(pathToFileURL(bundle).href));
@@ -47,16 +57,25 @@ export default function journal({ isSmoke, folder }) {
         figures: { ...Object.fromEntries(Object.keys(searches).map((name) => [name, 'ms'])), [memory]: 'MiB' },
         on: () => [{ name: 'svc' }],
         async action() {
-          const args = [script, JSON.stringify({ bundle, folder: journalFolder, searches })];
-          const { peakMiB, results } = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' }));
+          const { peakMiB, results } = ask('search', { bundle, folder: journalFolder, searches });
           return { ...results, [memory]: { value: peakMiB } };
+        },
+      },
+      {
+        figures: { [verification]: 'MB/s', [verifying]: 'MiB' },
+        on: () => [{ name: 'svc' }],
+        async action() {
+          const { outcome, fault, bytes, checkpoints, seconds, cpuSeconds, peakMiB } = ask('verify', { bundle, folder: journalFolder });
+          if (outcome !== 'whole') throw new Error(`The journal is ${outcome}: ${JSON.stringify(fault)}`);
+          const note = `${checkpoints} checkpoints, ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`;
+          return { [verification]: { value: bytes / 1e6 / seconds, note }, [verifying]: { value: peakMiB } };
         },
       },
     ],
   };
 
-  /** Writes the journal, and its summaries. */
-  async function make(folder, { summarise, listSegments }) {
+  /** Writes the journal, its summaries and its checkpoints. */
+  async function make(folder, { summarise, listSegments, ...evidence }) {
     const began = performance.now();
     writeJournal(folder, events, eventJson, fileBytes);
     console.error(`made in ${((performance.now() - began) / 1000).toFixed(0)} s`);
@@ -64,6 +83,7 @@ export default function journal({ isSmoke, folder }) {
     for (const segment of listSegments(folder).slice(0, -1)) await summarise(segment, async () => {});
     const { user, system } = process.cpuUsage(cpu);
     console.error(`summarised with ${((user + system) / events).toFixed(2)} µs of CPU an event`);
+    writeCheckpoints(folder, listSegments(folder), evidence);
     // What is still on its way to the disk would count for the searches.
     spawnSync('sync');
   }
@@ -75,6 +95,27 @@ export default function journal({ isSmoke, folder }) {
     const path = pathOf(index);
     return `{"id":"40017","uuid":"${hex(index)}-0000-4000-8000-000000000000","message":"The file \\"${path}\\" was uploaded.","timestamp":{"timestamp":"${time}","cwa_14051":"2025-10-09 12:00:00"},"data":{"path":"${path}","file_name":"${index}.pdf","total_write":${index},"request_id":"request-${index >>> 1}"},"account":{"uuid":"account-${account}","name":"user ${account}","peer":{"address":"198.51.${account % 250}.${index % 250}","port":50000,"protocol":"TCP","family":"IPv4"}},${serverJson}}\n`;
   }
+}
+
+/** Writes checkpoints as svc does: at ends of lines, and at the end of each segment. */
+function writeCheckpoints(folder, segments, { checkpointsPath, keyName, signCheckpoint }) {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const key = keyName(privateKey);
+  const each = Math.ceil(checkpointsOfDays / segments.length);
+  const lines = [];
+  let previous = '';
+  for (const { number: segment, path } of segments) {
+    const bytes = readFileSync(path);
+    for (let from = 0; from < bytes.length; ) {
+      const end = bytes.indexOf(10, from + Math.ceil(bytes.length / each));
+      const position = end < 0 ? bytes.length : end + 1;
+      const hash = createHash('sha256').update(previous).update(bytes.subarray(from, position)).digest('hex');
+      const time = new Date((firstS + (lines.length * days * dayS) / checkpointsOfDays) * 1000).toISOString();
+      lines.push(JSON.stringify(signCheckpoint({ segment, position, hash, previous, time, key }, privateKey)));
+      [previous, from] = [hash, position];
+    }
+  }
+  writeFileSync(checkpointsPath(folder), `${lines.join('\n')}\n`);
 }
 
 function pathOf(index) {

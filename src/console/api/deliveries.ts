@@ -45,9 +45,9 @@ export async function showDelivery(c: ConsoleContext): Promise<Response> {
 
 /** A delivery as lists show it. */
 export function shownDelivery({ id, record }: NamedDelivery): DeliveryView {
-  const { time, handler, outcome, attempts, details = '', source = 'service' } = record;
+  const { time, handler, outcome, attempts, details = '', source = 'service', file } = record;
   const events = record.events.map((event) => ({ id: event.id, uuid: event.uuid }));
-  return { id, time, handler, outcome, events, attempts, details, source };
+  return { id, time, handler, outcome, events, attempts, details, source, ...(file && { file }) };
 }
 
 /** `POST /api/replays`: sends events again, to the configured handlers at their current URLs. */

@@ -39,10 +39,18 @@ export function signCheckpoint(unsigned: UnsignedCheckpoint, privateKey: KeyObje
   return { ...(JSON.parse(text) as UnsignedCheckpoint), signature };
 }
 
+/** The key that was used last: a chain has few of them. */
+let lastKey: { name: string; key: KeyObject } | undefined;
+
+function keyOf(name: string): KeyObject {
+  if (lastKey?.name !== name) lastKey = { name, key: createPublicKey({ key: Buffer.from(name, 'base64'), format: 'der', type: 'spki' }) };
+  return lastKey.key;
+}
+
 /** Whether the signature is by the key that the checkpoint names. */
 export function isSignedByItsKey(checkpoint: Checkpoint): boolean {
   try {
-    const key = createPublicKey({ key: Buffer.from(checkpoint.key, 'base64'), format: 'der', type: 'spki' });
+    const key = keyOf(checkpoint.key);
     return (
       key.asymmetricKeyType === 'ed25519' &&
       verify(null, Buffer.from(canonical(checkpoint)), key, Buffer.from(checkpoint.signature, 'base64'))
@@ -52,10 +60,7 @@ export function isSignedByItsKey(checkpoint: Checkpoint): boolean {
   }
 }
 
-/**
- * @returns undefined for a line that is not a checkpoint
- * @returns undefined for a line that is no checkpoint
- */
+/** @returns undefined for a line that is not a checkpoint */
 export function parseCheckpoint(line: string): Checkpoint | undefined {
   try {
     return checkpointSchema.safeParse(JSON.parse(line)).data;

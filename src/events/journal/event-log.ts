@@ -132,6 +132,12 @@ export interface EventSink {
    * @throws ServiceError `storage-full` or `internal` when it could not be written
    */
   appendDurable(event: ServiceEvent, marks?: EventMarks, dataJson?: string): Promise<LogPosition | undefined>;
+  /**
+   * Resolves once every node can read all events so far, however long the journal of all nodes is away.
+   *
+   * @throws ServiceError `unavailable` when the journal is closed before
+   */
+  untilShared(): Promise<void>;
   /** @throws ServiceError `storage-full` or `internal` when the journal cannot record a change, which then must not be made */
   assertWritable(): void;
 }

@@ -129,6 +129,9 @@ export class FileEventLog implements EventLog {
     return position;
   }
 
+  /** No other node reads it. */
+  async untilShared(): Promise<void> {}
+
   assertWritable(): void {
     if (!this.#reserve.isHeld()) throw journalFull();
     journalled(() => this.#segments.assertWritable());

@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, type Hash, type KeyObject } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, readFileSync, readSync, statSync } from 'node:fs';
 import * as z from 'zod';
 import { openIfThere, readAsync } from '../../lib/disk/descriptors.ts';
 import { eventIds } from '../event-ids.ts';
@@ -185,11 +185,12 @@ async function checkSegment(
   const fd = openIfThere(segmentPath(folder, segment));
   if (fd === undefined) throw new Mismatch(segment, 0, 'the segment is missing');
   try {
+    const chunk = Buffer.allocUnsafe(chunkBytes);
     let from = 0;
     for (const { position, previous, hash, time } of checkpoints) {
       const isSkipped = sinceMs !== undefined && new Date(time).getTime() < sinceMs;
       if (!isSkipped) {
-        const found = await hashRange(fd, createHash('sha256').update(previous), from, position);
+        const found = await hashRange(fd, createHash('sha256').update(previous), from, position, chunk);
         if (found !== hash) throw new Mismatch(segment, from, describeMismatch(fd, from, position, time, shift));
         result.bytes += position - from;
       }
@@ -210,12 +211,8 @@ function describeMismatch(fd: number, from: number, to: number, time: string, sh
   return `bytes were changed ${range}`;
 }
 
-/**
- * @returns the digest as hex; a range that ends early gets one that matches nothing
- * @returns the digest as hex; that of a range that ends early fits nothing
- */
-async function hashRange(fd: number, hash: Hash, from: number, to: number): Promise<string> {
-  const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(to - from, 1)));
+/** @returns the digest as hex; a range that ends early gets one that matches nothing */
+async function hashRange(fd: number, hash: Hash, from: number, to: number, chunk: Buffer): Promise<string> {
   for (let position = from; position < to; ) {
     const { bytesRead } = await readAsync(fd, chunk, 0, Math.min(chunk.length, to - position), position);
     if (bytesRead === 0) break;
@@ -250,12 +247,17 @@ function checkEnds(checkpoints: readonly Checkpoint[], folder: string, result: V
 /** Whether the bytes after a checkpoint are the event about it. */
 function isOwnEvent(folder: string, segment: number, position: number, size: number, checkpoint: Checkpoint): boolean {
   if (size - position > maxTailBytes) return false;
-  const tail = readFileSync(segmentPath(folder, segment)).subarray(position).toString('utf8');
+  const fd = openIfThere(segmentPath(folder, segment));
+  if (fd === undefined) return false;
   try {
+    const bytes = Buffer.alloc(size - position);
+    const tail = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, position)).toString('utf8');
     const { id, data } = JSON.parse(tail) as { id: string; data: Checkpoint };
     return id === String(eventIds.journalCheckpoint) && data.signature === checkpoint.signature;
   } catch {
     return false;
+  } finally {
+    closeSync(fd);
   }
 }
 

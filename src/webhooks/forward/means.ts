@@ -28,7 +28,11 @@ export type AfterSending = { kind: 'delete' } | { kind: 'move'; segments: readon
 
 /** Further parts of a running service: they record, move and delete files, with events. */
 export interface ForwardRecords {
-  /** Journals that a file was sent; on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /**
+   * Journals that a file was sent; on disk, and known to all nodes, when the promise resolves.
+   *
+   * @throws ServiceError `storage-full` or `internal`; `unavailable` when the service ends before
+   */
   forwarded(event: ServiceEvent, forwarded: Forwarded): Promise<void>;
   /** Whether the journal says that a handler sent the file of an event. */
   wasForwarded(event: ServiceEvent, handler: string): Promise<boolean>;

@@ -1,10 +1,23 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import { asOperator, startConsole } from '../../support/console.ts';
 import { startReceiver, until } from '../../support/receiver.ts';
-import { testUser } from '../../support/secrets.ts';
 import { startServer, type TestConfig, type TestServer } from '../../support/server.ts';
 
 const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
@@ -150,13 +163,97 @@ test('outside of its window nothing is sent; a file replaced after it was sent i
   assert.deepEqual(await told(closed, 20202), []);
 });
 
-test('a file that shrinks or changes while it is sent is told; the target gets no whole body', async (t) => {
-  const target = await startServer(t);
-  const [username, password] = testUser.split(':');
-  const server = await startServer(t, forwarding({ url: `${target.url}/home/{path}`, username, password }));
+/** A target that does something once it has the first bytes of a body; it knows which bodies came whole. */
+async function startTarget(t: TestContext, onFirst: (name: string) => void) {
+  const whole = new Map<string, string>();
+  const begun: string[] = [];
+  const target = createServer(async (request, response) => {
+    const hash = createHash('sha256');
+    try {
+      for await (const chunk of request) {
+        if (!begun.includes(String(request.url))) {
+          begun.push(String(request.url));
+          onFirst(String(request.url));
+        }
+        hash.update(chunk as Buffer);
+      }
+    } catch {
+      return;
+    }
+    whole.set(String(request.url), hash.digest('hex'));
+    response.writeHead(201).end();
+  });
+  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+  t.after(() => target.close());
+  return { url: `http://127.0.0.1:${(target.address() as AddressInfo).port}/`, whole, begun };
+}
+
+test('a file that shrinks or changes while it is sent is told; the target gets no whole body, and the next file comes', async (t) => {
+  let home = '';
+  const target = await startTarget(t, (name) => {
+    if (name === '/shrinks') truncateSync(join(home, 'shrinks'), 1000);
+    if (name !== '/changes') return;
+    const fd = openSync(join(home, 'changes'), 'r+');
+    writeSync(fd, 'y', 24 * 1024 * 1024 - 1);
+    closeSync(fd);
+  });
+  const server = await startServer(t, forwarding({ url: `${target.url}{path}`, after: 'delete', fail_after_errors: 1, retry_count: 2 }));
+  home = server.home;
   const large = Buffer.alloc(24 * 1024 * 1024, 'x');
-  const { fileHash } = { fileHash: sha256(large) };
-  await server.put('/home/whole', large);
+  for (const name of ['shrinks', 'changes', 'whole']) await server.put(`/home/${name}`, large);
   await untilTold(server, 20202);
-  assert.equal(sha256(readFileSync(join(target.home, 'whole'))), fileHash);
+  assert.deepEqual([...target.whole], [['/whole', sha256(large)]]);
+  assert.deepEqual(target.begun, ['/shrinks', '/changes', '/whole'], 'each once');
+  const details = (await told(server, 20174)).map((data) => String(data.details));
+  assert.equal(details.length, 2);
+  assert.match(details[0] ?? '', /not sent: it became shorter while it was sent/);
+  assert.match(details[1] ?? '', /not sent: it changed while it was sent/);
+  await until('the whole one is deleted', () => !existsSync(join(home, 'whole')));
+  assert.ok(existsSync(join(home, 'shrinks')) && existsSync(join(home, 'changes')), 'what was not sent stays');
+});
+
+test('a replay sends files from where they were moved to; a record has the file, and what is gone by then is told', async (t) => {
+  const receiver = await startReceiver(t);
+  const { server, console } = await startConsole(t, forwarding({ url: `${rootOf(receiver)}{path}`, after: 'move:/sent/{path}' }));
+  await server.put('/home/a', 'one');
+  await server.put('/home/b', 'two');
+  await untilTold(server, 40055, 2);
+  rmSync(join(server.home, 'sent/b'));
+  const begun = await console.post('/api/replays', { filter: { id: ['40017'] }, handlers: ['out'] }, asOperator);
+  const path = `/api/replays/${begun.json<{ id: string }>().id}`;
+  const replay = async () => (await console.get(path, asOperator)).json<{ state: string; delivered: number; failed: number }>();
+  await until('it is over', async () => ['done', 'failed'].includes((await replay()).state));
+  const { delivered, failed } = await replay();
+  assert.deepEqual([delivered, failed], [1, 1]);
+  assert.deepEqual(
+    receiver.requests.map(({ url, body }) => `${url} ${body}`),
+    ['/a one', '/b two', '/a one'],
+  );
+  assert.equal(readFileSync(join(server.home, 'sent/a'), 'utf8'), 'one', 'it is not moved again');
+  interface Shown {
+    file?: unknown;
+    details: string;
+  }
+  const { deliveries } = (await console.get('/api/deliveries?handler=out', asOperator)).json<{ deliveries: Shown[] }>();
+  assert.deepEqual(
+    deliveries.map(({ file }) => file).filter((file) => file !== undefined),
+    ['a', 'b', 'a'].map((name) => ({ path: `/${name}`, size: 3, digest: sha256(name === 'a' ? 'one' : 'two') })).reverse(),
+  );
+  assert.match(deliveries.map(({ details }) => details).join(), /the file is gone/);
+});
+
+test('rate spaces files out; a URL of a handler names a host that it alone may choose, however a client names its file', async (t) => {
+  const receiver = await startReceiver(t);
+  const rate = { requests: 1, seconds: 1 };
+  const server = await startServer(t, forwarding({ url: `${rootOf(receiver)}in/{path}`, rate }));
+  for (const name of ['@127.0.0.1:1', 'http:%2F%2Fevil.example', '%23x', '%3Fx=y'])
+    assert.ok([201, 400, 404].includes((await server.put(`/home/${name.replaceAll('%2F', '%5C')}`, name)).status), name);
+  // A backslash is no name at a target.
+  await receiver.received(3);
+  for (const { url, headers } of receiver.requests) {
+    assert.match(url, /^\/in\/[^/?#\r\n]*$/);
+    assert.equal(headers.host, new URL(receiver.url).host);
+  }
+  const [first, , third] = receiver.requests.map(({ atMs }) => atMs);
+  assert.ok(Number(third) - Number(first) >= 900, 'one a second after the first');
 });

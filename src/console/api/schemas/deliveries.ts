@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { text, time } from '../../../control/shown-node.ts';
 import { eventIds } from '../../../events/event-ids.ts';
-import { attempt, deliveryOutcome, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
+import { attempt, deliveryOutcome, recordedFile, recordedReply } from '../../../webhooks/records/delivery-record-schema.ts';
 
 /** One request of a delivery. */
 export const attemptView = attempt.extend({ time, duration_ms: z.number().nonnegative() });
@@ -17,6 +17,7 @@ export const deliveryView = z.object({
   attempts: z.array(attemptView),
   details: text,
   source: z.enum(['service', 'upload', 'replay', 'test']),
+  file: recordedFile.exactOptional().describe('The file that a handler of type `forward` sent.'),
 });
 export type DeliveryView = z.infer<typeof deliveryView>;
 

@@ -2,6 +2,7 @@ import type { LoggedEvent } from '../../../events/journal/event-log.ts';
 import type { FileEventLog } from '../../../events/journal/file-event-log.ts';
 import { comparePositions, type LogPosition } from '../../../events/journal/position.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import { ServiceError } from '../../../lib/errors.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { RedisLink } from '../../../lib/redis/redis-link.ts';
 import { Checkpoints } from './checkpoints.ts';
@@ -112,6 +113,16 @@ export class EventForwarder {
     const { end } = local;
     while (link.isReady && !this.#ending.signal.aborted && comparePositions(this.#cursor, end) < 0)
       await new Promise<void>((resolve) => this.#flushing.add(resolve));
+  }
+
+  /** Resolves once all events written by now are in the stream, however long Redis is away. @throws ServiceError `unavailable` when it is closed before */
+  async untilForwarded(): Promise<void> {
+    const { local, clock } = this.#options;
+    const { end } = local;
+    while (this.#mustCheck || this.#isChecking || comparePositions(this.#cursor, end) < 0) {
+      await clock.sleep(retryMs / 5, this.#ending.signal).catch(() => {});
+      if (this.#ending.signal.aborted) throw new ServiceError('unavailable', 'The journal of all nodes is closed.');
+    }
   }
 
   noteDelivered(delivered: LogPosition): void {

@@ -214,6 +214,10 @@ export class RedisEventLog implements EventLog {
     return forwarded;
   }
 
+  untilShared(): Promise<void> {
+    return this.#forwarder.untilForwarded();
+  }
+
   assertWritable(): void {
     this.#options.local.assertWritable();
   }

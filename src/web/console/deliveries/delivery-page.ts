@@ -1,6 +1,6 @@
 import type { AttemptView, OpenedDelivery } from '../../../console/api/schemas/deliveries.ts';
 import { make } from '../../shared/dom.ts';
-import { durationText, formatTag } from '../../shared/locale.ts';
+import { durationText, formatTag, sizeText } from '../../shared/locale.ts';
 import { notice } from '../../shared/notices.ts';
 import { namedEvent } from '../event-kinds.ts';
 import { findHandlers, handlerName } from '../handler-names.ts';
@@ -42,6 +42,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
         [text('time'), timeElement(delivery.time)],
         [text('source'), translate('source', delivery.source)],
         [text('details'), delivery.details && !isToldByAttempt ? datum(delivery.details) : undefined],
+        ...fileFacts(delivery),
       ),
     ),
     panel(text('reply'), receivedMessage(delivery)),
@@ -49,6 +50,17 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
     ...delivery.attempts.map((attempt, index) => attemptPanel(attempt, index, delivery)),
     panel(text('request'), make('div.row', copyAsCurl(delivery.request)), sentMessage(delivery.request)),
   );
+}
+
+/** The file that a handler of type `forward` sent. */
+function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | undefined])[] {
+  if (!file) return [];
+  const { path, size, digest, after } = file;
+  return [
+    [text('file'), make('span', datum(path), ` ${sizeText(size)}`)],
+    ['SHA-256', datum(digest, 'code')],
+    [text('fileStayed'), after === undefined ? undefined : datum(after)],
+  ];
 }
 
 /** Copies the request as a command of curl; secrets are masked in it as on the page. */
