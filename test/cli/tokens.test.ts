@@ -61,7 +61,7 @@ test('svc tokens makes, narrows, lists, rotates and revokes tokens at a running 
   for (const [args, said] of [
     [['create', '--account', 'carol'], /There is no account "carol"/],
     [['create', '--account', 'bob'], /has no tokens/],
-    [['create', '--account', 'alice', '--expires', '31d'], /lives 30 days at most/],
+    [['create', '--account', 'alice', '--expires', '31d'], /at most 30 days/],
     [['create', '--account', 'alice', '--permission', 'allow-all'], /is not a permission/],
     [['create', '--account', 'alice', '--expires', 'soon'], /must be seconds/],
     [['revoke'], /Name the tokens to revoke/],

@@ -211,5 +211,5 @@ test('the fingerprints of host keys are those that ssh-keygen shows; keys that a
     shown,
     ['ssh-ed25519', 'ssh-rsa'].map((type, index) => [type, fingerprints[index]?.output.split(' ')[1]]),
   );
-  assert.match(end.stdout, /^host keys of own: made at its first start/m);
+  assert.match(end.stdout, /^host keys of own: created at its first start/m);
 });
