@@ -1,5 +1,5 @@
 // Makes the documentation's pictures of the pages: `node scripts/screenshots.mjs`. Needs Chromium (Debian: `chromium`). With `--all FOLDER` it puts
-// every page in both colours and both widths there, to be looked at before a release.
+// every page in both colours and both widths there, to be looked at before a release. With `--flows` only the pictures of flows are made.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -11,10 +11,11 @@ import { remove } from './bench/support/benchmark.mjs';
 import { started } from './bench/support/exchange.mjs';
 import { hashOf } from './bench/support/peers.mjs';
 import { silence } from './films.mjs';
+import { picturesOfFlows } from './screenshot-flows.mjs';
 import { documents, film, landscape } from './screenshot-samples.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
-const { values: options } = parseArgs({ options: { all: { type: 'string' } } });
+const { values: options } = parseArgs({ options: { all: { type: 'string' }, flows: { type: 'boolean' } } });
 execFileSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
 const folder = mkdtempSync(join(tmpdir(), 'svc-screenshots-'));
 
@@ -104,7 +105,13 @@ async function startServer() {
   const config = {
     server: { name: 'demo', data_folder_path: join(folder, 'data') },
     groups: {
-      DEFAULT_GROUP: { home_folder_path: home, allow_own_password_change: true, show_recent: true, trash: { days: 30 } },
+      DEFAULT_GROUP: {
+        home_folder_path: home,
+        allow_own_password_change: true,
+        show_recent: true,
+        trash: { days: 30 },
+        links: { enabled: true },
+      },
       partners: { name: 'Partners', home_folder_path: join(folder, 'partners', '${USER}'), quota_size: 50_000_000, trash: { days: 30 } },
     },
     accounts: {
@@ -152,9 +159,12 @@ const stage = await startServer();
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-quic'] });
 try {
   await makePhotos();
-  if (options.all === undefined) {
+  const flows = () => picturesOfFlows({ openPage, login, save, url: stage.url });
+  if (options.flows) await flows();
+  else if (options.all === undefined) {
     await picturesOfReadme();
     await picturesOfConsole();
+    await flows();
   } else {
     await picturesOfAll(options.all);
     await picturesOfAllConsole(options.all);

@@ -1,0 +1,80 @@
+// Makes the pictures of what people do on the pages, for docs/use/for-users.md.
+import { landscape } from './screenshot-samples.mjs';
+
+/** Bytes per second at which the picture of uploads is taken, so that it shows one under way. */
+const slowly = 400_000;
+
+/**
+ * Makes a picture of each flow.
+ * @param tools `openPage(width, height, colours)` with a session after `login(page)`, `save(page, path)`, and `url` of the service
+ */
+export async function picturesOfFlows({ openPage, login, save, url }) {
+  const picture = async (name, show, height = 520) => {
+    const page = await openPage(800, height, 'light');
+    await login(page);
+    await show(page);
+    await save(page, `docs/images/flow-${name}.webp`);
+    await page.context().close();
+  };
+  const choose = (page, files) => page.locator('#tools input[type=file]').first().setInputFiles(files);
+  const act = async (page, name, action) => {
+    await page.getByRole('button', { name: `Actions for ${name}` }).click();
+    await page.getByRole('menuitem', { name: action, exact: true }).click();
+  };
+  const dialog = (page) => page.getByRole('dialog');
+
+  await picture('search', async (page) => {
+    await page.getByRole('searchbox').fill('re');
+    await page.keyboard.press('Enter');
+    await page.getByText('items were found.').waitFor();
+    await page.getByRole('button', { name: 'Actions for report.pdf' }).click();
+  });
+  await picture(
+    'share',
+    async (page) => {
+      await act(page, 'Reports', 'Share');
+      await dialog(page).getByLabel('Note').fill('The figures of the first quarter.');
+    },
+    640,
+  );
+  await picture('move', async (page) => {
+    await act(page, 'Budget.xlsx', 'Move');
+    await dialog(page).getByRole('button', { name: 'Reports' }).click();
+    await dialog(page).locator('.place-here', { hasText: 'Reports' }).waitFor();
+    await dialog(page).getByRole('button', { name: 'Up to Files' }).click();
+    await dialog(page).locator('.place-here', { hasText: 'Files' }).waitFor();
+  });
+  await picture('conflict', async (page) => {
+    await page.goto(`${url}/home/Photos/`);
+    const buffer = await landscape(await page.context().newPage(), 5);
+    await choose(page, [{ name: 'Evening.jpg', mimeType: 'image/jpeg', buffer }]);
+    await dialog(page).locator('canvas').nth(1).waitFor();
+  });
+  await picture('undo', async (page) => {
+    await act(page, 'Invitation.docx', 'Delete');
+    await dialog(page).getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+  });
+  await picture(
+    'trash',
+    async (page) => {
+      await page.goto(`${url}/home/__svc__/trash`);
+      await page.getByRole('checkbox').first().check();
+    },
+    400,
+  );
+  await picture('upload', async (page) => {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency: 0,
+      downloadThroughput: slowly,
+      uploadThroughput: slowly,
+    });
+    const file = (name, size) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.alloc(size) });
+    await choose(page, [file('Minutes.docx', 30_000), file('Plan of the house.dwg', 3_000_000), file('Offer.pdf', 1_200_000)]);
+    await page.locator('.queue li.done').first().waitFor();
+    await page.locator('.queue li.running').first().waitFor();
+    await page.waitForTimeout(1500);
+  });
+}
