@@ -17,7 +17,7 @@ const parts: Record<string, readonly string[]> = {
   uploads: ['PUT 1 KiB', 'PUT 1 GiB'],
   listings: ['PROPFIND', 'JSON listing', 'HTML listing'],
   archive: ['ZIP of 256 MiB'],
-  connections: ['memory of an idle connection', 'memory of a slow reader'],
+  connections: ['memory of an idle connection', 'memory of a slow reader', 'memory of a session', 'GET 1 KiB, 64 connections, while'],
   start: ['start to the first reply', 'memory at rest'],
   tls: ['GET 1 GiB', 'handshakes, resumed'],
   sftp: ['get of 1 GiB, chacha20', 'put -r of 100 files', 'memory of a connection, 20 idle'],
