@@ -41,6 +41,7 @@ const homes: Record<string, string[]> = {
     'src/cli/',
     'src/console/',
     'src/control/collection.ts',
+    'src/control/shown-grants.ts',
     'src/control/shown-node.ts',
     'src/events/options.ts',
     'src/expectations/',

@@ -10,6 +10,7 @@ import { until } from './support/receiver.ts';
 import { hasProgram } from './support/requires.ts';
 import { allowSecrets } from './support/secret-watch.ts';
 import { temporaryFolder } from './support/temp.ts';
+import { makeToken } from './support/tokens.ts';
 
 test('every example configuration is valid', async (t) => {
   const configs = readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('svc.config.yaml'));
@@ -57,6 +58,8 @@ test('the callout example: accepted, next, rejected with its public part', async
   assert.deepEqual(await client.names('/home/', { user: 'alice:correct horse' }), ['inbox', 'outbox']);
   assert.equal((await client.put('/home/x', 'x', { user: 'bob:battery staple' })).status, 403);
   assert.equal((await client.get('/home/', { user: 'alice:wrong' })).status, 401);
+  const { token } = await makeToken(client, { path: '/inbox' }, { user: 'alice:correct horse' });
+  assert.deepEqual(await client.names('/home/', { user: `alice:${token}` }), ['inbox'], 'the endpoint answers for tokens, too');
   const locked = await client.get('/home/', { user: 'mallory:x' });
   assert.deepEqual(locked.json(), { errors: [{ message: 'This account is locked.', title: 'Unauthorized', response: { locked: true } }] });
 });

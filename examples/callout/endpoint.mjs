@@ -8,6 +8,14 @@ const users = {
 };
 const locked = new Set(['mallory']);
 
+/** Accounts whose access tokens and links work; svc has checked the secret, and tells the ID alone (`tokens: true`). */
+const mayUseTokens = new Set(['alice']);
+
+function isRight({ type, username, content }) {
+  if (type === 'token') return mayUseTokens.has(username);
+  return type === 'password' && users[username]?.password === content;
+}
+
 const server = createServer(async (request, response) => {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
@@ -17,7 +25,7 @@ const server = createServer(async (request, response) => {
     // Rejected for good: no other method is asked.
     response.writeHead(403, { 'Content-Type': 'application/json' });
     response.end(JSON.stringify({ message: 'This account is locked.', extra: 'ticket 4711', public_response: { locked: true } }));
-  } else if (!user || credentials.type !== 'password' || user.password !== credentials.content) {
+  } else if (!user || !isRight(credentials)) {
     // Not known here: the next method of the chain is asked.
     response.writeHead(401, { 'Content-Type': 'text/plain' });
     response.end('unknown');

@@ -39,7 +39,7 @@ const { values: options, positionals } = parseArgs({
 const files = {
   ...Object.fromEntries(['downloads', 'uploads', 'listings', 'archive', 'connections', 'start'].map((name) => [name, 'http'])),
   ...Object.fromEntries(
-    ['tls', 'sftp', 'callout', 'webhooks', 'resumable', 'nodes', 'memory', 'journal', 'console', 'pages', 'inspections'].map((name) => [
+    ['tls', 'sftp', 'callout', 'tokens', 'webhooks', 'resumable', 'nodes', 'memory', 'journal', 'console', 'pages', 'inspections'].map((name) => [
       name,
       name,
     ]),

@@ -134,6 +134,8 @@ const schemaNames = [
   'locks',
   'bans',
   'trash',
+  'tokens',
+  'links',
   'health',
 ];
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import { control } from '../support/control.ts';
 import { told, visit } from '../support/links.ts';
 import { startServer } from '../support/server.ts';
@@ -31,6 +32,7 @@ test('svc links makes, lists and revokes links at a running service; its URL is 
       ['drop', '/in', 'Orders', 'alice'],
     ],
   );
+  for (const item of listed) assert.ok(jsonOutputs.links.strict().safeParse(item).success, JSON.stringify(item));
   assert.ok(!JSON.stringify(listed).includes('svc_l_'));
   for (const [refused, text] of [
     [['--account', 'bob', '--path', '/in'], 'no links'],

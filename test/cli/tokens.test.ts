@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { jsonOutputs } from '../../src/cli/config/schema.ts';
 import { control } from '../support/control.ts';
 import { allowSecrets } from '../support/secret-watch.ts';
 import { startServer } from '../support/server.ts';
@@ -42,6 +43,7 @@ test('svc tokens makes, narrows, lists, rotates and revokes tokens at a running 
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+  for (const item of [narrowed, ...listed]) assert.ok(jsonOutputs.tokens.strict().safeParse(item).success, JSON.stringify(item));
   assert.deepEqual(
     listed.map(({ name, path, account, parent }) => [name, path, account, parent]),
     [

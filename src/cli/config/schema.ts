@@ -4,6 +4,7 @@ import { authTestReport, decision, reloadReport } from '../../config/report-shap
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import { validation } from '../../config/validation.ts';
 import { shownItems } from '../../control/collection.ts';
+import { shownGrants } from '../../control/shown-grants.ts';
 import { verification } from '../../events/journal/verify.ts';
 import { deliveryRecord, requestDifference, shownRequest } from '../../webhooks/records/delivery-record-schema.ts';
 import { caseResult } from '../auth-suite.ts';
@@ -43,6 +44,12 @@ export const jsonOutputs = {
   locks: shownItems.locks.describe('svc locks list --json, svc locks remove --json: one line for each lock.'),
   bans: shownItems.bans.describe('svc bans list --json, svc bans remove --json: one line for each ban.'),
   trash: shownItems.trash.describe('svc trash list --json, svc trash restore --json, svc trash empty --json: one line for each item.'),
+  tokens: shownGrants
+    .extend({ token: z.string().optional().describe('The secret; only create, narrow and rotate print it.') })
+    .describe('svc tokens create|narrow|list|revoke|rotate --json: one line for each token.'),
+  links: shownGrants
+    .extend({ url: z.string().optional().describe('It has the secret; only create prints it.') })
+    .describe('svc links create|list|revoke --json: one line for each link.'),
   health: healthReport.describe('svc health --json: one document.'),
 } as const;
 

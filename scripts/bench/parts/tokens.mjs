@@ -1,0 +1,28 @@
+// GETs with an access token beside the same GETs with a session: the aim is 1.05 times the CPU at most.
+import { throughput } from '../support/load.mjs';
+import { basic, svc } from '../support/peers.mjs';
+
+/** Makes a token of the account of all benchmarks. @returns the header that brings it */
+async function bearerOf({ port }) {
+  const reply = await fetch(`http://127.0.0.1:${port}/home/__svc__/tokens`, {
+    method: 'POST',
+    headers: { authorization: basic, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'bench' }),
+  });
+  if (reply.status !== 201) throw new Error(`A token was not made: ${reply.status} ${await reply.text()}`);
+  const { token } = await reply.json();
+  return { authorization: `Bearer ${token}` };
+}
+
+export default function tokens({ seconds, folder, group, builds }) {
+  const on = async () => {
+    const servers = await group.all(builds.map((build) => svc(build)));
+    const pairs = servers.map(async (server) => [
+      { ...server, name: `${server.name}, with a session` },
+      { ...server, name: `${server.name}, with a token`, headers: await bearerOf(server) },
+    ]);
+    return (await Promise.all(pairs)).flat();
+  };
+  const action = (server) => throughput(server, { path: server.at('small'), connections: 32, seconds, folder });
+  return { each: 'CPU of svc for each request', workloads: [{ name: 'GET 1 KiB, 32 connections', unit: '/s', on, action }] };
+}

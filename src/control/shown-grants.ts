@@ -1,0 +1,27 @@
+import * as z from 'zod';
+
+const list = z.array(z.string()).nullable();
+
+/** A token or a link as operators see it; times in ISO 8601. */
+export const shownGrants = z.object({
+  id: z.string().describe('Public; the secret is not kept.'),
+  kind: z.enum(['token', 'link']),
+  name: z.string().describe('The name of a token, the note of a link.'),
+  account: z.string().describe('Name of the account.'),
+  by: z.string().describe('The account or operator that created it.'),
+  parent: z.string().nullable().describe('ID of the token with which it was created.'),
+  path: z.union([z.string().nullable(), z.array(z.string())]).describe('Paths that it reaches; null: all.'),
+  permissions: list.describe('Permission keywords; null: those of the account.'),
+  services: list.describe('UUIDs of the services that accept it; null: all.'),
+  addresses: list.describe('Addresses and CIDR ranges of its clients; null: all.'),
+  created: z.string(),
+  not_before: z.string().nullable(),
+  expires: z.string(),
+  last_used: z.string().nullable().describe('To the minute.'),
+  last_address: z.string().nullable(),
+  link: z.enum(['download', 'drop']).optional(),
+  has_password: z.boolean().optional(),
+  maximum_downloads: z.number().nullish(),
+  downloads: z.number().optional(),
+  opened: z.number().optional(),
+});
