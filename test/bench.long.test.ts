@@ -22,6 +22,7 @@ const parts: Record<string, readonly string[]> = {
   tls: ['GET 1 GiB', 'handshakes, resumed'],
   sftp: ['get of 1 GiB, chacha20', 'put -r of 100 files', 'memory of a connection, 20 idle'],
   callout: ['GET 1 KiB, 32 connections'],
+  tokens: ['GET 1 KiB, 32 connections'],
   webhooks: ['`batch_size: 100`, in order', 'from the reply to an upload to the receiver, p99', '`svc webhook-replay`'],
   resumable: ['1 GiB in pieces of 8 MiB', 'peak memory, 4 GiB by 20 at once'],
   nodes: ['GET 1 KiB, session', 'PUT 1 KiB, session, one webhook'],

@@ -39,10 +39,9 @@ const { values: options, positionals } = parseArgs({
 const files = {
   ...Object.fromEntries(['downloads', 'uploads', 'listings', 'archive', 'connections', 'start'].map((name) => [name, 'http'])),
   ...Object.fromEntries(
-    ['tls', 'sftp', 'callout', 'tokens', 'webhooks', 'resumable', 'nodes', 'memory', 'journal', 'console', 'pages', 'inspections'].map((name) => [
-      name,
-      name,
-    ]),
+    ['tls', 'sftp', 'callout', 'tokens', 'webhooks', 'resumable', 'nodes', 'memory', 'journal', 'console', 'pages', 'inspections'].map(
+      (name) => [name, name],
+    ),
   ),
 };
 const unknown = positionals.find((name) => !(name in files));
