@@ -50,7 +50,7 @@ export function count(number: number, noun: string): string {
 export function reportFailure(error: unknown, debug: boolean): number {
   if (error instanceof PromptLeft) return exitCode.interrupted;
   const message = error instanceof Error ? error.message : String(error);
-  complain(`svc: ${message.split('\n', 1)[0]}`);
+  complain(`svc: ${visible(message.split('\n', 1)[0] ?? '')}`);
   if (debug && error instanceof Error) complain(`${error.stack}${error.cause instanceof Error ? `\ncaused by: ${error.cause.stack}` : ''}`);
   else if (!isServiceError(error)) complain('svc: this should not happen; run again with --debug and report it');
   return isServiceError(error, 'bad-request') ? exitCode.usage : exitCode.cannotRun;

@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { ServiceError } from '../lib/errors.ts';
+import { isObject } from '../lib/json.ts';
 import { type ActionResult, type ControlledName, type HeldAction, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
 /** Longest wait for the service in milliseconds; to end sessions it may have to wait for a worker that hangs. */
@@ -71,7 +72,7 @@ async function ask(dataFolderPath: string, method: string, target: string, body?
     socket = openSocketPath(dataFolderPath);
     const { status, text } = await send(socket.path, method, target, body);
     const lines = text.split('\n').filter((line) => line !== '');
-    if (status === 200) return lines.map((line) => JSON.parse(line) as ShownItem);
+    if (status === 200) return lines.map(readItem);
     const { error } = JSON.parse(text) as { error: string };
     throw new ServiceError(status !== undefined && [400, 404, 409, 422, 429].includes(status) ? 'bad-request' : 'unavailable', error);
   } catch (error) {
@@ -80,6 +81,13 @@ async function ask(dataFolderPath: string, method: string, target: string, body?
   } finally {
     socket?.close();
   }
+}
+
+/** @throws Error for a line that is no item */
+function readItem(line: string): ShownItem {
+  const item: unknown = JSON.parse(line);
+  if (!isObject(item)) throw new Error('its reply is not a list of items');
+  return item as ShownItem;
 }
 
 async function send(
@@ -92,6 +100,8 @@ async function send(
     const outgoing = request({ socketPath, method, path, headers: { host: 'control' }, timeout: answerWithinMs }, resolve);
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerWithinMs / 1000} s`)));
     outgoing.on('error', reject);
+    // Without a reply: Node.js drops a 101 silently.
+    outgoing.on('close', () => reject(new Error('the connection ended without a reply')));
     outgoing.end(body);
   });
   return { status: reply.statusCode, text: (await buffer(reply)).toString('utf8') };
