@@ -50,6 +50,9 @@ test('met, late, missing, waiting: by the window, the due time and its grace', (
     ['met', 'met', 'missing'],
     'a file behind the grace is early for the next when this one has what it needs',
   );
+  const days = ['2026-01-02T05:30:00Z', '2026-01-03T05:30:00Z'].map((at) => ({ at }));
+  assert.deepEqual(states({ opens: '1h' }, days), ['missing', 'met', 'met'], 'one that is missing makes no later one late');
+  assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T09:00:00Z' }]), ['late', 'missing', 'missing']);
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T04:59:59Z' }]), ['missing', 'missing', 'missing'], 'too early');
   assert.deepEqual(states({ opens: '1h' }, [{ at: '2026-01-01T05:00:00Z' }]), ['met', 'missing', 'missing']);
 });

@@ -127,7 +127,6 @@ test('what passed while no process ran is told once at the next start, and nothi
   await until('it watches', () => third.watch.figures().length === 1);
   clock.advance(2000);
   assert.deepEqual(await third.told(), expected, 'not again');
-  // A clock that jumps back tells nothing again.
   await third.watch.apply({});
   assert.deepEqual(third.watch.figures(), []);
   await third.stop();
@@ -187,4 +186,36 @@ test('a file that is expected once more is missing, late and met again; that out
     return (await second.told()).some(([id, at]) => id === eventIds.expectationMet && at === before);
   });
   await second.stop();
+});
+
+/** A clock whose time of day jumps, while its timers go on. */
+class JumpingClock extends ManualClock {
+  jumpedMs = 0;
+
+  override nowMs(): number {
+    return super.nowMs() + this.jumpedMs;
+  }
+}
+
+test('a clock that jumps ahead tells all that it passed, once; one that jumps back tells nothing again', async (t) => {
+  const [folder, clock] = [temporaryFolder(t), new JumpingClock()];
+  const process = open(folder, clock);
+  await process.watch.apply({ orders });
+  await until('it watches', () => process.watch.figures().length === 1);
+  clock.jumpedMs = 5 * hourMs;
+  await untilTold(clock, process, 5);
+  const passed = await process.told();
+  assert.deepEqual(
+    passed,
+    ['14T23', '15T00', '15T01', '15T02', '15T03'].map((hour) => [eventIds.expectationMissing, `2023-11-${hour}:00:00Z`]),
+  );
+  for (const jumpedMs of [2 * hourMs, 0, 5 * hourMs]) {
+    clock.jumpedMs = jumpedMs;
+    for (let second = 0; second < 5; second++) {
+      clock.advance(1000);
+      await new Promise(setImmediate);
+    }
+    assert.deepEqual(await process.told(), passed);
+  }
+  await process.stop();
 });

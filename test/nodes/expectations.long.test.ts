@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventIds } from '../../src/events/event-ids.ts';
+import { untilWithinMinute } from '../support/node-process.ts';
+import { startNode, startNodesOnRedis, type TestNode } from '../support/nodes.ts';
+
+test('of two nodes one tells what came, once, whichever took it; the other goes on when it ends', { timeout: 110_000 }, async (t) => {
+  const daily = { every: '1d', opens: '2d', account: 'alice' };
+  const config = { expectations: { first: { ...daily, path: '/first' }, second: { ...daily, path: '/second' } } };
+  const begun = await startNodesOnRedis(t, 1, config);
+  if (!begun) return;
+  const { redis, folder } = begun;
+  const [teller] = begun.nodes as [TestNode];
+  await untilWithinMinute('it is the teller', async () => (await redis.command('EXISTS {svc}:expectations-teller')).includes('1'));
+  const other = await startNode(t, folder, 'n1', redis.url, config);
+  const told = async () => {
+    const text = await redis.command('XRANGE {svc}:journal - +');
+    const events = text.split('\n').filter((line) => line.includes(`{"id":"${eventIds.expectationMet}"`));
+    return events.map((line) => /"expectation":"(\w+)"/.exec(line)?.[1]);
+  };
+  assert.equal((await other.put('/home/first', 'x')).status, 201);
+  await untilWithinMinute('it is told', async () => (await told()).length > 0);
+  await teller.stop();
+  assert.equal((await other.put('/home/second', 'x')).status, 201);
+  await untilWithinMinute('the second is told by the other', async () => (await told()).length > 1);
+  assert.deepEqual(await told(), ['first', 'second']);
+});
