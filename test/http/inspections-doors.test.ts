@@ -1,85 +1,24 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { TestReply } from '../support/client.ts';
 import { control } from '../support/control.ts';
-import { command, form, httpDoors } from '../support/doors.ts';
+import { httpDoors } from '../support/doors.ts';
+import { inspectedDoors } from '../support/inspected-doors.ts';
 import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
 import { refusalBody } from '../support/inspector.ts';
-import type { TestServer } from '../support/server.ts';
-
-/** Changes that bring the content of `/spare`, or a given one, to `/d/name`. */
-const doors: Record<string, (server: TestServer, name: string, content: string) => Promise<TestReply>> = {
-  PUT: (server, name, content) => server.put(`/home/d/${name}`, content),
-  'PUT without a length': (server, name, content) =>
-    server.send('PUT', `/home/d/${name}`, { body: content, headers: { 'transfer-encoding': 'chunked' } }),
-  'draft, one request': (server, name, content) =>
-    server.send('PUT', `/home/d/${name}`, { body: content, headers: { 'upload-draft-interop-version': '9', 'upload-complete': '?1' } }),
-  'draft, two requests': async (server, name, content) => {
-    const headers = { 'upload-draft-interop-version': '9', 'upload-complete': '?0' };
-    const begun = await server.send('PUT', `/home/d/${name}`, { body: content.slice(0, 2), headers });
-    assert.equal(begun.status, 201);
-    return server.send('PATCH', String(begun.headers.location), {
-      body: content.slice(2),
-      headers: {
-        'upload-draft-interop-version': '9',
-        'upload-offset': '2',
-        'upload-complete': '?1',
-        'content-type': 'application/partial-upload',
-      },
-    });
-  },
-  'draft, POST': (server, name, content) =>
-    server.send('POST', '/home/__svc__/uploads/?folder=%2Fd', {
-      body: content,
-      headers: { 'upload-draft-interop-version': '9', 'upload-complete': '?1', 'content-disposition': `inline; filename="${name}"` },
-    }),
-  COPY: (server, name, content) => {
-    writeFileSync(join(server.home, 'spare'), content);
-    return server.send('COPY', '/home/spare', { headers: { destination: `/home/d/${name}` } });
-  },
-  MOVE: (server, name, content) => {
-    writeFileSync(join(server.home, 'spare'), content);
-    return server.send('MOVE', '/home/spare', { headers: { destination: `/home/d/${name}` } });
-  },
-  'form, file': (server, name, content) => {
-    const body = [
-      '--b\r\ncontent-disposition: form-data; name="action"\r\n\r\nupload-file\r\n',
-      `--b\r\ncontent-disposition: form-data; name="upload-file"; filename="${name}"\r\n\r\n${content}\r\n--b--\r\n`,
-    ].join('');
-    const headers = { 'content-type': 'multipart/form-data; boundary=b', accept: 'application/json' };
-    return server.send('POST', '/home/d/', { body, headers });
-  },
-  'command move': (server, name, content) => {
-    mkdirSync(join(server.home, 's'), { recursive: true });
-    writeFileSync(join(server.home, 's', name), content);
-    return command(server, { folder: '/s', name }, { command: 'move', target: name, destination: '/home/d', overwrite: true });
-  },
-  'command copy': (server, name, content) => {
-    mkdirSync(join(server.home, 's'), { recursive: true });
-    writeFileSync(join(server.home, 's', name), content);
-    return command(server, { folder: '/s', name }, { command: 'copy', target: name, destination: '/home/d', overwrite: true });
-  },
-  'form, move': (server, name, content) => {
-    mkdirSync(join(server.home, 's'), { recursive: true });
-    writeFileSync(join(server.home, 's', name), content);
-    const fields = { action: 'move', 'selected-members': name, destination: '/home/d', overwrite: 'true' };
-    return form(server, { folder: '/s', name }, fields);
-  },
-};
 
 test('every door of HTTP that makes a file is in the table', () => {
   // `tus` has a test of its own: its replies differ.
-  const known = new Set([...Object.keys(doors), 'draft, PUT', 'tus, path', 'tus, filename']);
+  const known = new Set([...Object.keys(inspectedDoors), 'draft, PUT', 'tus, path', 'tus, filename']);
   assert.deepEqual(
     Object.keys(httpDoors).filter((door) => !known.has(door)),
     [],
   );
 });
 
-for (const [door, send] of Object.entries(doors)) {
+for (const [door, send] of Object.entries(inspectedDoors)) {
   const isMove = /move/i.test(door);
 
   test(`${door}: what is accepted is there`, async (t) => {

@@ -18,8 +18,8 @@ import { inspectedContent, inspectionsOf, stateAt, tellVerdicts } from './gate.t
 import { accountOfSnapshot, accountSnapshot, type HeldEnd, type HeldFacts } from './held-facts.ts';
 import type { Decider, HeldContent, HeldUpload, Holding, NewHold } from './holding.ts';
 import type { Inspections } from './inspections.ts';
-import { contentOf, putBack, type ReleasedBy, releaseUpload } from './release.ts';
-import type { Judgement } from './verdict.ts';
+import { contentOf, dropIfEnded, putBack, type ReleasedBy, releaseUpload, toldName } from './release.ts';
+import type { Judged, Judgement } from './verdict.ts';
 
 /** How often held uploads without a running inspection are looked for. */
 const resumeEveryMs = 10_000;
@@ -32,12 +32,6 @@ const leaseMs = 60_000;
 
 /** If the content of a record does not appear within this time, it is lost. */
 const contentWithinMs = 60_000;
-
-/** How inspections judged an upload: which ones, and under which name. */
-interface Judged {
-  uuids: ReadonlySet<string>;
-  name: string;
-}
 
 /** How a held upload ends. */
 interface HeldEnding {
@@ -116,11 +110,14 @@ export class HeldUploads implements Holding {
     };
     const { metadata, backendUuid, movedFrom } = options;
     const order = { accountUuid: account.uuid, path, contentPath, origin, metadata, backendUuid, notes: {}, held };
-    const { id } = await this.store.add(order, content.sizeBytes);
+    const record = await this.store.add(order, content.sizeBytes);
+    const { id } = record;
     try {
       const keeping = content.keep(kept);
       inspected.moveTo(contentPath);
       await keeping;
+      // A newer upload of the name may have ended this one before its content was here.
+      if (await dropIfEnded(this.store, record)) this.#usageOf(record as HeldUpload).removed();
     } catch (error) {
       await whileHeld(this.store, id, (hold) => hold.remove());
       throw error;
@@ -354,7 +351,11 @@ export class HeldUploads implements Holding {
     const data = { ...resumedData(record), administrator: by?.administrator, inspection };
     const reason = new ServiceError(how === 'refused' ? 'unprocessable' : 'not-found', details);
     await endUpload(environment, hold, reason, { how, isTold: false, data, ...(contentPath !== undefined && { contentPath }) });
-    environment.quotas.usage(this.#pathsOf(record).mounts.accountRoots).removed();
+    this.#usageOf(record).removed();
+  }
+
+  #usageOf(record: HeldUpload) {
+    return this.#environment().quotas.usage(this.#pathsOf(record).mounts.accountRoots);
   }
 
   #pathsOf({ held, origin }: HeldUpload): AccountPaths {
@@ -379,11 +380,6 @@ export class HeldUploads implements Holding {
   #warn(message: string, reason: unknown): void {
     if (!isServiceError(reason, 'not-found')) this.#environment().log.warn(message, { reason });
   }
-}
-
-/** The name by which inspections judge a held upload. */
-function toldName({ path, held }: HeldUpload): string {
-  return held.toldAs ?? baseName(path);
 }
 
 /** The error that tells a client that its file is held. */

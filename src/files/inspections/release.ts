@@ -1,4 +1,4 @@
-import { closeSync, constants, lstatSync, openSync } from 'node:fs';
+import { closeSync, constants, lstatSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readChunks } from '../../lib/disk/descriptors.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
@@ -8,7 +8,7 @@ import { FileWriter } from '../disk/file-writer.ts';
 import { Durability } from '../disk/folder-sync.ts';
 import { openWriteTarget } from '../disk/opened.ts';
 import { ResumableUpload } from '../uploads/resumable-upload.ts';
-import type { UploadHold } from '../uploads/upload-store.ts';
+import { isEnding, type UploadHold, type UploadRecord, type UploadStore } from '../uploads/upload-store.ts';
 import { inspectionsOf, passedGate, stateAt } from './gate.ts';
 import type { HeldContent, HeldUpload } from './holding.ts';
 
@@ -74,6 +74,19 @@ export async function putBack(paths: AccountPaths, { contentPath, offsetBytes }:
   } finally {
     closeSync(fd);
   }
+}
+
+/** The name by which inspections judge a held upload. */
+export function toldName({ path, held }: HeldUpload): string {
+  return held.toldAs ?? baseName(path);
+}
+
+/** Removes the content of an upload whose end was begun before its content got its hidden name. @returns whether that was so */
+export async function dropIfEnded(store: UploadStore, { id, contentPath }: UploadRecord): Promise<boolean> {
+  const current = await store.find(id);
+  if (current && !isEnding(current) && !current.outcome) return false;
+  rmSync(contentPath, { force: true });
+  return true;
 }
 
 /** The path, or if it is taken the path with the first free number. */

@@ -24,6 +24,12 @@ export interface Verdict extends Answer {
 
 export type HoldReason = 'verdict' | 'failure' | 'larger' | 'late';
 
+/** How inspections judged an upload: which ones, and under which name. */
+export interface Judged {
+  uuids: ReadonlySet<string>;
+  name: string;
+}
+
 /** The combined verdict of all inspections of a file: refuse wins over hold, hold over accept. */
 export type Judgement =
   | { outcome: 'accept'; verdicts: readonly Verdict[] }

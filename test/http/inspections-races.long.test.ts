@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TestRequest } from '../support/client.ts';
+import { inspectedDoors } from '../support/inspected-doors.ts';
+import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
+import { cheapHash } from '../support/passwords.ts';
+import { until } from '../support/receiver.ts';
+import { testPassword } from '../support/secrets.ts';
+import type { TestServer } from '../support/server.ts';
+
+const bobUser = `bob:${testPassword}`;
+
+/** The same server, asked by another account of the same home folder. */
+function asBob(server: TestServer): TestServer {
+  const send = (method: string, path: string, options: TestRequest = {}) => server.send(method, path, { ...options, user: bobUser });
+  return Object.assign(Object.create(server), { send });
+}
+
+/** The content of `/d/name`, on disk. */
+function shown(home: string): string {
+  try {
+    return readFileSync(join(home, 'd/name'), 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+const doors = Object.entries(inspectedDoors);
+
+for (const [index, [door, send]] of doors.entries()) {
+  const [otherDoor, otherSend] = doors[(index + 1) % doors.length] as (typeof doors)[number];
+
+  test(`two accounts race for a name by ${door} and ${otherDoor}: what is refused or held is never seen`, async (t) => {
+    const server = await inspecting(t, {}, { accounts: { bob: { password: await cheapHash(testPassword) } } });
+    const bob = asBob(server);
+    const outcomes: string[] = [];
+    for (const [mine, theirs] of [
+      ['bad', 'fine'],
+      ['fine', 'bad'],
+      ['odd', 'fine'],
+      ['bad', 'odd'],
+      ['fine 1', 'fine 2'],
+    ] as const) {
+      let isOver = false;
+      const look = async () => {
+        while (!isOver) {
+          assert.doesNotMatch(shown(server.home), /bad|odd/);
+          assert.doesNotMatch((await server.get('/home/d/name')).text, /^(bad|odd)/);
+        }
+      };
+      const looking = look();
+      const replies = await Promise.all([send(server, 'name', mine, 'mine'), otherSend(bob, 'name', theirs, 'theirs')]);
+      isOver = true;
+      await looking;
+      for (const [at, content] of [mine, theirs].entries()) {
+        const status = replies[at]?.status ?? 0;
+        // A move that lost the race may hear of a name that was taken meanwhile.
+        if (content === 'bad') assert.ok(status >= 400, `${content}: ${status}`);
+        if (content === 'odd') assert.ok(status === 202 || status >= 400, `${content}: ${status}`);
+        outcomes.push(`${content}: ${status}`);
+      }
+      const allowed = ['', 'fine', 'fine 1', 'fine 2'];
+      assert.ok(allowed.includes(shown(server.home)), shown(server.home));
+    }
+    assert.ok(
+      outcomes.some((outcome) => /^fine.*: 20[014]$/.test(outcome)),
+      outcomes.join(),
+    );
+    const kept = async () => (await heldOf(server)).length + (await bobHeld(bob));
+    await until('nothing else is left', async () => hidden(join(server.home, 'd')).length === (await kept()));
+    assert.ok(visible(join(server.home, 'd')).every((name) => name === 'name'));
+  });
+}
+
+async function bobHeld(bob: TestServer): Promise<number> {
+  return (await bob.send('GET', '/home/__svc__/held/')).json<{ held: unknown[] }>().held.length;
+}
