@@ -129,8 +129,7 @@ export class HeldUploads implements Holding {
     await paths.emitDurable(eventIds.uploadHeld, path, data).finally(() => {
       if (rest) void this.#follow(id, rest, { uuids, name: options.toldAs ?? baseName(path) });
     });
-    const code = this.inspections.held.answer === 'refuse' ? 'unprocessable' : 'held';
-    return heldError(code, id, path);
+    return heldError(id, path, this.inspections.held.answer === 'refuse');
   }
 
   async at(target: string, accountUuid: string): Promise<HeldUpload | undefined> {
@@ -152,7 +151,7 @@ export class HeldUploads implements Holding {
     });
     // An inspection that is under way finds the other name at its end.
     if (isJudgedAnew && !this.#running.has(id)) void this.#inspect(await this.find(id));
-    return heldError('held', id, path);
+    return heldError(id, path);
   }
 
   async supersede(target: string, exceptId: string | undefined): Promise<void> {
@@ -383,8 +382,10 @@ export class HeldUploads implements Holding {
 }
 
 /** The error that tells a client that its file is held. */
-function heldError(code: 'held' | 'unprocessable', id: string, path: VirtualPath): ServiceError {
-  return new ServiceError(code, 'The file is held for review.', { details: { held_id: id, held_path: path } });
+function heldError(id: string, path: VirtualPath, isRefused = false): ServiceError {
+  const message = 'The file is held for review.';
+  const details = { held_id: id, held_path: path };
+  return isRefused ? new ServiceError('unprocessable', message, { details }) : new ServiceError('held', message, { details });
 }
 
 function noSuchUpload(): ServiceError {
