@@ -108,7 +108,7 @@ export class AccountPaths {
     const found = inspect(this.mounts.roots, location.realPath);
     const { missingFolders } = this.environment;
     if (location.isFixed && found) missingFolders.found(location.realPath);
-    if (location.isFixed && !found && path !== '/') {
+    if (location.isFixed && !found && path !== '/' && this.mounts.isConfigured(path)) {
       missingFolders.missing(this.account.name, path, location.realPath);
       return virtualEntry(baseName(path), 0);
     }

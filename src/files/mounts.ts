@@ -104,6 +104,11 @@ export class Mounts {
     return { kind: 'real', realPath: home + path, isFixed };
   }
 
+  /** Whether the configuration names a folder at a path, which is shown even where it is missing; the path of a token or link is not. */
+  isConfigured(path: VirtualPath): boolean {
+    return (this.#whole ?? this).locate(path).isFixed;
+  }
+
   /** The virtual path of a root. @param root a path of `accountRoots` */
   virtualRoot(root: string): VirtualPath {
     if (this.#whole) return this.#whole.virtualRoot(root);

@@ -57,6 +57,7 @@ browserTest('a supplier drops three files, one large, and reads the receipt; wit
   await page.getByRole('link', { name: 'Receipt' }).click();
   await page.getByRole('heading', { name: 'Receipt' }).waitFor();
   await assertAccessible(page, 'a receipt');
+  assert.equal(await page.locator('html').evaluate((html) => html.scrollWidth > html.clientWidth), false, 'checksums have their lines');
   const text = await page.locator('main').innerText();
   for (const { buffer } of files) assert.ok(text.includes(createHash('sha256').update(buffer).digest('hex')));
   assert.ok(text.includes('order (2).csv') && !text.includes('somebody'));

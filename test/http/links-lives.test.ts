@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { json, makeLink, orderLink, page, told, visit } from '../support/links.ts';
+import { until } from '../support/receiver.ts';
+import { startServer, testConfig } from '../support/server.ts';
+import { temporaryFolder } from '../support/temp.ts';
+
+test('a link ends with the right to share, with its file, and with its time; the page says nothing of what it was', async (t) => {
+  const server = await startServer(t, { group: { links: { maximum_days: 1 } } });
+  for (const name of ['a.txt', 'gone.txt', 'short.txt']) writeFileSync(join(server.home, name), 'a');
+  assert.equal((await orderLink(server, { path: '/a.txt', expires: 86_401 })).status, 422, 'the maximum of the group');
+  const [link, gone, short] = [
+    await makeLink(server, { path: '/a.txt' }),
+    await makeLink(server, { path: '/gone.txt' }),
+    await makeLink(server, { path: '/short.txt', expires: 1 }),
+  ];
+  rmSync(join(server.home, 'gone.txt'));
+  for (const target of [gone.at, `${gone.at}gone.txt`]) assert.equal((await visit(server, 'GET', target)).status, 410, target);
+  await until('the time is over', async () => (await visit(server, 'GET', short.at)).status === 410);
+  await until('it is told', async () =>
+    (await told(server, 40084)).some(({ data }) => data.link === short.id && data.reason === 'expired'),
+  );
+  assert.equal((await visit(server, 'GET', link.at)).text, 'a');
+  const { service } = server;
+  await service.reload(await testConfig(server.folder, { group: { permissions: [['allow-read', 'allow-list']] } }));
+  const over = await visit(server, 'GET', link.at, { headers: page });
+  assert.equal(over.status, 410);
+  assert.doesNotMatch(over.text, /a\.txt|alice/);
+  assert.ok((await told(server, 40086)).some(({ data }) => data.link === link.id && data.reason === 'right'));
+});
+
+test('virtual folders below a shared path belong to it; others are not reached, nor from a folder of them alone', async (t) => {
+  const outside = temporaryFolder(t);
+  mkdirSync(join(outside, 'one'));
+  mkdirSync(join(outside, 'two'));
+  writeFileSync(join(outside, 'one/in.txt'), 'inside');
+  writeFileSync(join(outside, 'two/secret.txt'), 'TOP');
+  const group = {
+    virtual_folders: [
+      ['/out/one', join(outside, 'one')],
+      ['/other/two', join(outside, 'two')],
+    ],
+  };
+  const server = await startServer(t, { group });
+  mkdirSync(join(server.home, 'out'), { recursive: true });
+  const { at } = await makeLink(server, { path: '/out' });
+  assert.equal((await visit(server, 'GET', `${at}one/in.txt`)).text, 'inside');
+  const archive = await visit(server, 'GET', `${at}?zip`);
+  assert.ok(archive.body.includes('in.txt') && !archive.body.includes('secret'));
+  for (const target of [
+    'two/secret.txt',
+    '../other/two/secret.txt',
+    '%2e%2e/other/two/secret.txt',
+    '..%2fother%2ftwo%2fsecret.txt',
+    'OUT/one/in.txt',
+  ])
+    assert.ok((await visit(server, 'GET', at + target)).status >= 400, target);
+  const searched = await visit(server, 'GET', `${at}?search=secret`);
+  assert.ok(!searched.text.includes('secret.txt'));
+});
+
+test('the URL of a link never has a Host header that nobody vouched for', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'a.txt'), 'a');
+  for (const headers of [
+    { host: 'evil.example' },
+    { host: 'evil.example', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' },
+  ]) {
+    const reply = await server.send('POST', '/home/__svc__/links', { headers: { ...json, ...headers }, body: '{"path": "/a.txt"}' });
+    assert.equal(reply.status, 201, reply.text);
+    assert.equal(new URL(reply.json<{ url: string }>().url).host, `127.0.0.1:${server.port}`);
+    const { at } = await makeLink(server, { path: '/a.txt' });
+    const bare = await visit(server, 'GET', at.slice(0, -1), { headers });
+    assert.equal(bare.headers.location, at, 'and no redirect leads to another host');
+  }
+});
+
+test('a download that is cut counts, as its first byte was asked for; one that goes on from there does not', async (t) => {
+  const server = await startServer(t);
+  writeFileSync(join(server.home, 'large'), Buffer.alloc(32 * 1024 * 1024));
+  const { at } = await makeLink(server, { path: '/large', maximum_downloads: 1 });
+  const socket = connect(server.port, '127.0.0.1');
+  socket.write(`GET ${at}large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
+  await new Promise((resolve) => socket.once('data', resolve));
+  socket.destroy();
+  assert.equal((await visit(server, 'GET', `${at}large`)).status, 410);
+  const rest = await visit(server, 'GET', `${at}large`, { headers: { range: 'bytes=33554000-' } });
+  assert.deepEqual([rest.status, rest.body.length], [206, 432]);
+});
