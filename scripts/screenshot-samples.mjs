@@ -138,3 +138,24 @@ export const documents = {
     }),
   ),
 };
+
+/** Figures of an hour, as a server that is used has them: a night's work of figures is too long to wait for. */
+export function figuresOfAnHour() {
+  const wave = (index, length, middle, height) =>
+    Math.max(0, Math.round(middle + height * (Math.sin(index / length) + 0.15 * Math.sin(index / 3.3) + 0.07 * Math.sin(index * 2.3))));
+  const sample = (index) => ({
+    time: new Date(Date.now() - (360 - index) * 10_000).toISOString(),
+    requests: wave(index, 40, 620, 210),
+    failures: index > 250 && index < 290 ? wave(index, 5, 40, 25) : wave(index, 9, 4, 4),
+    received_bytes: wave(index, 55, 60_000_000, 35_000_000),
+    sent_bytes: wave(index, 32, 140_000_000, 60_000_000),
+    events: wave(index, 40, 220, 80),
+    deliveries: wave(index, 28, 36, 14),
+    failed_deliveries: index > 300 ? wave(index, 6, 8, 4) : 0,
+    sessions: wave(index, 70, 58, 6),
+    connections: wave(index, 50, 214, 40),
+    memory_bytes: 171_000_000 + index * 30_000 + wave(index, 3, 1_000_000, 900_000),
+    waiting_events: index > 300 ? (index - 300) * 31 : wave(index, 4, 3, 3),
+  });
+  return { interval_seconds: 10, samples: Array.from({ length: 360 }, (_, index) => sample(index)) };
+}
