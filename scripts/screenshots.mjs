@@ -12,7 +12,7 @@ import { started } from './bench/support/exchange.mjs';
 import { hashOf } from './bench/support/peers.mjs';
 import { silence } from './films.mjs';
 import { picturesOfFlows } from './screenshot-flows.mjs';
-import { documents, figuresOfAnHour, film, landscape } from './screenshot-samples.mjs';
+import { documents, figuresOfAnHour, film, landscape, previews } from './screenshot-samples.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 const { values: options } = parseArgs({ options: { all: { type: 'string' }, flows: { type: 'boolean' } } });
@@ -36,21 +36,6 @@ const members = [
   ['Team photo.jpg', 3_270_000, 28],
   ['website.json', 6_140, 1_300],
 ];
-
-/** Files that are looked at, and what is there once they are shown. */
-const previews = {
-  'Reports/Notes.txt': 'pre',
-  'Reports/Spring meeting.md': '.markdown pre',
-  'Reports/costs.csv': 'table',
-  'Reports/settings.json': 'details',
-  'Reports/settings.ts': 'pre .c-keyword',
-  'Reports/report.pdf': 'iframe',
-  'Reports/material.zip': '.members',
-  'Reports/broken.png': '.trouble',
-  'Reports/chart.svg': 'img',
-  'Photos/Evening.jpg': 'img',
-  'Photos/Drive.webm': 'video',
-};
 
 /** The time that pictures show, so that "yesterday" stays so. */
 const now = Date.UTC(2026, 2, 16, 10, 24);
@@ -149,6 +134,11 @@ const consoleViews = {
     await page.locator('main .row-link').first().click();
     await page.getByRole('heading', { name: 'Delivery to' }).waitFor();
   },
+  accounts: async (page) => {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await openSection(page, 'accounts');
+    await page.getByText('4 accounts.').waitFor();
+  },
   handlers: async (page) => {
     await page.setViewportSize({ width: 1280, height: 430 });
     await openSection(page, 'handlers');
@@ -217,8 +207,25 @@ async function picturesOfReadme() {
   await save(phone, 'docs/images/listing-dark-phone.webp');
 }
 
-/** Gives the console something to show: uploads, of which each handler is told. */
+/** Gives the console something to show: uploads, of which each handler is told, sessions, and files in the trash. */
 async function useServer() {
+  for (const [name, agent] of [
+    ['acme', 'WinSCP/6.3'],
+    ['acme', 'curl/8.5.0'],
+    ['globex', 'Cyberduck/9.0'],
+  ]) {
+    await fetch(`${stage.url}/__svc__/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json', 'user-agent': agent },
+      body: JSON.stringify({ username: name, password: 'secret' }),
+    });
+    const authorization = `Basic ${Buffer.from(`${name}:secret`).toString('base64')}`;
+    for (const file of ['orders-0412.csv', 'orders-0413.csv']) {
+      const url = `${stage.url}/home/${file}`;
+      await fetch(url, { method: 'PUT', headers: { authorization }, body: file.repeat(name === 'acme' ? 700_000 : 90_000) });
+      if (agent !== 'curl/8.5.0') await fetch(url, { method: 'DELETE', headers: { authorization } });
+    }
+  }
   const authorization = `Basic ${Buffer.from('Anna Weber:secret').toString('base64')}`;
   for (const name of ['Invoice 2041.pdf', 'Invoice 2042.pdf', 'Invoice 2043.pdf', 'Spring letter.docx'])
     await fetch(`${stage.url}/home/Contracts/${encodeURIComponent(name)}`, {

@@ -7,7 +7,7 @@ import { clear } from './shown.ts';
 const names = new Map<string, string>();
 
 /** Fetches the handlers, and remembers their names for `handlerName`. */
-export async function findHandlers(signal: AbortSignal): Promise<HandlerList> {
+export async function findHandlers(signal?: AbortSignal): Promise<HandlerList> {
   const found = await ask<HandlerList>('GET', '/api/handlers', { signal });
   for (const { uuid, name } of found.handlers) names.set(uuid, name);
   return found;

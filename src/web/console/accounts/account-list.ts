@@ -40,7 +40,7 @@ const columns: readonly Column<AccountView>[] = [
       make('span.badges', make('a.row-link', { href: hashFor('accounts', account.name) }, datum(account.name)), accountState(account)),
   },
   { title: text('group'), cell: ({ group }) => datum(group) },
-  { title: text('home'), cell: ({ home }) => datum(home, 'code') },
+  { title: text('home'), cell: ({ home }) => datum(home, 'code'), className: 'roomy' },
   { title: text('quota'), cell: quotaText, className: 'number' },
   { title: text('lastLogin'), cell: ({ last_login }) => timeElement(last_login?.time), className: 'narrow' },
   { title: text('sessions_title'), cell: sessionsText },

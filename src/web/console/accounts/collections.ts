@@ -65,7 +65,7 @@ export const collections: readonly Collection[] = [
       { title: text('device'), cell: ({ client }) => datum(String(client ?? '')) },
       column('address'),
       { title: text('lastUse'), cell: ({ last_used }) => timeElement(String(last_used)), className: 'narrow' },
-      time('expires'),
+      { ...time('expires'), className: 'narrow roomy' },
     ],
     label: ({ account: of, address }) => `${of} (${address})`,
   },
@@ -201,6 +201,7 @@ export function collectionPanel({ name, columns, label: labelOf, isRevoked }: Co
   };
   const empty =
     name === 'trash' && mayChange() ? makeButton(text('trash_empty'), undefined, () => void tell(emptyAll()), 'quiet') : undefined;
+  if (empty) empty.hidden = true;
   const reload = actionButton(text('search'), 'search', load, 'compact');
   reload.type = 'submit';
   const form = make('form.row.search', of === undefined && search, of === undefined && reload, empty);

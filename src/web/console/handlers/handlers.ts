@@ -93,9 +93,26 @@ async function act(
     else notice(text('testFailed', { ...values, reason: clear(details) }), 'error');
   } else {
     await ask('POST', path, { body: {} });
-    notice(text(`handler_${action}_done`, values));
+    const again = action === 'start' ? await stoppedAgain(uuid) : undefined;
+    if (again === undefined) notice(text(`handler_${action}_done`, values));
+    else notice(text('handlerStoppedAgain', { ...values, reason: clear(again) }), 'error');
   }
   await refresh();
+}
+
+/** Pauses between looks at a handler that was started, and their number: a start and its failure are one message. */
+const lookEveryMs = 250;
+const maxLooks = 12;
+
+/** Waits until a started handler has delivered all that waited, or for three seconds. @returns why it stopped again, undefined if it did not */
+async function stoppedAgain(uuid: string): Promise<string | undefined> {
+  for (let look = 0; look < maxLooks; look++) {
+    const handler = (await findHandlers()).handlers.find((candidate) => candidate.uuid === uuid);
+    if (handler?.state === 'stopped') return handler.last_error || handler.reason;
+    if (!handler || handler.waiting_events === 0) return undefined;
+    await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+  }
+  return undefined;
 }
 
 function suspension({ uuid }: HandlerView, { url, until }: { url: string; until: string }, refresh: () => Promise<void>): HTMLElement {
