@@ -3,10 +3,10 @@ import type { Clock } from '../lib/clock.ts';
 import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import type { Identity } from './credentials.ts';
 
-/** Concurrent sessions of an account: enough for scripts, too few to fill the memory. One more ends the one unused for longest. */
+/** Maximum of concurrent sessions per account: enough for scripts, too few to fill the memory. One more ends the least recently used. */
 export const maxSessionsPerAccount = 1000;
 
-/** A session in force. `key` is the hash of its ID, which is not kept. */
+/** An active session. `key` is the hash of its ID; the ID itself is not stored. */
 export interface Session {
   readonly key: string;
   readonly identity: Identity;
@@ -21,16 +21,16 @@ export interface SessionLifetimes {
 
 /** A session as administrators see it; times are Unix times in milliseconds. */
 export interface ListedSession {
-  /** As in `Session`; not to be shown. */
+  /** The same as in `Session`. Never show it to administrators. */
   readonly key: string;
   readonly identity: Identity;
-  /** Of the login; empty when it is not known. */
+  /** The client's address at the login; empty when it is not known. */
   readonly address: string;
-  /** The name of its program as it told it, such as `User-Agent`; empty when it told none. */
+  /** The name that the client's program sent, for example in `User-Agent`; empty when it sent none. */
   readonly client: string;
   readonly createdMs: number;
   readonly lastUsedMs: number;
-  /** End of the session unless it is used before. */
+  /** The session ends at this time unless it is used before. */
   readonly expiresMs: number;
 }
 
@@ -45,62 +45,67 @@ export interface SessionOverview {
 /** The store of sessions. Implementations: state/memory, and state/redis for nodes. */
 export interface SessionStore extends SessionOverview {
   /**
-   * Begins a session. Where the account has `maxSessionsPerAccount` already, the one unused for longest times out.
+   * Begins a session. If the account already has `maxSessionsPerAccount`, its least recently used session times out.
    *
    * @param address of the client
    * @param client the name of its program
-   * @returns its ID, which is not kept
+   * @returns its ID, which the store does not keep
    */
   create(identity: Identity, address?: string, client?: string): Promise<string>;
   /**
-   * Begins the session of a connection, which ends with its process.
+   * Begins the session of a connection. It ends at the latest with this process.
    *
-   * @param most concurrent sessions of the account
+   * @param most maximum of concurrent sessions of the account
    * @param client the name of its program
    * @returns its ID; undefined when the account has that many already
    */
   createForConnection(identity: Identity, address: string, most: number, client?: string): Promise<string | undefined>;
-  /** The active session of an ID, whose activity is recorded; undefined without one. */
+  /** Finds the active session of an ID and records its use. @returns undefined when there is none */
   find(id: string): Promise<Session | undefined> | Session | undefined;
-  /** Marks a session as busy with a transfer, which counts as activity until `done`. */
+  /** Marks a session as busy with a transfer. It does not become idle until `done` is called. */
   hold(session: Session): { done(): void };
   end(session: Session): Promise<void>;
-  /** Ends all sessions of an account (by UUID), but for one. @returns how many ended */
+  /** Ends all sessions of an account (by UUID) except one. @returns how many ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
-  /** Ends sessions whose login would fail now (`AuthChain.inForce`), without events of time-outs. @returns how many ended */
+  /** Ends sessions whose login would fail now (`AuthChain.inForce`); sends no time-out events for them. @returns how many ended */
   keepOnly(isInForce: (identity: Identity) => boolean): Promise<number>;
   /** Ends one session as `keepOnly` does, unless its credential was renewed meanwhile. */
   refuse(session: Session): Promise<void>;
-  /** Replaces the fingerprints that a session holds with, before its account's password changes. */
+  /** Replaces the credential fingerprints that keep a session valid. Call it before the account's password changes. */
   renew(session: Session, fingerprints: readonly string[]): Promise<void>;
   /** Number of active sessions. */
   count(): Promise<number>;
   close(): void;
 }
 
-/** The key of a session in its store; nobody can log in with it. */
+/** Hashes a session ID to the key of the session in its store. Nobody can log in with a key. */
 export const sessionKey = memoizeForTick((id) => hash('sha256', id, 'base64url'));
 
-/** A new session ID of 256 bits (docs/spec/http.md#sessions). */
+/** Creates a random session ID of 256 bits (docs/spec/http.md#sessions). */
 export function newSessionId(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** End of a session unless it is used before, Unix time in milliseconds. @param lastUsedMs monotonic; undefined while a transfer keeps it busy */
+/**
+ * Calculates when a session ends unless it is used before.
+ *
+ * @param lastUsedMs monotonic time; undefined while a transfer keeps the session busy
+ * @returns Unix time in milliseconds
+ */
 export function expiryMs(createdMs: number, lastUsedMs: number | undefined, lifetimes: SessionLifetimes, clock: Clock): number {
   const oldestMs = createdMs + lifetimes.maximumAgeMs;
   return lastUsedMs === undefined ? oldestMs : Math.min(oldestMs, clock.nowMs() - clock.monotonicMs() + lastUsedMs + lifetimes.idleMs);
 }
 
-/** Longest name of a client's program that is kept, in characters. */
+/** A longer name of a client's program is cut, in characters. */
 const maxClientLength = 200;
 
-/** The name of a client's program as sessions keep it: remote text of bounded length. */
+/** Shortens the name of a client's program for a session: the client chooses the text. */
 export function keptClient(client = ''): string {
   return client.slice(0, maxClientLength);
 }
 
-/** A hold on a session, which `done` releases once. */
+/** Makes a hold on a session. The first `done` calls `release`; later ones do nothing. */
 export function heldUntil(release: () => void): { done(): void } {
   let isHeld = true;
   return {

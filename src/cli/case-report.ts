@@ -10,12 +10,12 @@ interface ReportedCase {
   duration_ms: number;
 }
 
-/** The first column of a case's line. */
+/** Returns the first column of a case's line: `ok` or `FAIL`. */
 export function verdict(passed: boolean): string {
   return passed ? paint(process.stdout, 'green', 'ok  ') : paint(process.stdout, 'red', 'FAIL');
 }
 
-/** Writes the JUnit report and prints the sum, both where they are wanted. @returns whether all passed */
+/** Writes the JUnit report if `junit` names a file, and prints the totals unless `json` is set. @returns whether all passed */
 export function reportCases(suite: string, cases: readonly ReportedCase[], { junit, json }: { junit?: string; json?: boolean }): boolean {
   const failed = cases.filter(({ passed }) => !passed).length;
   if (junit) writeNamedFile(`Cannot write ${junit}`, junit, junitXml(suite, cases));
@@ -23,7 +23,7 @@ export function reportCases(suite: string, cases: readonly ReportedCase[], { jun
   return failed === 0;
 }
 
-/** A JUnit XML report, as CI systems read it. */
+/** Renders the results as JUnit XML for CI systems. */
 function junitXml(suite: string, cases: readonly ReportedCase[]): string {
   const seconds = (ms: number) => (ms / 1000).toFixed(3);
   const failures = cases.filter((item) => !item.passed).length;
@@ -41,7 +41,7 @@ ${lines.join('\n')}
 `;
 }
 
-// Characters that XML cannot carry stay visible to a tester.
+// Characters that XML does not allow become U+FFFD, so that the tester sees where they were.
 function attributeText(text: string): string {
   return escapeXml(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd').toWellFormed());
 }

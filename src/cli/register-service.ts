@@ -3,7 +3,7 @@ import type { ControlledName } from '../control/collection.ts';
 import { logLevels } from '../lib/log.ts';
 import { portNumber, type Register, secondsNumber, workerCount } from './arguments.ts';
 
-/** A kind of things, in words. */
+/** The command and help texts of one kind of entries in a running service. */
 interface Kind {
   name: Exclude<ControlledName, 'trash'>;
   description: string;
@@ -49,7 +49,7 @@ const trashHelp = `The trash contains what accounts with the option \`trash\` de
 
 ${commonHelp.replace('1 something named is not there', '1 something named is not there or cannot come back')}`;
 
-/** `svc trash`: what accounts deleted. */
+/** Registers `svc trash`, which handles files that accounts deleted. */
 function registerTrash(program: Command, run: Parameters<Register>[1]): void {
   const group = program
     .command('trash')
@@ -74,7 +74,7 @@ function registerTrash(program: Command, run: Parameters<Register>[1]): void {
     .action((given) => run(async () => (await import('./control/control.ts')).emptyTrash(given)));
 }
 
-/** `svc sessions`, `svc locks`, `svc bans`, `svc trash` and `svc health`: questions to a running service. */
+/** Registers the commands that ask a running service: `svc sessions`, `locks`, `bans`, `trash`, `held` and `health`. */
 export const registerControl: Register = (program, run) => {
   for (const kind of kinds) {
     const { name, description, accounts, help } = kind;
@@ -118,7 +118,7 @@ const heldVerbs = [
   ['inspect-again', 'have held uploads inspected again, in the background'],
 ] as const;
 
-/** `svc held`: uploads that wait for a decision. */
+/** Registers `svc held`, which handles uploads that wait for a decision. */
 const registerHeld: Register = (program, run) => {
   const group = program
     .command('held')
@@ -204,7 +204,7 @@ Examples:
   svc validate --strict && svc reload
   svc reload --data-folder /var/lib/svc --json`;
 
-/** `svc serve` and `svc reload`. */
+/** Registers `svc serve` and `svc reload`. */
 export const registerServe: Register = (program, run) => {
   program
     .command('serve')

@@ -23,7 +23,7 @@ export interface ConfigTestOptions {
   json?: boolean;
 }
 
-/** The result of a case; names are those of `--json`. */
+/** The result of one case, with the member names of `--json`. */
 const caseResult = z.strictObject({
   name: z.string(),
   passed: z.boolean(),
@@ -37,7 +37,7 @@ type CaseResult = z.infer<typeof caseResult>;
 /** The results of all cases. */
 export const testReport = z.strictObject({ passed: z.int(), failed: z.int(), cases: z.array(caseResult) });
 
-/** Runs unit tests of a configuration. @returns 0 when all pass, 1 when not */
+/** Runs unit tests of a configuration. @returns 0 when all pass, otherwise 1 */
 export async function configTest(file: string, options: ConfigTestOptions): Promise<number> {
   const isStdin = file === '-';
   const folder = isStdin ? process.cwd() : dirname(resolve(file));
@@ -68,7 +68,7 @@ function runTimed(config: Config, item: ConfigCase, folder: string, isUpdate: bo
   return { name, passed: problems.length === 0, problems, duration_ms: durationMs, actual };
 }
 
-/** Compares an outcome with the file that holds the expected one, or writes it. */
+/** Compares an outcome with its golden file; with `isUpdate` it writes the file instead. @returns the differences as lines */
 function compareGolden(file: string, actual: unknown, isUpdate: boolean): string[] {
   const text = `${JSON.stringify(actual, null, 2)}\n`;
   if (isUpdate) {

@@ -9,7 +9,7 @@ import { exitCode } from '../exit-codes.ts';
 import { fileFault } from '../file-fault.ts';
 import { complain, print } from '../output.ts';
 
-/** Writes the starter configuration, with an account whose password is printed once, on stderr. @param file path, or `-` for stdout */
+/** Writes the starter configuration and prints the password of its account once, on stderr. @param file path, or `-` for stdout */
 export async function init(file: string): Promise<number> {
   const password = randomBytes(12).toString('base64url');
   const text = starter.replace('SERVER_UUID', () => randomUUID()).replace('PASSWORD_HASH', await hashPassword(password));
@@ -31,7 +31,7 @@ export async function init(file: string): Promise<number> {
   return exitCode.done;
 }
 
-// For editors. All configurations have the same schema, so one of an older version is replaced.
+// Writes the JSON Schema for editors. It replaces the schema of an older version, because all configurations have the same one.
 function writeSchema(path: string): void {
   const schema = configJsonSchema();
   try {

@@ -19,7 +19,7 @@ import { print } from '../output.ts';
 import { importedKey } from '../tools/host-keys.ts';
 import { testReport } from './config-test.ts';
 
-/** Schemas of what commands print with `--json`, by command. Members are added, never changed or taken away. */
+/** The `--json` output schema of each command. New versions add members, but never change or remove one. */
 export const jsonOutputs = {
   validate: validation.describe('svc validate --json: one document.'),
   explain: decision.describe('svc explain --json: one document.'),
@@ -53,7 +53,7 @@ export const jsonOutputs = {
   health: healthReport.describe('svc health --json: one document.'),
 } as const;
 
-/** Prints a JSON Schema: of the configuration, of the cases of `svc test`, or of what a command prints with `--json`. */
+/** Prints the JSON Schema of the configuration, of the cases of `svc test`, or of a command's `--json` output. */
 export async function schema(what: string): Promise<number> {
   print(JSON.stringify(buildSchema(what), null, 2));
   return exitCode.done;

@@ -14,11 +14,11 @@ export interface ValidateOptions {
   strict?: boolean;
   json?: boolean;
   sarif?: boolean;
-  /** Number of nodes that are to serve it. */
+  /** Number of nodes that will serve the configuration. */
   workers?: number;
 }
 
-/** Checks a configuration. @returns 0 when it is valid, 1 when not */
+/** Checks a configuration. @returns 0 when it is valid, otherwise 1 */
 export async function validate(named: string | undefined, options: ValidateOptions): Promise<number> {
   if (options.json && options.sarif) throw new ServiceError('bad-request', '--json and --sarif exclude each other.');
   const where = await requireConfigFile({ file: named ?? options.config, cwd: process.cwd(), env: process.env });

@@ -15,7 +15,7 @@ export interface HealthOptions {
   json?: boolean;
 }
 
-/** The answer of the service. */
+/** The output of `svc health --json`. */
 export const healthReport = z.strictObject({
   url: z.string(),
   ready: z.boolean(),
@@ -23,10 +23,15 @@ export const healthReport = z.strictObject({
   checks: z.record(z.string(), z.string()).describe('ok, or what is wrong, by part.'),
 });
 
-/** Longest answer that is read. */
+/** Maximum of bytes read from the service's reply. */
 const maxBytes = 64 * 1024;
 
-/** Asks a running service whether it is ready. @returns 0 when it is, 1 when it is not, 3 when it does not answer */
+/**
+ * Asks a running service whether it is ready.
+ *
+ * @returns 0 when it is ready, 1 when it is not
+ * @throws ServiceError `unavailable` when it does not answer (exit code 3)
+ */
 export async function health(options: HealthOptions): Promise<number> {
   const url = options.url === undefined ? await monitorUrl(options) : readyUrl(options.url);
   const { status, text } = await ask(url, options.timeout);
@@ -39,7 +44,7 @@ export async function health(options: HealthOptions): Promise<number> {
   return isReady ? exitCode.done : exitCode.no;
 }
 
-/** `/ready` is added to a URL without a path. */
+/** Checks the URL of `--url` and adds `/ready` if it has no path. */
 function readyUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '')
@@ -75,7 +80,7 @@ async function ask(url: string, timeoutS: number): Promise<{ status: number; tex
   return { status: result.status, text: result.body.toString('utf8') };
 }
 
-/** The state of each part, as the service reports it; none in the reply of another server. */
+/** Reads the state of each part from the reply. The reply of a different server has none. */
 function parseChecks(text: string): Record<string, string> {
   try {
     const { checks } = JSON.parse(text) as { checks?: Record<string, unknown> };

@@ -5,19 +5,19 @@ import { readSource } from '../../config/reading/source.ts';
 import type { Config } from '../../config/schema/schema.ts';
 import { ServiceError } from '../../lib/errors.ts';
 
-/** How a command finds a running service. */
+/** The options by which a command finds a running service. */
 export interface ServiceOptions {
   config?: string;
   dataFolder?: string;
 }
 
-/** The data folder of `svc serve` without a configuration. */
+/** The data folder that `svc serve` uses without a configuration. */
 export const defaultDataFolder = './svc-data';
 
 /**
- * Reads the valid parts of a configuration, which the service itself may refuse.
+ * Reads the valid parts of a configuration, even of one that the service would refuse.
  *
- * @throws ServiceError `bad-request` when there is none, or nothing of it can be used
+ * @throws ServiceError `bad-request` when there is no configuration, or too little of it is valid
  */
 export async function roughConfig(options: Pick<ServiceOptions, 'config'>): Promise<{ file: string; config: Config }> {
   const file = await requireConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
@@ -27,7 +27,7 @@ export async function roughConfig(options: Pick<ServiceOptions, 'config'>): Prom
 }
 
 /**
- * The data folder of a service: the one named, of the configuration, or of a service without one in this folder.
+ * Returns the data folder of a service: from `--data-folder`, else from the configuration, else `defaultDataFolder`.
  *
  * @throws as `roughConfig`
  */

@@ -3,7 +3,7 @@ import { eventIds } from '../../events/event-ids.ts';
 import type { EventSelection } from '../../events/journal/search/event-selection.ts';
 import { positiveNumber } from '../arguments.ts';
 
-/** Which events a command is about: the options that `svc webhook-replay` and `svc events` share. */
+/** The options that select events, which `svc webhook-replay` and `svc events` share. */
 export interface SelectionOptions extends EventSelection {
   failed?: boolean;
   limit?: number;
@@ -28,7 +28,7 @@ export function pointInTime(text: string): number {
   const ago = /^(\d+(?:\.\d+)?)\s*([smhdw])$/.exec(text.trim());
   if (ago) return performance.timeOrigin + performance.now() - Number(ago[1]) * (unitsMs[ago[2] as string] as number);
   if (isoTime.test(text)) {
-    // A date alone would be midnight UTC to the language, but local midnight to people.
+    // JavaScript reads a date without a time as midnight UTC; people mean local midnight.
     const time = new Date(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T').replace(',', '.')).getTime();
     if (!Number.isNaN(time)) return time;
   }

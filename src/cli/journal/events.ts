@@ -11,14 +11,14 @@ import { complain, paint, print, visible } from '../output.ts';
 import type { SelectionOptions } from './event-selection.ts';
 import { assertJournal, findJournal, type Journal, type JournalOptions } from './journal.ts';
 
-/** Which records to print. */
+/** The options that select the delivery records to print. */
 interface DeliveriesOptions extends SelectionOptions {
   handler: string[];
   follow?: boolean;
   json?: boolean;
 }
 
-/** Prints the records of deliveries, by the service and by hand. */
+/** Prints the records of deliveries, both by the service and by `svc webhook-replay`. */
 async function printDeliveries(journal: Journal, options: DeliveriesOptions, signal: AbortSignal): Promise<number> {
   let printed = 0;
   for await (const record of records(journal, options, signal)) {
@@ -88,7 +88,7 @@ export interface EventsOptions extends DeliveriesOptions, JournalOptions {
   catalogue?: boolean;
 }
 
-/** How often a followed journal is read. */
+/** Interval at which `--follow` reads the journal, in milliseconds. */
 const readEveryMs = 200;
 
 /** Prints the journal (docs/spec/command-line.md#events). */
@@ -120,7 +120,7 @@ async function printEvents(journal: Journal, options: EventsOptions, signal: Abo
   return exitCode.done;
 }
 
-/** The events so far, and with `--follow` those to come. */
+/** Yields the events in the journal and then, with `--follow`, new ones as they are written. */
 async function* follow(journal: Journal, options: EventsOptions, signal: AbortSignal): AsyncGenerator<LoggedEvent> {
   const reader = journal.openReader(({ path, offset, reason }) => complain(`${path}, byte ${offset}: ${reason}; skipped`), options);
   try {

@@ -26,32 +26,32 @@ import { type ReplayedJournal, stoppedHandlers } from '../../webhooks/replay/und
 import { defaultDataFolder } from '../control/service-folder.ts';
 import { complain, visible } from '../output.ts';
 
-/** The journal of a service, or of all nodes of one, and its configuration when there is one. */
+/** The journal of a service or of all its nodes, with the configuration if there is one. */
 export interface Journal extends ReplayedJournal {
   config: Config | undefined;
-  /** The file of the configuration, as it was written. */
+  /** The text of the configuration file. */
   source: Source | undefined;
   /** Why there is no journal; undefined when there is one. */
   missing: string | undefined;
   serverUuid: string | undefined;
-  /** Begins the record of deliveries made by hand. */
+  /** Opens the log to which `svc webhook-replay` writes its deliveries. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
   close(): Promise<void>;
 }
 
-/** Options that say where journal and records are. */
+/** Options that locate the journal and the delivery records. */
 export interface JournalOptions {
   config?: string;
   dataFolder?: string;
 }
 
-/** Size at which another file of records begins. */
+/** Size at which a new file of delivery records is started. */
 const recordFileBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the journal of the named data folder, of the configuration, or of a service without one in this folder. The caller closes it.
+ * Opens the journal in the folder of `--data-folder`, else of the configuration, else in `defaultDataFolder`. The caller closes it.
  *
- * @param needsHandlers whether the configuration is read for its event handlers although the data folder is named
+ * @param needsHandlers reads the configuration for its event handlers even with `--data-folder`
  * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
  */
 export async function findJournal(options: JournalOptions, needsHandlers: boolean): Promise<Journal> {
@@ -102,7 +102,7 @@ async function findConfig(options: JournalOptions, needsHandlers: boolean): Prom
 
 const dayMs = 86_400_000;
 
-/** The journal of all nodes that share a Redis. @throws ServiceError `unavailable` when it cannot be reached */
+/** Opens the journal of all nodes that share a Redis. @throws ServiceError `unavailable` when Redis cannot be reached */
 async function redisJournal(config: Config, source: Source | undefined): Promise<Journal> {
   const link = redisLinkOf(config.server.state, systemClock, silentLog);
   await link.start();
@@ -135,7 +135,7 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
       const orders = new HandlerOrders(link, systemClock);
       await orders.refresh();
       const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
-      // A handler without a lease delivers nothing.
+      // No node delivers for a handler without a lease, so no event is waiting for it.
       const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
       const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
       if (running.length === 0) return new Map();

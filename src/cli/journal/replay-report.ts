@@ -3,18 +3,18 @@ import { attempt, deliveryOutcome, sentEvent } from '../../webhooks/records/deli
 import type { Delivered, WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { complain, count, paint, print, visible } from '../output.ts';
 
-/** The treatment of a line that is no event. */
+/** Options for lines that are not a valid event. */
 export interface MalformedOptions {
-  /** Ends the run at the first. */
+  /** Ends the run at the first malformed line. */
   strict?: boolean;
-  /** Makes them no failure. */
+  /** Skips malformed lines without failing the run. */
   skipMalformed?: boolean;
 }
 
-/** Thrown to the reader of the lines. */
+/** Thrown by `BadLines.add` to stop reading; `unlessEnded` catches it. */
 class RunEnded extends Error {}
 
-/** Malformed lines are reported at once and counted; they fail the run, and `--strict` ends it. */
+/** Reports malformed lines at once and counts them. They fail the run; with `--strict` the first one ends it. */
 export class BadLines {
   readonly #options: MalformedOptions;
   count = 0;
@@ -24,12 +24,12 @@ export class BadLines {
     this.#options = options;
   }
 
-  /** Whether the run fails because of them. */
+  /** Whether malformed lines make the run fail. */
   get isFailure(): boolean {
     return this.count > 0 && !this.#options.skipMalformed;
   }
 
-  /** For people, for example `2 malformed lines skipped`. */
+  /** The count as text, for example `2 malformed lines skipped`. */
   get summary(): string {
     return `${count(this.count, 'malformed line')} ${this.#hasEnded ? 'ended the run' : 'skipped'}`;
   }
@@ -41,7 +41,7 @@ export class BadLines {
     if (this.#hasEnded) throw new RunEnded();
   }
 
-  /** Reports a well-formed item that is gone, which is no failure. */
+  /** Reports that a well-formed line names something that no longer exists. This does not fail the run. */
   missing(place: string, reason: string): void {
     complain(`${visible(place)}: ${visible(reason)}; skipped`);
   }
@@ -57,7 +57,7 @@ export class BadLines {
   }
 }
 
-/** How often the progress line is drawn, in milliseconds. */
+/** Minimum time between two updates of the progress line, in milliseconds. */
 const drawEveryMs = 100;
 
 /** The result of one delivery. */
@@ -71,7 +71,7 @@ export const replayedDelivery = z.strictObject({
   attempts: z.array(attempt),
 });
 
-/** Prints the result of each delivery, the progress of a replay, and its sum. */
+/** Prints the result of each delivery, the progress of a replay, and the totals. */
 export class ReplayReport {
   readonly #isJson: boolean;
   readonly #showsProgress: boolean;
@@ -85,7 +85,7 @@ export class ReplayReport {
     this.#showsProgress = process.stderr.isTTY === true;
   }
 
-  /** Requests that were not delivered. */
+  /** Number of requests that were not delivered. */
   get failures(): number {
     return this.#counts.failed + this.#counts.discarded;
   }
@@ -118,7 +118,7 @@ export class ReplayReport {
     this.#draw();
   }
 
-  /** Ends the progress line and prints the sum. */
+  /** Clears the progress line and prints the totals. */
   finish(bad: BadLines): void {
     this.#clear();
     const { delivered, failed, discarded } = this.#counts;

@@ -19,9 +19,9 @@ import { assertJournal, findJournal, type JournalOptions } from './journal.ts';
 import { BadLines, type MalformedOptions, ReplayReport } from './replay-report.ts';
 
 /**
- * Prints the differences between the recorded requests and those of today's configuration; sends nothing.
+ * Prints how the recorded requests differ from those that the current configuration would make. It sends nothing.
  *
- * @returns 0 when nothing differs, 1 when something does or a line was malformed
+ * @returns 0 when no request differs, 1 when one does or a line was malformed
  */
 async function diffRequests(
   journal: Journal,
@@ -64,7 +64,7 @@ export interface ReplayOptions extends SelectionOptions, JournalOptions, Malform
   json?: boolean;
 }
 
-/** A command sends files and leaves them where they are: it has no journal to write. */
+/** A command forwards files but never moves or deletes them, because it cannot write the journal. */
 const commandForwarding = { open: (event: ServiceEvent) => openForwarded(event, []), connectSftp };
 
 /** Sends events again (docs/spec/command-line.md#webhook-replay). */
@@ -129,7 +129,7 @@ function assertUsage(source: string | undefined, options: ReplayOptions): void {
   if (options.failed && source === '-') refuse('--failed goes with the journal or a file.');
 }
 
-/** The handlers to send to: those named, or all that are enabled, or one for `--url`. */
+/** Selects the handlers to send to: the named ones, else all enabled ones; with `--url` exactly one. */
 function selectHandlers(journal: Journal, options: ReplayOptions): WebhookHandler[] {
   const server = replayServer(journal.serverUuid, journal.config?.server.name);
   const chosen = options.url === undefined ? configuredHandlers(journal, options) : [plainOrNamed(journal, options, options.url)];
@@ -166,7 +166,7 @@ function shownText(options: ReplayOptions, request: ShownRequest): string {
   return options.json ? JSON.stringify(request) : requestText(request);
 }
 
-/** A request as it goes over the wire, in one text. */
+/** Formats a request like an HTTP message, for people. */
 function requestText({ method, url, headers, body }: ShownRequest): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   return `${method} ${url}\n${lines.join('')}\n${body}\n`;

@@ -2,14 +2,14 @@ import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { exitCode } from '../exit-codes.ts';
 
-/** Limit of the flush: the supervisor of the process waits for its end. */
+/** Maximum duration of the flush in milliseconds; short, because the supervisor waits for this process to end. */
 const flushWithinMs = 1000;
 
 /**
- * Ends this process with code 70 by the first uncaught fault. Faults of requests are caught where they arise; one that belongs to none leaves
- * the process in an unknown state.
+ * Makes the first uncaught fault end this process with code 70. Each request catches its own faults; any other fault leaves the process
+ * in an unknown state.
  *
- * @param flush puts answered changes on disk, or on their way; its faults are logged
+ * @param flush writes changes that clients were told are done to disk, or starts to; its faults are logged
  */
 export function endByFault(log: Log, flush: () => void | Promise<void>): void {
   let isEnding = false;

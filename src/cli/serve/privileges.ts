@@ -6,20 +6,20 @@ import { systemId } from '../../lib/disk/system-id.ts';
 import { ServiceError, systemErrorCode } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 
-/** Members that the type definitions of Node.js lack. */
+/** Adds members that the type definitions of Node.js lack. */
 type ProcessWithGroups = NodeJS.Process & { initgroups(user: string, group: number): void; permission?: unknown };
 
-/** Says that a service reachable from other machines may run as root. */
+/** The value 1 of this environment variable allows a service that other machines can reach to run as root. */
 const allowRootVariable = 'SVC_ALLOW_ROOT';
 
 /**
- * Refuses to run as root without being told to, and sets the umask; before anything is created.
+ * Sets the umask and refuses to run as root unless that is allowed. Call it before any file is created.
  *
- * @throws ServiceError `unavailable` with what to do
+ * @throws ServiceError `unavailable` with a remedy in its message
  */
 export function prepareProcess({ config, file }: LoadedConfig, env: Readonly<Record<string, string | undefined>>, log: Log): void {
   const { user, group, umask } = config.server;
-  // Node.js 20 switches fsync off under it, and files by descriptor: the promises about the disk could not be kept.
+  // Under the permission model, Node.js 20 disables fsync and other functions on file descriptors: durability could not be guaranteed.
   if ((process as ProcessWithGroups).permission !== undefined)
     throw new ServiceError('unavailable', 'svc serve does not run under the permission model of Node.js, which switches fsync off.');
   if (umask !== '') process.umask(Number.parseInt(umask, 8));
@@ -45,7 +45,7 @@ function isLoopback(address: string): boolean {
   return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address);
 }
 
-/** The account that a process started as root becomes; undefined when it stays root or was not. */
+/** Returns the account that this process becomes; undefined when it was not started as root or stays root. */
 function wantedAccount({ user, group }: Config['server']): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0 || (user === '' && group === '') || user === 'root') return undefined;
   const uid = user === '' ? 0 : systemId('/etc/passwd', user);
@@ -54,7 +54,7 @@ function wantedAccount({ user, group }: Config['server']): { uid: number; gid: n
 }
 
 /**
- * Becomes the configured account, for good; once all addresses are bound. The data folder is given to it.
+ * Gives the data folder to the configured account and becomes that account permanently. Call it once all addresses are bound.
  *
  * @throws ServiceError `unavailable` when there is no such account or group
  */
@@ -63,12 +63,12 @@ export function dropPrivileges(server: Config['server'], dataFolderPath: string,
   becomeAccount(server, log);
 }
 
-/** Gives a folder to the configured account. @throws ServiceError `unavailable` when there is no such account or group */
+/** Makes the configured account the owner of a folder. @throws ServiceError `unavailable` when there is no such account or group */
 export function giveFolder(server: Config['server'], path: string): void {
   withAccount(server, ({ uid, gid }) => giveTree(path, uid, gid));
 }
 
-/** Becomes the configured account, for good. */
+/** Becomes the configured account permanently. */
 function becomeAccount(server: Config['server'], log: Log): void {
   withAccount(server, ({ uid, gid }) => {
     const { user, group } = server;
@@ -98,7 +98,7 @@ function giveTree(path: string, uid: number, gid: number): void {
     try {
       lchownSync(join(entry.parentPath, entry.name), uid, gid);
     } catch (error) {
-      // Nodes serve already, and have temporary files there.
+      // Nodes are already serving and may have removed a temporary file meanwhile.
       if (systemErrorCode(error) !== 'ENOENT') throw error;
     }
   }

@@ -16,13 +16,13 @@ export interface ReloadOptions extends ServiceOptions {
   json?: boolean;
 }
 
-/** How often the report is read. */
+/** Interval at which the report is read, in milliseconds. */
 const checkEveryMs = 50;
 
 /**
  * Makes a running service read its configuration again, and prints the result.
  *
- * @returns 0 when the new configuration is in force, 1 when it is refused and the old one stays
+ * @returns 0 when the service uses the new configuration, 1 when it refused it and keeps the old one
  */
 export async function reload(options: ReloadOptions): Promise<number> {
   const folder =
@@ -59,7 +59,7 @@ async function reportAfter(
   const deadlineMs = systemClock.monotonicMs() + timeoutS * 1000;
   for (;;) {
     const report = readReloadReport(folder);
-    // An earlier reload may have read an older file.
+    // The report of an earlier reload may be about an older configuration file.
     if (report?.pid === pid && Date.parse(report.time) >= askedMs) return report;
     if (peekDataFolder(folder).ownerPid !== pid)
       throw new ServiceError('unavailable', `The service (process ${pid}) ended before it answered.`);

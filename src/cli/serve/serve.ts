@@ -27,16 +27,16 @@ export interface ServeOptions {
   user?: string;
   address?: string;
   port?: number;
-  /** Port of SFTP, or `true` for the usual one. */
+  /** Port of SFTP, or `true` for the default port. */
   ssh?: number | true;
-  /** Port of the console, or `true` for the usual one. */
+  /** Port of the console, or `true` for the default port. */
   console?: number | true;
   workers?: number;
   logLevel?: LogLevel;
   logFormat?: LogFormat;
 }
 
-/** Runs the server until it is told to stop. @returns the exit code */
+/** Runs the server until a signal stops it. @returns the exit code */
 export async function serve(options: ServeOptions): Promise<number> {
   const file = await findConfigFile({ file: options.config, cwd: process.cwd(), env: process.env });
   const workers = options.workers ?? 1;
@@ -65,7 +65,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   return run(service, { log, afterStart });
 }
 
-/** Makes the supervisor of several nodes. @throws ServiceError `bad-request` when they have nothing to share */
+/** Creates the supervisor of several nodes. @throws ServiceError `bad-request` when the configuration has no Redis for them to share */
 async function makeSupervisor(
   nodes: number,
   options: ServeOptions,
@@ -74,7 +74,7 @@ async function makeSupervisor(
   const { loaded } = given;
   const { server } = loaded.config;
   if (server.state.type !== 'redis') throw new ServiceError('bad-request', needsRedis(nodes));
-  // Loaded only here: other servers start without it.
+  // Imported only here, so that a server without nodes starts faster.
   const [{ Supervisor }, { nodeForks }] = await Promise.all([import('../../server/supervisor/supervisor.ts'), import('./fork-nodes.ts')]);
   const prepareFolder = (path: string) => giveFolder(server, path);
   return new Supervisor({ ...given, nodes, fork: await nodeForks(), nodeLog: logOptions(options, loaded), prepareFolder });
@@ -87,7 +87,7 @@ function refuseFolderOptions(options: ServeOptions, file: string): void {
   }
 }
 
-/** `svc serve` without a configuration: one folder, one account. */
+/** Runs `svc serve` without a configuration, for one folder and one account. */
 async function serveFolder(options: ServeOptions): Promise<number> {
   const root = resolve(options.root ?? './files');
   let isNew: boolean;
@@ -114,7 +114,7 @@ async function serveFolder(options: ServeOptions): Promise<number> {
     try {
       await service.start();
     } catch (error) {
-      // Several `svc serve` in one folder are fine: each gets a data folder of its own.
+      // Another process uses this data folder. Several `svc serve` in one folder may run, so try the next data folder.
       if (isServiceError(error, 'unavailable') && typeof error.details.pid === 'number' && attempt < 100) continue;
       throw error;
     }
@@ -131,17 +131,17 @@ function folderServices({ address = '127.0.0.1', port = 8080, ssh, console }: Se
   return {
     files: { type: 'http', name: 'Files', address, port },
     ...(ssh !== undefined && { sftp: { type: 'ssh', name: 'SFTP', address, ...portOf(ssh) } }),
-    // Always on loopback: the link goes over plain HTTP.
+    // `address` does not apply: the console stays on loopback, because its login link uses plain HTTP.
     ...(console !== undefined && {
       console: { type: 'console', name: 'Console', administrators: trialAdministrators(), ...portOf(console) },
     }),
   };
 }
 
-/** The administrator of a trial's login link. */
+/** The administrator whom the login link of `svc serve --console` signs in. */
 const trialAdministrator = 'operator';
 
-/** An administrator without a usable password: the hash is random. */
+/** Configures an administrator with a random password hash, so that no password works. */
 function trialAdministrators() {
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '');
   return { [trialAdministrator]: { password: `$scrypt$ln=14,r=8,p=5$${random(16)}$${random(32)}`, role: 'operator' } };
@@ -175,11 +175,11 @@ function logOptions(options: ServeOptions, loaded: LoadedConfig | undefined) {
 interface Dependencies {
   log: Log;
   isStarted?: boolean;
-  /** Runs once all addresses are bound. */
+  /** Called once all addresses are bound. */
   afterStart?: () => Promise<void>;
 }
 
-/** Time after a second signal for the ends of transfers to get into the journal. */
+/** Time after a second signal to record the end of each transfer in the journal, in milliseconds. */
 const hurryMs = 2000;
 
 async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Dependencies): Promise<number> {
@@ -225,7 +225,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
     try {
       await service.start();
     } catch (error) {
-      // A signal ends a start, too, and that is no failure.
+      // A stop signal also makes a start fail; that is not an error.
       if (!isStopping) throw error;
       return stopped;
     }
@@ -233,7 +233,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
   await afterStart?.();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
-  // A descriptor that somebody forgot must not keep a stopped server alive.
+  // The caller exits with this code, so a handle left open does not keep a stopped server alive.
   process.exitCode = code;
   return code;
 }

@@ -7,13 +7,13 @@ import { exitCode } from '../exit-codes.ts';
 import { print, visible } from '../output.ts';
 import { explainable } from '../register-config.ts';
 
-/** A word that fits at the cursor, and its meaning. */
+/** A completion of the word at the cursor, with a short description. */
 interface Candidate {
   word: string;
   meaning: string;
 }
 
-/** The words that fit, and whether file names fit, too. */
+/** All completions of a word; `files` says whether file names are completions too. */
 interface Completions {
   candidates: Candidate[];
   files: boolean;
@@ -25,8 +25,8 @@ const files: Completions = { candidates: [], files: true };
 /**
  * Finds the completions of the last word of a command line.
  *
- * @param program the whole command line
- * @param words after the program's name; the last one is being typed and may be empty
+ * @param program the root command
+ * @param words the words after the program's name; the last one is being typed and may be empty
  */
 async function completionsFor(program: Command, words: readonly string[]): Promise<Completions> {
   // bash splits `--option=value` at the equals sign.
@@ -103,7 +103,7 @@ function plain(words: readonly string[]): Completions {
   return { candidates: words.map((word) => ({ word, meaning: '' })), files: false };
 }
 
-/** Values of an option, from the configuration or the catalogue. */
+/** Finds the possible values of an option: its choices, event IDs, names in the configuration, or files. */
 async function optionValues(option: Option, words: readonly string[]): Promise<Completions> {
   if (option.argChoices) return plain(option.argChoices);
   const name = option.long ?? '';
@@ -134,7 +134,7 @@ const entriesByOption: Readonly<Record<string, (config: Config | undefined) => C
   '--username': accountNames,
 };
 
-/** The readable parts of the configuration that the command line means; a completion never prints an error. */
+/** Reads the valid parts of the configuration named on the command line, else of the default one. It never fails, so the shell shows no error. */
 async function findConfig(words: readonly string[]): Promise<Config | undefined> {
   const at = words.findIndex((word) => word === '--config' || word === '-c');
   const inline = words.find((word) => word.startsWith('--config='))?.slice('--config='.length);
@@ -147,20 +147,20 @@ async function findConfig(words: readonly string[]): Promise<Config | undefined>
   }
 }
 
-/** A candidate that stands for file names. */
+/** This output line tells the shell script to complete file names as well. */
 const filesMark = ':files';
 
-/** Shells that `svc completion` writes for. */
+/** Shells for which `svc completion` prints a script. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-/** Prints the completion script of a shell. The script asks `svc` itself, so that it knows UUIDs and is never stale. */
+/** Prints the completion script of a shell. The script calls `svc` for each completion, so it knows UUIDs and is never out of date. */
 export async function completion(shell: Shell): Promise<number> {
   print(scripts[shell]);
   return exitCode.done;
 }
 
-/** Prints the completions of the last word: each line is a word, a tab and its meaning. */
+/** Prints the completions of the last word, one per line: the word, a tab and its description. */
 export async function complete(program: Command, words: readonly string[]): Promise<number> {
   const { candidates, files } = await completionsFor(program, words);
   const lines = candidates.map(({ word, meaning }) => `${visible(word)}\t${visible(meaning)}`);

@@ -9,7 +9,7 @@ export async function man(program: Command): Promise<number> {
   return exitCode.done;
 }
 
-/** The manual page svc(1) in the man macros of roff (man(7)), made from the help texts. */
+/** Renders the manual page svc(1) from the help texts, in the roff macros of man(7). */
 function manPage(program: Command): string {
   const commands = commandsBelow(program);
   return [
@@ -38,7 +38,7 @@ function manPage(program: Command): string {
   ].join('\n');
 }
 
-/** Environment variables that commands read. */
+/** The environment variables that commands read, with their descriptions. */
 const environment: readonly (readonly [string, string])[] = [
   ['SVC_CONFIG', 'Configuration file, as --config.'],
   ['SVC_PASSWORD', 'Password of the account that svc serve creates without a configuration.'],
@@ -56,7 +56,7 @@ function commandsBelow(command: Command): Command[] {
     .flatMap((candidate) => [...(runs(candidate) ? [candidate] : []), ...commandsBelow(candidate)]);
 }
 
-/** Whether a command does something itself: one that only holds others has no options. */
+/** Whether a command can run itself. A command that only groups others has no options. */
 function runs(command: Command): boolean {
   return command.commands.length === 0 || command.options.length > 0;
 }
@@ -85,16 +85,16 @@ function optionLines(command: Command): string[] {
     .flatMap((option) => ['.TP', `.B ${roff(help.optionTerm(option))}`, roff(help.optionDescription(option))]);
 }
 
-/** The text of `addHelpText('after', …)`: examples, exit codes. */
+/** Returns the text added with `addHelpText('after', …)`, such as examples and exit codes. */
 function addedHelp(command: Command): string {
   let text = '';
   const context = { error: false, command, write: (added: string) => (text += added) };
-  // The typings of commander leave out that a command is an emitter, which is how it collects these texts itself.
+  // A command collects these texts as an EventEmitter; the typings of commander do not declare that it is one.
   (command as unknown as EventEmitter).emit('afterHelp', context);
   return text.trim();
 }
 
-/** Running text as paragraphs, indented lines (examples, tables) as they are. */
+/** Converts help text to roff: lines become paragraphs; indented lines (examples, tables) keep their layout. */
 function addedText(text: string): string[] {
   const lines = text.split('\n').map((line) => (line === '' ? '.PP' : line.startsWith(' ') ? `.nf\n${roff(line)}\n.fi` : roff(line)));
   return text === '' ? [] : ['.PP', ...lines];

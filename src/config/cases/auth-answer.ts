@@ -1,11 +1,11 @@
 import { type Account, AccountError, effectiveAccount, type GroupConfiguration } from '../../accounts/account.ts';
 import type { AuthResult } from '../../auth/auth-method.ts';
 
-/** The result of a method's answer; the names are those of `--json`. */
+/** The outcome of an authentication method's answer, with the member names of `--json`. */
 export interface AuthAnswer {
   outcome: AuthResult['outcome'];
   reason: string;
-  /** The effective account. */
+  /** The account with the options of its group applied. */
   account?: Record<string, unknown>;
   /** Problems of the account configuration in a 200 reply. */
   problems?: unknown;
@@ -16,7 +16,7 @@ export interface AuthAnswer {
 /**
  * Describes a method's answer: the outcome and the effective account.
  *
- * @param groups all groups by UUID; without a configuration undefined, and the account is shown as the method returned it
+ * @param groups all groups by UUID; undefined without a configuration: then the account is shown as the method returned it
  */
 export function describeAnswer(
   groups: ReadonlyMap<string, GroupConfiguration> | undefined,

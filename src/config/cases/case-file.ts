@@ -9,32 +9,32 @@ import { mockedVerdicts } from './inspected.ts';
 
 const common = {
   name: z.string().min(1).optional(),
-  /** File with the whole outcome, relative to the cases. */
+  /** File that contains the whole expected outcome, relative to the case file. */
   golden: z.string().min(1).optional(),
 };
 const textOrList = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
 
-/** Asks whether an account may do something. */
+/** Tests whether an account may make a request. */
 const requestCase = z.strictObject({
   ...common,
   request: z.string().regex(/^(LOGIN|[A-Za-z-]+ \/.*)$/, 'must be "METHOD /home/…", a request of SFTP and its path, or LOGIN'),
   account: z.string().min(1),
   group: z.string().optional(),
   destination: z.string().optional(),
-  /** For LOGIN: the ssh service, and the credentials of the client. */
+  /** `service` and `credentials` are only for LOGIN: the ssh service, and the kinds of credentials that the client presents. */
   service: z.string().optional(),
   credentials: z.array(z.enum(credentialKinds)).optional(),
-  /** The inspections that judge the file, in any order. */
+  /** The expected inspections of the file, in any order. */
   inspections: z.array(z.string()).optional(),
-  /** Their verdicts, by UUID; one without a verdict accepts. */
+  /** The simulated verdicts by UUID of the inspection; an inspection without a verdict accepts. */
   verdicts: z.record(z.string(), z.enum(mockedVerdicts, { error: `must be one of ${mockedVerdicts.join(', ')}` })).optional(),
   expect: z.enum(['allowed', 'refused', 'held'], { error: 'must be allowed, refused or held' }).optional(),
-  /** Of HTTP, or of SFTP. */
+  /** The expected HTTP or SFTP status. */
   status: number(0, 599).optional(),
-  /** The set that decides: `general`, or the expression of a rule. */
+  /** The expected permission set that decides: `general`, or the expression of a rule. */
   rule: z.string().optional(),
   real_path: z.string().optional(),
-  /** Part of the reason of a refusal. */
+  /** Text that the reason of the refusal must contain. */
   reason: z.string().optional(),
 });
 
@@ -42,11 +42,11 @@ const expectedRequest = z.strictObject({
   url: textOrList.optional(),
   method: z.string().optional(),
   content_type: z.string().optional(),
-  /** A text must be the whole body; a map or list must be contained in the JSON of the body. */
+  /** A text must equal the body. In a map, the JSON body may have more members; lists must match item by item. */
   body: z.unknown().optional(),
 });
 
-/** Asks which handlers an event reaches, and with which requests. */
+/** Tests which handlers an event reaches, and which requests they send. */
 const eventCase = z.strictObject({
   ...common,
   event: z.union([z.number(), z.string().transform(Number)]).refine(isEventId, 'must be an event ID; "svc events --catalogue" lists them'),
@@ -60,16 +60,16 @@ const eventCase = z.strictObject({
     .optional(),
 });
 
-/** Asks for the effect of a reply of the authentication endpoint. */
+/** Tests the effect of a reply of the authentication endpoint. */
 const replyCase = z.strictObject({
   ...common,
   reply: z.strictObject({ status: number(100, 999), body: z.unknown().optional() }),
   account: z.string().min(1),
   type: z.enum(credentialTypes).default('password'),
   expect: z.enum(['authenticated', 'next', 'rejected'], { error: 'must be authenticated, next or rejected' }).optional(),
-  /** Members that the account in force must have. */
+  /** Members that the account must have after the options of its group are applied. */
   effective: z.record(z.string(), z.unknown()).optional(),
-  /** Part of the reason. */
+  /** Text that the reason must contain. */
   reason: z.string().optional(),
 });
 
@@ -79,9 +79,9 @@ export type ReplyCase = z.infer<typeof replyCase>;
 export type ConfigCase = RequestCase | EventCase | ReplyCase;
 
 export interface CaseFile {
-  /** Configuration, relative to the file. */
+  /** Path of the configuration, relative to the case file. */
   config: string | undefined;
-  /** Values for `${env:…}` of the configuration. */
+  /** Values for `${env:…}` in the configuration. */
   env: Record<string, string>;
   cases: ConfigCase[];
 }
@@ -94,16 +94,16 @@ const wholeFile = z.strictObject({
 });
 const anyCases = z.array(z.union([requestCase, eventCase, replyCase]));
 
-/** The schema for editors; `readCases` reads a file case by case, so that an error names the case. */
+/** The schema for editors. `readCases` does not use it: it parses each case on its own, so that an error names the case. */
 export const casesSchema = z.union([anyCases, wholeFile.extend({ cases: anyCases })]);
 
 const kinds = { request: requestCase, event: eventCase, reply: replyCase } as const;
 
 /**
- * Reads a file of cases: a YAML or JSON list, or a map with `cases`, `config` and `env`.
+ * Reads a case file: a YAML or JSON list, or a map with `cases`, `config` and `env`.
  *
- * @param name of the file, for errors
- * @throws ServiceError `bad-request` naming the case at fault
+ * @param name name of the file, for error messages
+ * @throws ServiceError `bad-request` that names the faulty case
  */
 export function readCases(text: string, name: string): CaseFile {
   const refuse = (message: string): never => {

@@ -23,19 +23,20 @@ import { addInspections } from './inspected.ts';
 import { describeToken, type KeptToken, methodRefusal, narrowedBy } from './kept-token.ts';
 import { type Acceptance, followLogin } from './login-course.ts';
 
-/** A question about a login over SSH. */
+/** The part of a question that describes a login over SSH. */
 interface LoginQuestion {
   user: string;
-  /** Group of an account that only the callout knows. */
+  /** Group of the account, if it is not in the configuration but comes from the authentication callout. */
   group?: string | undefined;
   /** UUID of the SSH service; default: the first one. */
   service?: string | undefined;
-  /** Kinds of right credentials that the client presents, in this order; default: all. */
+  /** Kinds of valid credentials that the client presents, in this order; default: all. */
   credentials?: readonly CredentialKind[] | undefined;
 }
 
 /**
- * Explains a login over SSH by the configuration alone: credentials that the account has count as right, and endpoints accept them.
+ * Explains a login over SSH from the configuration only. It assumes that the client presents valid credentials of each kind that the
+ * account has, and that authentication endpoints accept them.
  *
  * @throws Refused when there is no such service, or the account cannot log in
  */
@@ -77,7 +78,7 @@ function findSshService(config: Config, wanted: string | undefined): [string, Ss
   throw new Refused('service', 'not-found', what);
 }
 
-/** The configuration with only the methods that the service asks, in its order. */
+/** Returns the configuration with only those authentication methods that the service uses, in its order. */
 function withChain(config: Config, { authentications: order }: SshServiceOptions): Config {
   const all = methodsInForce(config.authentications);
   const ordered = order === null ? all : order.flatMap((uuid) => all.filter(([candidate]) => candidate === uuid));
@@ -96,7 +97,7 @@ function describeMethod({ authentications }: Config, user: string, known: Return
   return `${known.method} decides${passing}`;
 }
 
-/** Explains why a local account cannot have right credentials of a kind. */
+/** Explains why a local account has no usable credentials of a kind. @returns undefined when it has some */
 function lack({ passwordHash, sshKeys }: LocalAccount, kind: CredentialKind): string | undefined {
   if (kind === 'password') return passwordHash === undefined ? 'the account has no password' : undefined;
   if (sshKeys.length === 0) return 'the account has no key';
@@ -104,10 +105,10 @@ function lack({ passwordHash, sshKeys }: LocalAccount, kind: CredentialKind): st
   return faults.includes(undefined) ? undefined : `the account has no key that can be used: each ${faults[0]}`;
 }
 
-/** A question before its check; a login has no path. */
+/** A question that is not checked yet. A login has no path. */
 type AskedQuestion = Omit<Question, 'path'> & { path?: string | undefined };
 
-/** Checks a question for `decide`. @throws ServiceError `bad-request` when it has no answer */
+/** Checks a question for `decide`. @throws ServiceError `bad-request` when `decide` cannot answer it */
 export function checkQuestion(asked: AskedQuestion): Question {
   const { method, path } = asked;
   const isLogin = method.toUpperCase() === loginMethod;
@@ -119,21 +120,21 @@ export function checkQuestion(asked: AskedQuestion): Question {
   return { ...asked, path: path ?? '' };
 }
 
-/** A question; only a login has `service` and `credentials`. */
+/** A checked question. Only a login has `service` and `credentials`. */
 export interface Question extends LoginQuestion {
   /** An HTTP method, an SFTP request, or `LOGIN`. */
   method: string;
-  /** Path of the URL (`/home/…`), or the path of SFTP; empty for a login. */
+  /** URL path (`/home/…`) or SFTP path; empty for a login. */
   path: string;
-  /** Path of the URL in `Destination`, or the new path of a rename. */
+  /** URL path of the `Destination` header, or the new path of an SFTP rename. */
   destination?: string | undefined;
-  /** The token by which the account comes in. */
+  /** The token with which the account logs in. */
   token?: KeptToken | undefined;
 }
 
 /**
- * Decides about a request by the configuration alone, without disk and authentication endpoint; the account counts as
- * logged in.
+ * Decides about a request from the configuration only, without reading served files or asking authentication endpoints. It assumes that
+ * the account has logged in.
  *
  * @throws ServiceError `unavailable` when the accounts file cannot be used
  */
@@ -206,7 +207,7 @@ function follow(config: Config, question: Question, decision: Decision): void {
   addJudged(destination.path);
 }
 
-/** The account as a token leaves it. @throws Refused when it does not come in by it */
+/** Narrows an account to the rights of its token. @throws Refused when the account cannot log in with the token */
 function byToken(config: Config, account: Account, token: KeptToken, addStep: AddStep): Account {
   const isOthers = token.grant.account.name !== account.name || token.grant.account.uuid !== account.uuid;
   const isOff = account.tokens.enabled ? undefined : 'the account has no tokens (option "tokens")';
@@ -225,12 +226,12 @@ interface Target {
   isReserved?: boolean;
 }
 
-/** Whether a request is one of SFTP. */
+/** Whether a method is an SFTP request. */
 export function isSftpRequest(method: string): boolean {
   return Object.hasOwn(sftpOperations, method);
 }
 
-/** A slash at the end says whether it is a folder, as the disk is not asked. */
+/** Parses an SFTP path. A slash at the end makes it a folder, because the disk is not read. */
 function parseSftpTarget(path: string): Target {
   try {
     return { path: requestedPath(path), isFolder: path.endsWith('/') };
@@ -240,7 +241,11 @@ function parseSftpTarget(path: string): Target {
   }
 }
 
-/** @throws Refused for a URL of no file or folder; reserved URLs are refused after the account is known, as in the service */
+/**
+ * Parses the path of a URL. Reserved URLs are refused later, when the account is known, as in the service.
+ *
+ * @throws Refused when the URL is not that of a file or folder
+ */
 function parseHttpTarget(path: string): Target {
   try {
     const target = parseRequestTarget(path);
@@ -272,7 +277,7 @@ function checkRights(account: Account, path: VirtualPath, operation: Operation, 
   const set = account.permissions.setAt(path);
   decision.rule = set.expression ?? 'general';
   addStep('rule', `${path}: ${describeRule(set)}`);
-  // Two rights permit making a file; the usual one is named.
+  // Either of two rights permits creating a file; the message names only the usual one.
   const names = operation === 'createFile' ? ['allow-write'] : anyOf.map((right) => `allow-${right}`);
   const granted = anyOf.find((right) => account.permissions.allows(path, right));
   if (granted === undefined) {
@@ -290,7 +295,11 @@ function addRight(account: Account, path: VirtualPath, { purpose, anyOf, isUsual
   addStep('permission', `${path}: to ${purpose}: ${granted ? `allow-${granted} is granted` : `${names} is not granted`}`);
 }
 
-/** Says what becomes of a new file. @param overwriting right without which a taken name stays as it is; undefined where it is always refused */
+/**
+ * Adds steps that explain a taken name and the retention of a new file.
+ *
+ * @param overwriting the right to replace an existing file; undefined adds no step about taken names
+ */
 function addFate(account: Account, path: VirtualPath, overwriting: ConditionalRight | undefined, addStep: AddStep): void {
   const { permissions, onNameTaken, retainDays } = account;
   const mayReplace = !overwriting || permissions.allowsAny(path, overwriting.anyOf);
@@ -309,7 +318,7 @@ function describeRule({ index, expression, permissions }: PermissionSet): string
     : `rule ${index} "${expression}" matches; it has ${keywords}`;
 }
 
-// Checked after the permissions, as in files/account-files.ts, so that a refusal does not reveal what exists.
+// Call it after the permissions are checked, as in files/account-files.ts, so that a refusal does not reveal which paths exist.
 function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
   const { kind, isFixed } = mounts.locate(path);
   const creates = ['PUT', 'MKCOL', 'OPEN-WRITE', 'MKDIR'].includes(method);

@@ -19,10 +19,10 @@ import { decide, isSftpRequest } from './decision.ts';
 import { localAccount } from './decision-steps.ts';
 import { judgeMocked } from './inspected.ts';
 
-/** The result of a case. */
+/** The result of one case. */
 export interface CaseOutcome {
   name: string;
-  /** Differences; empty when the case passes. */
+  /** Differences from the expected outcome; empty when the case passes. */
   problems: string[];
   /** The whole outcome, for golden files and `--json`. */
   actual: unknown;
@@ -35,7 +35,7 @@ export function runCase(config: Config, item: ConfigCase): CaseOutcome {
 }
 
 function runRequest(config: Config, item: RequestCase): CaseOutcome {
-  // A path of SFTP may have spaces.
+  // An SFTP path may contain spaces.
   const [, method = '', path = ''] = /^(\S+) ?(.*)$/.exec(item.request) ?? [];
   const { account: user, group, destination, service, credentials } = item;
   const decided = decide(config, { user, group, method, path, destination, service, credentials });
@@ -90,7 +90,7 @@ function describeMissing(config: Config, handler: string): string {
   return `the handler "${handler}" does not fire${config.event_handlers[handler]?.enabled ? '' : ': it is disabled'}`;
 }
 
-/** Lists the differences of `expected`: maps of `actual` may have more members, everything else must be equal. */
+/** Lists how `actual` differs from `expected`. Maps in `actual` may have more members; everything else must be equal. */
 function missingIn(expected: unknown, actual: unknown, path: string): string[] {
   if (isObject(expected) && typeof actual === 'object' && actual !== null) {
     return Object.entries(expected).flatMap(([key, value]) => missingIn(value, (actual as Record<string, unknown>)[key], `${path}.${key}`));
@@ -117,7 +117,7 @@ function runReply(config: Config, item: ReplyCase): CaseOutcome {
   return { name: item.name ?? `${item.account}: reply ${status}`, problems, actual };
 }
 
-/** UUID and time of all events, so that two runs give the same bodies. */
+/** All events have this UUID and time, so that two runs produce the same bodies. */
 const fixedUuid = '00000000-0000-4000-8000-0000000000ff';
 const fixedTimeMs = Date.UTC(2026, 0, 1);
 
@@ -125,10 +125,10 @@ const fixedTimeMs = Date.UTC(2026, 0, 1);
 interface ExpectedRequest {
   handler: string;
   method: string;
-  /** In the order in which they are tried. */
+  /** The URLs, in the order in which the handler tries them. */
   url: string[];
   content_type: string | null;
-  /** JSON bodies parsed, others as text; null without a body. */
+  /** The parsed JSON body, or any other body as text; null without a body. */
   body: unknown;
 }
 

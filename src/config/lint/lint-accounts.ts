@@ -14,18 +14,18 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { homeOptionsInForce } from './lint-homes.ts';
 
-/** Stands for any text in a comparison of two globs; no path of a configuration contains it. */
+/** Replaces a wildcard when two globs are compared. It is a private-use character that no path in a configuration contains. */
 const anything = '\ue000';
 
-/** A glob of a rule that may make later rules unreachable. */
+/** A glob of an earlier rule, which may make later rules unreachable. */
 interface Cover {
   order: number;
   matches: (text: string) => boolean;
 }
 
 /**
- * The earlier rules of one list; finds the one that hides a later rule. They are indexed by the start or the end of their globs, because
- * lists may be long.
+ * Collects the rules of one list and finds the earlier rule that makes a later one unreachable. Lists may be long, so it indexes rules by
+ * the start or the end of their globs.
  */
 class EarlierRules {
   readonly #expressions: string[] = [];
@@ -33,11 +33,12 @@ class EarlierRules {
   readonly #byPrefix = new Map<string, Cover[]>();
   readonly #bySuffix = new Map<string, Cover[]>();
 
-  /** Adds the next rule. @returns the rules that match all that it could match, as text */
+  /** Adds the next rule. @returns the earlier rules that match everything it matches, as text; undefined when there are none */
   add(expression: string): string | undefined {
     const single = this.#firstThatCovers(expression);
     const together = single === undefined ? this.#coveredTogether(expression) : undefined;
-    // A hidden rule hides nothing that the other does not; but "*.csv" hides "?.csv", and "/*.csv" does not.
+    // A rule that one earlier rule covers covers nothing more itself, so it is not indexed. The exception is a glob that begins
+    // with "*": "/*.csv" covers "*.csv", but only "*.csv" is found to cover "?.csv".
     const isNeeded = single === undefined || (/(?:^|\|)\s*(?:g\/)?\*/.test(expression) && !this.#orders.has(normalised(expression)));
     if (isNeeded) this.#index(expression);
     return single === undefined ? together : this.#expressions[single];
@@ -47,7 +48,7 @@ class EarlierRules {
     const order = this.#expressions.push(expression) - 1;
     if (!this.#orders.has(normalised(expression))) this.#orders.set(normalised(expression), order);
     const globs = splitGlobs(expression) ?? [];
-    // A class or `?` matches less than `anything`.
+    // An expression with a class or `?` is not indexed: neither can match the character that replaces wildcards.
     if (!globs.some((glob) => /[?[]/.test(glob))) for (const glob of globs) this.#indexGlob(glob, order);
   }
 
@@ -61,7 +62,7 @@ class EarlierRules {
     else index.set(key, [{ order, matches }]);
   }
 
-  /** The first rule that alone matches everything that an expression matches. */
+  /** Finds the first single rule that matches everything an expression matches. @returns its index */
   #firstThatCovers(expression: string): number | undefined {
     const equal = this.#orders.get(normalised(expression));
     const orders = equal === undefined ? [] : [equal];
@@ -73,7 +74,7 @@ class EarlierRules {
     return orders.sort((a, b) => a - b)[0];
   }
 
-  /** Several rules that together match all that an expression does. @returns them, as text */
+  /** Finds several rules that together match everything an expression matches. @returns them, as text */
   #coveredTogether(expression: string): string | undefined {
     const globs = splitGlobs(expression);
     if (!globs || globs.length < 2) return undefined;
@@ -83,12 +84,12 @@ class EarlierRules {
   }
 
   /**
-   * Rules with a glob that matches everything that another glob matches. Sound, not complete: each wildcard is replaced by a private
-   * character, which only a `*` can match. Classes and regular expressions count only if their texts are equal.
+   * Finds rules with a glob that matches everything another glob matches. It may miss some, but finds no wrong ones: it replaces each
+   * wildcard by a private-use character, which only a `*` can match. Classes and regular expressions cover only an equal text.
    */
   #findCovers(glob: string): number[] {
     const sample = glob.replace(/\*+/g, anything).replaceAll('?', anything);
-    // Every virtual path begins with "/", so "*.csv" is "/*.csv"; "*" alone also matches "/" itself.
+    // Every virtual path begins with "/", so "*.csv" matches the same paths as "/*.csv". A plain "*" also matches "/" itself.
     const samples = glob.startsWith('*') && glob !== '*' ? [sample, `/${sample}`] : [sample];
     return samples.flatMap((text) => this.#candidates(text.toLowerCase()).flatMap(({ order, matches }) => (matches(text) ? [order] : [])));
   }
@@ -115,7 +116,7 @@ function splitGlobs(expression: string): string[] | undefined {
   return text.split('|').map((part) => part.trim());
 }
 
-/** Finds permissions that grant more than they seem to, unreachable rules, and virtual folders that hide each other or show files twice. */
+/** Finds permissions that grant more than they seem to, unreachable rules, and virtual folders with the same path or the same files. */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),
@@ -151,7 +152,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   }
 }
 
-/** Finds options about adding, retaining and deleting files that have no effect, or that another right undoes. */
+/** Finds options for adding, retaining and deleting files that have no effect, or whose protection another right removes. */
 export function lintAdding(config: Config, report: Report): void {
   const sets = (permissions: PermissionOptions | null | undefined) =>
     permissions ? [permissions.general, ...permissions.rules.map((rule) => rule.permissions)] : [];
@@ -163,7 +164,7 @@ export function lintAdding(config: Config, report: Report): void {
     grantsAll(set) || (has(set, 'allow-create-file', 'allow-write') && !has(set, 'deny-full-control'));
   const discards = (set: readonly string[]) =>
     grantsAll(set) || (has(set, 'allow-write', 'allow-delete-file', 'allow-delete-folder') && !has(set, 'deny-full-control'));
-  // An endpoint may send other permissions.
+  // With an authentication endpoint, accounts may get permissions that are not in the configuration.
   const isOpen = Object.values(config.authentications).some((method) => method.enabled && method.type === 'http');
   const look = (path: PropertyKey[], own: AccountsOptions, inForce: readonly (readonly string[])[], retainDays: number) => {
     for (const [index, set] of sets(own.permissions).entries()) {
@@ -196,7 +197,7 @@ export function lintAdding(config: Config, report: Report): void {
 
 type AccountsOptions = Pick<GroupConfiguration, 'permissions' | 'on_name_taken' | 'retain' | 'trash'>;
 
-/** Finds accounts that cannot log in, and accounts that no method asks for. */
+/** Finds accounts that cannot log in, and accounts that no authentication method uses. */
 export function lintAccounts(config: Config, report: Report): void {
   const methods = Object.values(config.authentications);
   const hasApplication = methods.length === 0 || methods.some((method) => method.enabled && method.type === 'application');
@@ -229,7 +230,7 @@ export function lintAccounts(config: Config, report: Report): void {
   }
 }
 
-/** Finds accounts files that cannot be used, and weak hashes in them; these are one finding a file. */
+/** Finds accounts files that cannot be used, and weak hashes in them. All weak hashes of a file make one finding. */
 export function lintAccountsFiles({ authentications }: Config, report: Report): void {
   for (const [uuid, method] of Object.entries(authentications)) {
     if (method.type !== 'application' || !method.enabled || method.accounts_file_path === '') continue;
@@ -251,7 +252,7 @@ function replacementOf(isReplaced: boolean): string {
   return isReplaced ? 'the first login puts a hash of svc in its place' : 'create a hash with svc hash-password';
 }
 
-/** @returns undefined for the default group that is not configured, null for a group that does not exist */
+/** Finds a group by UUID. @returns undefined for the default group when it is not configured, null for a group that does not exist */
 function findGroup(config: Config, uuid: string): GroupConfiguration | undefined | null {
   if (Object.hasOwn(config.groups, uuid)) return config.groups[uuid];
   return uuid === defaultGroupUuid ? undefined : null;

@@ -15,7 +15,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/schema.ts';
 
-/** Finds handlers that can never fire, filters and templates that name data of no wanted event, and options without effect. */
+/** Finds handlers that can never fire, filters and templates that name data which the selected events lack, and options without effect. */
 export function lintHandlers(config: Config, report: Report): void {
   const known = knownNames(config);
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
@@ -39,12 +39,12 @@ export function lintHandlers(config: Config, report: Report): void {
 
 type At = (...path: PropertyKey[]) => PropertyKey[];
 
-/** Whether an event is about the process itself: no account, no client's address. */
+/** Whether an event is about the process itself, so that it has no account and no client address. */
 function isOfProcess({ groups }: EventDefinition): boolean {
   return groups.includes('process');
 }
 
-/** Whether an event can have an account that is in a group. */
+/** Whether an event can have an account with a group. */
 function hasAccount(definition: EventDefinition): boolean {
   if (isOfProcess(definition)) return false;
   const { groups } = definition;
@@ -65,12 +65,12 @@ function lintAccountFilters(handler: EventHandlerOptions, wanted: readonly Event
 
 interface KnownNames {
   user_groups: ReadonlySet<string>;
-  /** Undefined when they are not known. */
+  /** UUIDs of all components; undefined when that of the server is not configured. */
   components: ReadonlySet<string> | undefined;
 }
 
 function knownNames({ server, services, authentications, event_handlers, groups }: Config): KnownNames {
-  // The server is a component too; its UUID is not known when it is not configured.
+  // The server is a component too. Without a configured UUID it gets one that is not known here.
   const components = server.uuid === undefined ? undefined : [services, authentications, event_handlers].flatMap(Object.keys);
   return {
     user_groups: new Set([defaultGroupUuid, ...Object.keys(groups)]),
@@ -78,7 +78,7 @@ function knownNames({ server, services, authentications, event_handlers, groups 
   };
 }
 
-/** Finds filters on groups and components that do not exist; a pattern may match anything. */
+/** Finds filters that name groups or components which do not exist. Patterns are not checked. */
 function lintNames(known: KnownNames, handler: EventHandlerOptions, at: At, report: Report): void {
   for (const option of ['user_groups', 'components'] as const) {
     const names = known[option];
@@ -124,7 +124,7 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
   }
 }
 
-/** Variables of all texts and names in a value. Findings must not show a part of a secret, so inside one only known variables count. */
+/** Lists the variables in all texts and names of a value. In a secret it lists only known ones, so that no finding shows a part of it. */
 function templateVariables(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
   if (Array.isArray(value)) return value.flatMap(templateVariables);
@@ -153,7 +153,7 @@ function lintTemplates(handler: EventHandlerOptions, wanted: readonly EventDefin
   }
 }
 
-/** Finds targets where files take each other's place, files that cannot be read, and options without effect. */
+/** Finds targets where each file would replace the previous one, key files that cannot be read, and options without effect. */
 function lintForward(handler: ForwardOptions, wanted: readonly EventDefinition[], at: At, report: Report): void {
   const carried = new Set(wanted.flatMap(dataMembers));
   for (const url of handler.url) {

@@ -6,14 +6,14 @@ import { isWithin } from '../../lib/virtual-path.ts';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Finds home folders that let one account see the files of another, and folders that no account can reach. */
+/** Finds home folders that let one account see the files of another, and folders that the service refuses to serve. */
 export function lintHomes(config: Config, report: Report): void {
   lintAccountHomes(config, report);
   lintGroupHomes(config, report);
   lintDataFolder(config, report);
 }
 
-/** Finds folders in the data folder, which are out of reach. */
+/** Finds home and virtual folders inside the data folder, which is never served. */
 function lintDataFolder(config: Config, report: Report): void {
   const data = resolve(config.server.data_folder_path);
   const check = (path: string, at: PropertyKey[]) => {
@@ -36,7 +36,7 @@ function lintDataFolder(config: Config, report: Report): void {
   }
 }
 
-/** The home folder options of an account or a group, with those that it inherits of its group and of `DEFAULT_GROUP`. */
+/** Returns the home folder options of an account or group, including those inherited from its group and from `DEFAULT_GROUP`. */
 export function homeOptionsInForce({ groups }: Config, holder: HomeFolderConfiguration, groupUuid: string) {
   const group = (uuid: string) => (Object.hasOwn(groups, uuid) ? groups[uuid] : undefined);
   return homeFolderOptions(holder, group(groupUuid), group(defaultGroupUuid));
@@ -44,7 +44,7 @@ export function homeOptionsInForce({ groups }: Config, holder: HomeFolderConfigu
 
 interface Home {
   name: string;
-  /** The group whose folder it is. */
+  /** UUID of the group that configures the folder. */
   holder: string;
   path: string;
   hasVariable: boolean;
@@ -72,7 +72,7 @@ function lintAccountHomes(config: Config, report: Report): void {
   }
 }
 
-// Accounts that share a group's folder are meant to.
+// Two accounts may have the same folder if their group sets it without a variable: such a folder is meant to be shared.
 function collide(a: Home, b: Home): boolean {
   if (a.path === b.path) return a.hasVariable || b.hasVariable || a.isOwn || b.isOwn || a.holder !== b.holder;
   return isWithin(a.path, b.path) || isWithin(b.path, a.path);
@@ -85,7 +85,10 @@ function collisionText(home: Home, other: Home): string {
     : `the home folder ${home.path} contains that of "${other.name}", ${other.path}`;
 }
 
-/** `./files/${USER}` beside `./files/staff/${USER}`: an account named `staff` of the first group sees all of the second. */
+/**
+ * Finds groups whose folders lie in a possible home folder of another group. With `./files/${USER}` and `./files/staff/${USER}`, an
+ * account named `staff` in the first group would see all files of the second.
+ */
 function lintGroupHomes(config: Config, report: Report): void {
   const groups = Object.entries(config.groups).flatMap(([uuid, { enabled, home_folder_path: home }]) =>
     enabled && home ? [{ uuid, home }] : [],

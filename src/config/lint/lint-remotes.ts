@@ -2,12 +2,12 @@ import { isIP } from 'node:net';
 import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 
-/** Whether a header carries a secret, by its name; masking hides more. */
+/** Whether the name of a header suggests that it carries a secret. Masking hides more headers than these. */
 export function isCredentialHeader(name: string): boolean {
   return /auth|api-?key|token|secret|cookie|password/i.test(name);
 }
 
-/** Finds secrets that would go over the network in clear, and options without effect. */
+/** Finds secrets and files that would cross the network unencrypted, and options without effect. */
 export function lintRemotes(config: Config, report: Report): void {
   for (const [uuid, method] of Object.entries(config.authentications)) {
     if (!method.enabled || method.type !== 'http') continue;
@@ -69,13 +69,13 @@ function lintBasic(remote: Remote, path: PropertyKey[], report: Report): void {
   }
 }
 
-/** Hosts of http:// URLs that are not this machine. */
+/** Lists the hosts of http:// URLs, except this machine. */
 function clearHosts(urls: readonly string[]): string[] {
   const hosts = urls.map((text) => new URL(text)).filter((url) => url.protocol === 'http:' && !isThisMachine(url.hostname));
   return [...new Set(hosts.map((url) => url.host))];
 }
 
-/** Whether a host of a URL is this machine. */
+/** Whether the host name of a URL means this machine. */
 export function isThisMachine(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return /(^|\.)localhost$/i.test(host) || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));

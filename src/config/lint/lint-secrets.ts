@@ -6,7 +6,7 @@ import type { Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
 import { isCredentialHeader } from './lint-remotes.ts';
 
-/** Finds files with secrets that everybody on the machine can read: keys, secrets' files, accounts, the configuration itself. */
+/** Finds files with secrets that every user of the machine can read: keys, `${file:…}`, accounts files and the configuration itself. */
 export function lintSecrets({ config, file, source }: LoadedConfig, report: Report): void {
   const check = (path: PropertyKey[], target: string, what: string) => {
     if (isReadableByAll(target))
@@ -41,12 +41,12 @@ function isReadableByAll(file: string): boolean {
     const stats = statSync(file);
     return process.platform !== 'win32' && stats.isFile() && (stats.mode & constants.S_IROTH) !== 0;
   } catch {
-    // It does not exist, or its folder is closed to this user too.
+    // The file does not exist, or this user cannot read its folder.
     return false;
   }
 }
 
-/** Whether a text of the file, not of a variable in it, is a secret. */
+/** Whether a text is a secret written directly in the configuration file, not taken from an `${env:…}` or `${file:…}` variable. */
 function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
   const [section, name, option, member] = path;
   if (text === '' || text.includes('${env:') || text.includes('${file:')) return false;

@@ -17,19 +17,19 @@ interface Taken {
   address: string;
 }
 
-/** The services on one port: the first of each kind that collides with others. */
+/** The services on one port. Each member keeps only the first service of its kind, because one is enough to find a collision. */
 interface Port {
   byAddress: Map<string, Taken>;
   any?: Taken;
-  /** On `::`. */
+  /** Listens on `::`. */
   all6?: Taken;
-  /** On `0.0.0.0`. */
+  /** Listens on `0.0.0.0`. */
   all4?: Taken;
-  /** On no IPv6 address. */
+  /** Listens on an IPv4 address or on a host name. */
   not6?: Taken;
 }
 
-/** Finds two enabled services on one port; `0.0.0.0` and `::` stand for every address of the machine. */
+/** Finds enabled services that use the same address and port. `0.0.0.0` and `::` collide with every address of the machine. */
 export function lintAddresses(config: Config, report: Report): void {
   const ports = new Map<number, Port>();
   for (const [uuid, { enabled, address, port }] of Object.entries(config.services)) {
@@ -44,7 +44,7 @@ export function lintAddresses(config: Config, report: Report): void {
   lintChallengePorts(config, ports, report);
 }
 
-/** Finds ports for challenges by HTTP that a service takes; services with the same address share one. */
+/** Finds ACME http-01 ports that a service already uses. Services with the same address share one such port. */
 function lintChallengePorts(config: Config, ports: Map<number, Port>, report: Report): void {
   const shared = new Set<string>();
   for (const [uuid, service] of Object.entries(config.services)) {
@@ -62,7 +62,8 @@ function lintChallengePorts(config: Config, ports: Map<number, Port>, report: Re
   }
 }
 
-// A listener on `::` takes IPv4 as well (Node.js leaves IPV6_V6ONLY off); one on `0.0.0.0` takes no IPv6.
+// Records the address of a service and returns a service that it collides with. A listener on `::` also accepts IPv4, because Node.js
+// leaves IPV6_V6ONLY off; one on `0.0.0.0` does not accept IPv6.
 function claim(taken: Port, service: Taken): Taken | undefined {
   const { family, text, isAll4, isAll6 } = parseAddress(service.address);
   const other =
@@ -83,10 +84,10 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 }
 
 /**
- * Finds host keys that cannot be used or are never shown, and algorithms that are not as safe as they could be.
+ * Finds host keys that cannot be used or are never offered to a client, and algorithms that the list `secure` leaves out.
  *
- * @param options.isRunning whether the keys may have been read before, by a process that was root then
- * @param options.isFolderShared whether nodes share the keys that are made in the data folder
+ * @param options.isRunning whether this process may have read the keys earlier as root, so that it need not be able to read them now
+ * @param options.isFolderShared whether nodes share the data folder, and with it the host keys created there
  */
 export function lintSsh(
   config: Config,
@@ -136,7 +137,7 @@ function lintKeys(
 
 const loopback = new Set(['127.0.0.1', '::1', 'localhost']);
 
-/** Finds consoles without administrators, and those whose passwords would go in clear. */
+/** Finds consoles without administrators, and consoles to which passwords would go unencrypted. */
 export function lintConsoles(config: Config, report: Report): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     if (!service.enabled || service.type !== 'console') continue;
@@ -153,11 +154,11 @@ export function lintConsoles(config: Config, report: Report): void {
   }
 }
 
-/** Headers that differ from reply to reply, so that `headers` must not set them. */
+/** Headers that the option `headers` must not set, because each reply has its own value. */
 const headersOfOneReply = new Set([...refusedPassthroughHeaders, 'content-type', 'content-range', 'etag', 'location', 'www-authenticate']);
 headersOfOneReply.delete('server');
 
-/** Finds options of services that contradict each other or would break replies. */
+/** Finds service options that contradict each other or would break replies. */
 export function lintServices(config: Config, report: Report): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     if (!service.enabled || !isFileService(service)) continue;
@@ -197,7 +198,7 @@ function lintLogo(file: string, path: PropertyKey[], report: Report): void {
 
 function lintBackend(config: Config, backend: string, path: PropertyKey[], report: Report): void {
   const handler = Object.hasOwn(config.event_handlers, backend) ? config.event_handlers[backend] : undefined;
-  // An upload's back-end answers this event (docs/spec/delivery.md#upload-back-end).
+  // The upload back-end answers this event (docs/spec/delivery.md#upload-back-end).
   const uploadDone = eventIds.fileUploaded;
   if (!handler?.enabled || wantedEvents(handler).some(({ id }) => id === uploadDone)) return;
   const effect = 'every upload would get the partial-success headers';
@@ -219,7 +220,7 @@ function lintUnused(config: Config, report: Report): void {
   const chains = Object.values(config.services).flatMap((service) =>
     service.enabled && isFileService(service) ? [service.authentications] : [],
   );
-  // A service without a list asks every enabled method.
+  // A service without a list uses every enabled method.
   if (chains.length === 0 || chains.includes(null)) return;
   const asked = new Set(chains.flatMap((chain) => chain ?? []));
   for (const [uuid, { enabled }] of Object.entries(config.authentications)) {

@@ -1,6 +1,6 @@
-// Makes connections and keeps them; says `ready` once each has what it waits for.
+// Opens connections and keeps them open; prints `ready` once all are in the state of their kind.
 //   node connection-holder.mjs '{"kind":"idle","port":8080,"path":"/home/small","count":1000,"headers":{}}'
-//   idle: each has had one whole reply; slow: each asked, and reads nothing
+//   idle: each connection has received one complete reply; slow: each has sent a request and does not read the reply
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
@@ -15,7 +15,7 @@ function fail(reason) {
   process.exit(1);
 }
 
-/** Resolves once there was a first reply, or is asked for one that nobody reads. */
+/** Opens one connection. Resolves after its first reply (idle) or after its request is sent (slow). */
 function hold() {
   return new Promise((resolve) => {
     const socket = (isTls ? connectTls : connect)({ port, host: '127.0.0.1', noDelay: true, rejectUnauthorized: false }, () => {

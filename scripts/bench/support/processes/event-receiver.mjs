@@ -1,5 +1,5 @@
-// A receiver of webhooks as a process of its own: counts events by their member `real_path`; says when it has had so many, and the time
-// of each arrival.
+// Receives webhooks in a separate process. It counts events by their member `real_path`, prints a line when the count reaches the goal,
+// and reports arrival times at `/times`.
 import { createServer } from 'node:http';
 
 let goal = Number.POSITIVE_INFINITY;

@@ -1,7 +1,8 @@
-// The client of resumable uploads, in a process of its own: bare sockets and one buffer, so that it costs as little as can be.
+// Sends resumable uploads from a separate process. Bare sockets and one buffer keep its own cost low.
 //   node resumable-transfer.mjs '{"port":8080,"headers":{},"protocol":"draft","target":"/home/put","bodyBytes":1073741824,
 //     "pieceBytes":8388608,"streams":1}'
-//   `target` is the file (draft), with a number behind it, or the collection of uploads (tus). Prints {"ms"}: until all are complete.
+//   draft: `target` is the path of the file, to which the number of the stream is added; tus: the URL that creates uploads.
+//   Prints {"ms"}, the time until all uploads are complete.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 

@@ -1,4 +1,5 @@
-// Opens many connections to an SSH server with ssh2, in a separate process; prints `ready` when all are open, or have ended.
+// Opens many connections to an SSH server with ssh2, in a separate process.
+// Prints `ready` when all are open (idle) or closed (handshakes).
 import { readFileSync } from 'node:fs';
 import ssh2 from 'ssh2';
 
@@ -22,7 +23,7 @@ function connected() {
   });
 }
 
-/** An SFTP session that has exchanged only the version. */
+/** Opens an SFTP session and exchanges only the version. */
 async function session(client) {
   const channel = await new Promise((resolve, reject) =>
     client.subsys('sftp', (error, opened) => (error ? reject(error) : resolve(opened))),

@@ -1,6 +1,7 @@
-// One end of large transfers, in a process of its own: bare sockets and one buffer, so that it costs as little as can be.
+// Runs the client side of large transfers in a separate process. Bare sockets and one buffer keep its own cost low.
 //   node transfer.mjs '{"method":"GET","host":"127.0.0.1","port":8080,"path":"/home/big","headers":{},"streams":8}'
-//   with "bodyBytes" a PUT of so many bytes. Prints {"ms","bytes","statuses"}: until the last stream's reply is complete.
+//   "bodyBytes" adds a request body of that size, for a PUT.
+//   Prints {"ms","bytes","statuses"}; "ms" is the time until the last stream's reply is complete.
 import { connect } from 'node:net';
 
 const { method, host, port, path, headers = {}, streams = 1, bodyBytes } = JSON.parse(process.argv[2]);

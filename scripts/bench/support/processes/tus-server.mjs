@@ -1,4 +1,4 @@
-// The server of tus for Node.js by its makers, with its store in files.
+// Runs the tus project's own server for Node.js, with its file store.
 //   node tus-server.mjs FOLDER PORT
 import { FileStore } from '@tus/file-store';
 import { Server } from '@tus/server';
