@@ -1,21 +1,21 @@
 import { redactedUrl } from '../lib/remote/redacted-url.ts';
 import { mask, secretMember } from '../webhooks/payload/create-payload.ts';
 
-/** Names of options whose values are secrets, or help to guess one; `tokens` has limits. */
+/** Names of options whose values are secrets, or help to guess one. `tokens` does not match, because it only sets limits. */
 const secretName = /password|secret|token(?!s$)|hash|authorization|^ssh_keys$|^certificates$/i;
 
-/** Lists of headers; their names are not masked. */
+/** Options that are lists of headers. Masking keeps the names of the headers. */
 const headerLists = new Set(['headers', 'api_partial_success_headers']);
 
-/** Secrets in a line of a body that is not a list of members: the text in front, then the secret. */
+/** Patterns that find secrets in one line of free text. Group 1 is the text before the secret, group 2 is the secret. */
 const secretPatterns = [
   /(["']?\b\w*(?:password|secret|token|authorization)\w*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\n&]+)/gi,
-  // The query of a URL, and its credentials.
+  // The next two find the query of a URL and its credentials.
   /(:\/\/[^\s"',?]*\?)([^\s"',}]+)/g,
   /(:\/\/)([^\s"',/@]+(?=@))/g,
 ];
 
-/** Masks the secrets in a line of a free text. */
+/** Masks the secrets in one line of free text. */
 export function maskSecrets(line: string): string {
   return secretPatterns.reduce(
     (text, pattern) =>
@@ -24,24 +24,24 @@ export function maskSecrets(line: string): string {
   );
 }
 
-/** Whether a text is a reference to a variable or a file, which is no secret; a default in it may be one. */
+/** Whether a text only refers to a variable or a file. That is not a secret; a reference with a default value does not count. */
 export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);
 }
 
-/** Whether a text resembles a secret: a password hash, a private key, a long random text or a token of three of them. */
+/** Whether a text looks like a secret: a password hash, a private key, a long random text, or a token made of such texts. */
 export function resemblesSecret(text: string): boolean {
   if (/\$(?:scrypt|argon2\w*|pbkdf2[\w-]*|2[abxy]?|[1567y]|g?y|apr1|sha1|md5)\$|\$scrypt|PRIVATE KEY/.test(text)) return true;
   if (/\bpbkdf2_sha\d+\$|\{S?(?:SHA|MD5)\d*\}|\{CRYPT\}/i.test(text)) return true;
   return /(?<![\w+/-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-][\w+/-]{39,}/.test(text);
 }
 
-/** Whether a path is a list of headers, or below one. */
+/** Whether a path leads to a list of headers or into one. */
 export function isHeaderList(path: readonly string[]): boolean {
   return headerLists.has(path[2] ?? '');
 }
 
-/** Masks a text of the configuration. @param path names from the section on */
+/** Masks a text of the configuration. @param path option names, beginning with the section */
 export function maskedText(text: string, path: readonly string[]): string {
   if (text === '') return text;
   if (isSecret(path) || resemblesSecret(text)) return mask;
@@ -49,7 +49,7 @@ export function maskedText(text: string, path: readonly string[]): string {
   return maskedUrls(path[2] === 'custom_body' ? text.split('\n').map(maskSecrets).join('\n') : text);
 }
 
-/** Whether an option, or one that it is a part of, is a secret by its name. @param path names from the section on */
+/** Whether an option, or one that contains it, has the name of a secret. @param path option names, beginning with the section */
 export function isSecret([section, entry, ...options]: readonly string[]): boolean {
   if (section === 'server') return entry !== 'password_policy' && [entry ?? '', ...options].some((name) => secretName.test(name));
   const [option = ''] = options;
@@ -57,7 +57,7 @@ export function isSecret([section, entry, ...options]: readonly string[]): boole
   return options.some((name) => secretName.test(name) && !/_path$|_password_change$/.test(name));
 }
 
-/** Redacts the URLs within a text as `redactedUrl` does one. */
+/** Redacts every URL in a text in the same way as `redactedUrl`. */
 function maskedUrls(text: string): string {
   return text.replace(/(:\/\/)[^\s/?#"'<>]*@/g, '$1').replace(/(:\/\/[^\s?#"'<>]*)([?#])[^\s"'<>]*/g, '$1$2…');
 }

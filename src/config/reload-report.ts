@@ -8,12 +8,12 @@ function pathIn(dataFolderPath: string): string {
   return join(dataFolderPath, 'last-reload.json');
 }
 
-/** Leaves a report in the data folder. */
+/** Writes the report of a reload into the data folder. */
 export async function writeReloadReport(dataFolderPath: string, report: ReloadReport): Promise<void> {
   await writeFileAtomically(pathIn(dataFolderPath), `${JSON.stringify(report)}\n`, { mode: 0o600 });
 }
 
-/** The last report in a data folder; undefined when there is none, or none that can be read. */
+/** Reads the last report in a data folder. @returns undefined when there is none, or it is not JSON */
 export function readReloadReport(dataFolderPath: string): ReloadReport | undefined {
   try {
     return JSON.parse(readFileSync(pathIn(dataFolderPath), 'utf8')) as ReloadReport;

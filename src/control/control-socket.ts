@@ -6,17 +6,17 @@ import { ServiceError } from '../lib/errors.ts';
 import { isObject } from '../lib/json.ts';
 import { type ActionResult, type ControlledName, type HeldAction, type Selection, type ShownItem, selectionQuery } from './collection.ts';
 
-/** Longest wait for the service in milliseconds; to end sessions it may have to wait for a worker that hangs. */
+/** Maximum time to wait for the service, in milliseconds. It is long because ending sessions may wait for a worker that hangs. */
 const answerWithinMs = 60_000;
 
-/** IDs of one request, so that its head stays small. */
+/** Maximum of IDs per request, so that the request line stays short. */
 const maxIdsOfRequest = 200;
 
 /**
- * Asks the service that owns a data folder for items (GET), or to remove (DELETE) or restore them (POST).
+ * Asks the service that owns a data folder to list (GET), remove (DELETE) or restore (POST) items.
  *
- * @returns the items that were selected
- * @throws ServiceError `unavailable` when no service answers, or it cannot; `bad-request` when it refuses the request
+ * @returns the selected items
+ * @throws ServiceError `unavailable` when no service answers or the service fails; `bad-request` when it refuses the request
  */
 export async function askService(
   dataFolderPath: string,
@@ -35,18 +35,19 @@ export async function askService(
 }
 
 /**
- * Orders something of the service that owns a data folder.
+ * Sends a command to the service that owns a data folder.
  *
- * @returns what came of it @throws as `askService`
+ * @returns the items of its reply
+ * @throws as `askService`
  */
 export async function orderOfService(dataFolderPath: string, name: string, order: object): Promise<ShownItem[]> {
   return ask(dataFolderPath, 'POST', `/orders/${name}`, JSON.stringify(order));
 }
 
 /**
- * Asks the service that owns a data folder to do something with held uploads.
+ * Asks the service that owns a data folder to act on held uploads.
  *
- * @param by who decides, for the events
+ * @param by name of the person who decides, for the events
  * @throws as `askService`
  */
 export async function askHeld(
@@ -83,7 +84,7 @@ async function ask(dataFolderPath: string, method: string, target: string, body?
   }
 }
 
-/** @throws Error for a line that is no item */
+/** Parses one line of the reply. @throws Error when it is not an item */
 function readItem(line: string): ShownItem {
   const item: unknown = JSON.parse(line);
   if (!isObject(item)) throw new Error('its reply is not a list of items');
@@ -100,7 +101,7 @@ async function send(
     const outgoing = request({ socketPath, method, path, headers: { host: 'control' }, timeout: answerWithinMs }, resolve);
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${answerWithinMs / 1000} s`)));
     outgoing.on('error', reject);
-    // Without a reply: Node.js drops a 101 silently.
+    // Only `close` is emitted when the service sends a 101, because Node.js drops such a reply silently.
     outgoing.on('close', () => reject(new Error('the connection ended without a reply')));
     outgoing.end(body);
   });
@@ -110,21 +111,21 @@ async function send(
 /** Name of the control socket in the data folder. */
 const socketName = 'control.sock';
 
-/** Longest path of a Unix socket in bytes that all systems take: 103 on macOS, 107 on Linux (unix(7), `sun_path`). */
+/** Maximum bytes of a Unix socket's path on all systems: macOS allows 103, Linux 107 (unix(7), `sun_path`). */
 const longestPathBytes = 103;
 
-/** The control socket of a data folder, by a path that bind(2) and connect(2) take. */
+/** A path of the control socket that is short enough for bind(2) and connect(2). */
 export interface SocketPath {
   readonly path: string;
-  /** Releases what the path needs; call it after the socket is closed. */
+  /** Releases the descriptor that the path may use. Call it after the socket is closed. */
   close(): void;
 }
 
 /**
- * Finds a path for the control socket. One that is too long goes through a descriptor of the folder.
+ * Finds a path for the control socket. If the normal path is too long, it uses a descriptor of the folder in /proc.
  *
- * @throws ServiceError `unavailable` for one that is too long where there is no /proc
- * @throws what `openSync` throws
+ * @throws ServiceError `unavailable` when the path is too long and there is no /proc
+ * @throws the errors of `openSync`
  */
 export function openSocketPath(dataFolderPath: string): SocketPath {
   const path = join(dataFolderPath, socketName);

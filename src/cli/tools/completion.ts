@@ -134,7 +134,7 @@ const entriesByOption: Readonly<Record<string, (config: Config | undefined) => C
   '--username': accountNames,
 };
 
-/** Reads the valid parts of the configuration named on the command line, else of the default one. It never fails, so the shell shows no error. */
+/** Reads the valid parts of the configuration for completions. It never fails, so that the shell shows no error. */
 async function findConfig(words: readonly string[]): Promise<Config | undefined> {
   const at = words.findIndex((word) => word === '--config' || word === '-c');
   const inline = words.find((word) => word.startsWith('--config='))?.slice('--config='.length);

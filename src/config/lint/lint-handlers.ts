@@ -15,7 +15,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/schema.ts';
 
-/** Finds handlers that can never fire, filters and templates that name data which the selected events lack, and options without effect. */
+/** Finds handlers that never fire, filters and templates that name data which the selected events lack, and options without effect. */
 export function lintHandlers(config: Config, report: Report): void {
   const known = knownNames(config);
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {

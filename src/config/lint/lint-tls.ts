@@ -5,7 +5,7 @@ import { usesTls } from '../schema/console-options.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/schema.ts';
 
-/** Checks TLS files: readable, of the right kind, belonging together, valid now, strong enough. */
+/** Checks that TLS files can be read, are of the right kind, belong together, are valid now, and are strong enough. */
 export function lintTls(config: Config, report: Report, nowMs: number): void {
   for (const [uuid, service] of Object.entries(config.services)) {
     const hasTls = isHttpService(service) || (service.type === 'console' && usesTls(service));
@@ -49,7 +49,7 @@ function readNeeded(file: string, path: PropertyKey[], type: 'https' | 'console'
 
 function readText(file: string, path: PropertyKey[], report: Report): string | undefined {
   try {
-    // A file that only root may read is kept for nodes that start later.
+    // `readSecretFile` keeps what root reads, for nodes that start after the process has dropped its privileges.
     return readSecretFile(file, false).toString('latin1');
   } catch (error) {
     report.error('file-unreadable', path, `cannot read ${file}: ${readingFault(file, error)}`);
@@ -63,7 +63,7 @@ function lintAuthorities(file: string, path: PropertyKey[], report: Report, nowM
   for (const { severity, code, message } of checkAuthorities(pem, nowMs)) report[severity](code, path, message);
 }
 
-/** Finds certificates that cannot be obtained, or that nobody would trust. @param nowMs Unix time in milliseconds */
+/** Finds ACME options with which no certificate can be obtained, or none that clients trust. @param nowMs Unix time in milliseconds */
 export function lintAcme(config: Config, report: Report, nowMs: number): void {
   const { state } = config.server;
   const kept = Object.entries(config.services).flatMap(([uuid, service]) => {

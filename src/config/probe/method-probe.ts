@@ -26,13 +26,13 @@ import type { Config } from '../schema/schema.ts';
 import { isFileService } from '../schema/schema.ts';
 import { withoutEchoes } from './echoed-secrets.ts';
 
-/** Longest 401 body that counts as a short text. */
+/** A longer 401 body gets a warning, in bytes. */
 const shortTextBytes = 200;
 
-/** Part of the timeout from which on a reply is reported as slow. */
+/** A reply that takes longer than this fraction of the timeout is reported as slow. */
 const slowPart = 0.5;
 
-/** Finds surprises in a reply, for the developer of an endpoint. @param timeoutMs of the method */
+/** Finds unusual properties of a reply, as warnings for the developer of the endpoint. @param timeoutMs timeout of the method */
 function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   const warnings: string[] = [];
   if (result.durationMs > timeoutMs * slowPart)
@@ -56,19 +56,19 @@ function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   return warnings;
 }
 
-/** The methods to ask, and how to read their answers. */
+/** The authentication methods to ask, and the data needed to interpret their answers. */
 export interface Target {
   chain: [string, AuthenticationOptions][];
-  /** UUID of the SSH service whose chain it is. */
+  /** UUID of the SSH service that uses this chain; undefined when no SSH service does. */
   sshService: string | undefined;
-  /** All groups by UUID; undefined without a configuration, which accepts any group. */
+  /** All groups by UUID; undefined without a configuration: then any group is accepted. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
   config: Config | undefined;
-  /** Left out where an endpoint's reply repeats them. */
+  /** Secrets of the request. The report masks them if the endpoint's reply repeats them. */
   secrets?: readonly string[];
 }
 
-/** Makes the target of `--url`: one endpoint without a configuration. */
+/** Creates the target for `--url`, which is one endpoint without a configuration. */
 export function urlTarget(options: { url: string; headers: string[]; basic: string | undefined; timeout: number | undefined }): Target {
   const colon = options.basic?.indexOf(':') ?? -1;
   const parsed = calloutOptions.safeParse({
@@ -86,7 +86,11 @@ export function urlTarget(options: { url: string; headers: string[]; basic: stri
   return { chain: [['url', parsed.data]], sshService: undefined, groups: undefined, config: undefined };
 }
 
-/** Makes the target of a configuration: one method, or the chain of its first file service, with `isOverSsh` preferably of SSH. */
+/**
+ * Creates the target from a configuration: the named method, or the chain of the first file service.
+ *
+ * @param isOverSsh prefers the first SSH service over other file services
+ */
 export function configTarget(config: Config, method: string | undefined, isOverSsh: boolean): Target {
   const all = methodsInForce(config.authentications);
   const services = Object.entries(config.services).filter(([, candidate]) => candidate.enabled && isFileService(candidate));
@@ -124,7 +128,7 @@ export async function probe(target: Target, credentials: Credentials, signal?: A
   return reports;
 }
 
-/** Answers in the name of the chain's first method. */
+/** Reports that no method was asked, in the name of the first method of the chain. */
 function unasked(method: string, { type }: AuthenticationOptions, credentials: Credentials): MethodReport {
   const reason = `${notAskable} No method is asked.`;
   return { method, type, credentials: credentials.type, outcome: 'next', invalid: false, reason, warnings: [], duration_ms: 0 };
@@ -198,7 +202,7 @@ async function probeEndpoint(
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = judgeReply(reply, groups);
-  // A 200 means yes; one that is not accepted has a bad body.
+  // A 200 reply accepts the login, so if it is rejected nevertheless, its body is invalid.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   const report = {
     ...common,

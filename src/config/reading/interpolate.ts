@@ -5,7 +5,7 @@ import { isObject } from '../../lib/json.ts';
 
 export interface Interpolated {
   value: unknown;
-  /** Paths (joined with NUL) whose texts were replaced: their values may be secrets. */
+  /** Paths (joined with NUL) of texts in which a variable was replaced, so that they may contain secrets. */
   secretPaths: Set<string>;
   problems: { path: PropertyKey[]; message: string }[];
 }
@@ -13,10 +13,10 @@ export interface Interpolated {
 const variable = /\$\{(env|file):([^}]*)\}/g;
 
 /**
- * Puts environment variables (`${env:NAME}`, `${env:NAME:-default}`) and secrets' files (`${file:PATH}`) into all texts.
- * Other variables, such as `${USER}`, stay.
+ * Replaces environment variables (`${env:NAME}`, `${env:NAME:-default}`) and files with secrets (`${file:PATH}`) in all texts.
+ * Other variables, such as `${USER}`, are kept.
  *
- * @param folder base of relative paths in `${file:…}`
+ * @param folder folder to which paths in `${file:…}` are relative
  */
 export function interpolate(value: unknown, env: Readonly<Record<string, string | undefined>>, folder: string): Interpolated {
   const secretPaths = new Set<string>();
@@ -42,7 +42,7 @@ export function interpolate(value: unknown, env: Readonly<Record<string, string 
   return { value: visit(value, []), secretPaths, problems };
 }
 
-/** Whether a text of a configuration refers to a variable or a file. */
+/** Whether a text of a configuration refers to an environment variable or a file. */
 export function hasReference(text: string): boolean {
   return /\$\{(?:env|file):[^}]*\}/.test(text);
 }

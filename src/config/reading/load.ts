@@ -8,13 +8,13 @@ import { findingAt, issueFindings, valueAt } from '../schema/schema-findings.ts'
 import { interpolate } from './interpolate.ts';
 import { type Source, stdinName } from './source.ts';
 
-/** Each round removes at least one option. */
+/** Maximum of rounds in `salvage`. Each round removes at least one option. */
 const maxRounds = 20;
 
 /**
- * Leaves out the parts of a configuration that do not fit the schema, so that further checks run and one run reports all problems.
+ * Removes the parts of a configuration that do not fit the schema, so that later checks can run and all problems are reported at once.
  *
- * @returns the rest and the paths that were left out; no `config` when too little is left
+ * @returns the valid rest and the removed paths; no `config` when too little is valid
  */
 function salvage(value: unknown): { config: Config | undefined; removed: PropertyKey[][] } {
   const rest = structuredClone(value);
@@ -33,9 +33,9 @@ function salvage(value: unknown): { config: Config | undefined; removed: Propert
 function pathsAtFault(rest: unknown, issue: z.core.$ZodIssue): PropertyKey[][] {
   const { path } = issue;
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...path, key]);
-  // A missing option, or an entry of the wrong type, removes the entry.
+  // If an option is missing, the whole entry is removed.
   if (valueAt(rest, path) === undefined) return [path.slice(0, 2)];
-  // Sections and entries are two deep (`services.web`); below there is one option of the entry.
+  // An entry is at depth two (`services.web`) and its options are below. A wrong option is removed alone, a wrong `type` with its entry.
   return [path[0] === 'server' ? path.slice(0, 3) : path.at(-1) === 'type' ? path.slice(0, 2) : path.slice(0, 3)];
 }
 
@@ -43,14 +43,14 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // The first of two issues about one option has removed it.
+  // Two issues may be about one option; the second finds it removed and succeeds too.
   return Reflect.deleteProperty(holder, last);
 }
 
-/** A valid configuration and where it comes from. */
+/** A valid configuration and its source. */
 export interface LoadedConfig {
   config: Config;
-  /** Absolute path of the file; empty for a configuration made in memory. */
+  /** Absolute path of the file; empty for a configuration created in memory. */
   file: string;
   source: Source | undefined;
 }
@@ -58,12 +58,12 @@ export interface LoadedConfig {
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Names of configuration files: YAML and JSON only, as a configuration never runs code. */
+/** Names of configuration files. All are YAML or JSON, because a configuration must never run code. */
 const searchPlaces = 'svc.config.yaml svc.config.yml svc.config.json .svcrc .svcrc.yaml .svcrc.yml .svcrc.json package.json'.split(' ');
 
 /**
- * Finds the configuration file: the named one (`-` is stdin), `SVC_CONFIG`, or the first of the known names in the folder. Parent folders are
- * not searched: a server must not start with a stranger's file.
+ * Finds the configuration file: the named one (`-` is stdin), else that of `SVC_CONFIG`, else the first known name in the folder. Parent
+ * folders are not searched, so that a server never starts with somebody else's file.
  *
  * @returns undefined when there is none
  */
@@ -71,7 +71,7 @@ export async function findConfigFile(options: { file?: string | undefined; cwd: 
   const named = options.file ?? options.env.SVC_CONFIG;
   if (named === stdinName) return named;
   if (named) return resolve(options.cwd, named);
-  // `readSource` parses, as it keeps all positions.
+  // cosmiconfig only finds the file. `readSource` parses it, because it needs the positions of all options.
   const asFound = (_path: string, content: string) => content;
   const explorer = cosmiconfig('svc', {
     searchPlaces,
@@ -82,7 +82,7 @@ export async function findConfigFile(options: { file?: string | undefined; cwd: 
   return found?.filepath;
 }
 
-// A package.json counts only when it has the member `svc`.
+// Parses package.json, so that cosmiconfig ignores one without the member `svc`.
 function jsonOrNothing(path: string, content: string): unknown {
   if (!path.endsWith('package.json')) return content;
   try {
@@ -92,7 +92,7 @@ function jsonOrNothing(path: string, content: string): unknown {
   }
 }
 
-/** Checks a parsed file. @throws ConfigError with every error at once */
+/** Validates a parsed file. @throws ConfigError with all errors */
 export function parseConfig(source: Source, env: Environment): Config {
   const { config, findings } = examineConfig(source, env);
   if (findings.length > 0 || !config) throw new ConfigError(findings, source.text);
@@ -100,24 +100,24 @@ export function parseConfig(source: Source, env: Environment): Config {
 }
 
 export interface Examined {
-  /** The valid part; undefined when too little is left. */
+  /** The valid part; undefined when too little is valid. */
   config: Config | undefined;
-  /** Problems of schema and variables, in the order of the file. */
+  /** Problems of the schema and of variables, sorted by their position in the file. */
   findings: Finding[];
-  /** Paths that were left out of `config`. */
+  /** Paths that were removed from `config` because they are not valid. */
   removed: PropertyKey[][];
 }
 
-// Compiling the schema would take longer than checking one configuration.
+// Without `jitless`, Zod compiles the schema, which takes longer than checking one configuration.
 const once = { jitless: true };
 
-/** Checks a parsed file; its valid part is for further checks. */
+/** Checks a parsed file against the schema and returns its valid part for later checks. */
 export function examineConfig(source: Source, env: Environment): Examined {
   const folder = dirname(source.file);
   const { value, problems, secretPaths } = interpolate(source.value, env, folder);
   const findings = problems.map((problem) => findingAt(source, problem.path, 'interpolation', problem.message));
   const result = configSchema.safeParse(value, once);
-  // A text that could not be filled in is not reported as a bad value too.
+  // A text whose variable could not be replaced has a finding already, so it is not also reported as a bad value.
   const filled = new Set(problems.map(({ path }) => path.join('\0')));
   const issues = result.error?.issues.filter((issue) => !filled.has(issue.path.join('\0'))) ?? [];
   findings.push(...issues.flatMap((issue) => issueFindings(source, value, issue, [], secretPaths)));
@@ -126,7 +126,7 @@ export function examineConfig(source: Source, env: Environment): Examined {
   return { ...salvaged, findings: findings.sort(byPosition) };
 }
 
-/** Makes a configuration in memory, for `svc serve` without a file. Relative paths are relative to `folder`. */
+/** Creates a configuration in memory, for `svc serve` without a file. @param folder folder to which its paths are relative */
 export function configFromObject(value: unknown, folder: string): LoadedConfig {
   const config = configSchema.parse(value, once);
   resolvePaths(config, folder);

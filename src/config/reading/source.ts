@@ -7,26 +7,26 @@ import { deepestNesting, KeyIndex, parseYaml, plainValue } from '../../lib/yaml-
 import { ConfigError } from '../findings.ts';
 import type { Finding, FindingCode } from '../report-shapes.ts';
 
-/** Largest configuration file. */
+/** Maximum size of a configuration file. */
 const maxFileBytes = 4 * 1024 * 1024;
 
-/** A parsed configuration file with positions. */
+/** A parsed configuration file that knows the positions of its options. */
 export interface Source {
   file: string;
   text: string;
   value: unknown;
-  /** Line and column, both from 1, of an option or of its nearest existing parent. */
+  /** Finds the line and column, both counted from 1, of an option or of its nearest existing parent. */
   locate(path: readonly PropertyKey[], what: 'key' | 'value'): { line: number; column: number };
 }
 
-/** Stands for stdin where a configuration file is named. */
+/** The file name that means stdin. */
 export const stdinName = '-';
 
 /**
- * Reads a configuration file, YAML or JSON; of a `package.json` its `svc` member.
+ * Reads a configuration file in YAML or JSON, or the `svc` member of a `package.json`.
  *
  * @param file path, or `-` for stdin
- * @param mayWait whether a pipe may be read, which blocks the process until it is written
+ * @param mayWait whether a pipe may be read, which blocks the process until another one writes to it
  * @throws ServiceError `bad-request` when the file cannot be read
  * @throws ConfigError when it does not parse
  */
@@ -39,7 +39,7 @@ export function readSource(file: string, mayWait = true): Source {
     if (stats?.isDirectory()) throw new ServiceError('bad-request', `${file} is a folder, not a configuration file.`);
     if (stats && !stats.isFile() && !mayWait)
       throw new ServiceError('bad-request', `${file} is a pipe or a device: it is read at the start, and a reload cannot read it again.`);
-    // Before reading: a device may have no end.
+    // Check the size before reading, so that a huge file is not read into memory.
     if (stats && stats.size > maxFileBytes) throw tooLarge(name);
     bytes = readFileSync(isStdin ? 0 : file);
   } catch (error) {
@@ -66,7 +66,7 @@ function decode(file: string, bytes: Buffer): string {
     const isUtf16 = bytes.length >= 2 && [0xfeff, 0xfffe].includes(bytes.readUInt16BE(0));
     const hint = isUtf16 ? 'it looks like UTF-16; save it as UTF-8' : 'save it as UTF-8';
     const message = 'The file is not valid UTF-8.';
-    // Bytes that are not text are not shown.
+    // The error gets no source text, so that bytes which are not text are not printed.
     throw new ConfigError([{ severity: 'error', code: 'not-utf8', file, line, column: 1, path: '', message, hint }], '');
   }
 }
@@ -103,7 +103,7 @@ function checkShape(value: unknown, path: string[], refuse: (path: string[], mes
     return;
   }
   for (const [key, member] of Object.entries(value)) {
-    // This key must never reach code that copies members.
+    // Code that copies members would set the prototype of the copy with this key.
     if (key === '__proto__') refuse(path, 'The key "__proto__" is not allowed.');
     checkShape(member, [...path, key], refuse);
   }

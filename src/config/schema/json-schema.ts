@@ -4,8 +4,8 @@ import { isObject } from '../../lib/json.ts';
 import { configSchema } from './schema.ts';
 
 /**
- * Examples in the JSON Schema, which editors show and offer: by section and option, in the spellings that a file may have.
- * A test parses every one.
+ * Examples for the JSON Schema, by section and option, in the spellings that a file may use. Editors offer them as suggestions.
+ * A test parses every example.
  */
 export const optionExamples: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
   server: { name: ['files.example.com'], data_folder_path: ['/var/lib/svc'], shutdown_timeout: [30] },
@@ -63,7 +63,7 @@ export const optionExamples: Readonly<Record<string, Readonly<Record<string, rea
   },
 };
 
-/** The JSON Schema (2020-12) of a configuration file: both spellings of every option, with descriptions, defaults and examples. */
+/** Creates the JSON Schema (2020-12) of a configuration file, with all spellings of each option, descriptions, defaults and examples. */
 export function configJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',
@@ -80,7 +80,7 @@ export function configJsonSchema(): Record<string, unknown> {
 
 type Node = z.core.JSONSchema._JSONSchema | undefined;
 
-/** Adds examples to the options of a section, in each type of its entries. */
+/** Adds examples to the options of a section, for each type of entry that has the option. */
 function addExamples(section: Node, examples: Readonly<Record<string, readonly unknown[]>>, isEntry: boolean): void {
   if (typeof section !== 'object') return;
   const entry = isEntry ? section : section.additionalProperties;
@@ -93,7 +93,7 @@ function addExamples(section: Node, examples: Readonly<Record<string, readonly u
   }
 }
 
-/** A default in the spelling of a configuration file; the schema knows it in its normalised form. */
+/** Converts a default from the normalised form in the schema to the spelling of a configuration file. */
 function asWritten(value: unknown): z.core.JSONSchema.JSONSchema['default'] {
   if (isObject(value) && 'include' in value) return '';
   if (isObject(value) && 'general' in value) return [value.general] as z.core.JSONSchema.JSONSchema['default'];

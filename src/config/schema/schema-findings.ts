@@ -6,7 +6,7 @@ import type { Source } from '../reading/source.ts';
 import type { Finding, FindingCode } from '../report-shapes.ts';
 import { configSchema } from './schema.ts';
 
-/** Makes a finding at the position of an option. */
+/** Creates a finding at the position of an option. */
 export function findingAt(
   source: Source,
   path: readonly PropertyKey[],
@@ -18,10 +18,10 @@ export function findingAt(
 }
 
 /**
- * Translates one issue of the schema to findings: several when a map has several unknown keys.
+ * Converts one schema issue to findings. There are several if a map has several unknown keys.
  *
- * @param prefix path of the value of the issue
- * @param secretPaths paths whose values come from variables and are not shown
+ * @param prefix path to which the path of the issue is relative
+ * @param secretPaths paths whose values come from variables, so that they are not shown
  */
 export function issueFindings(
   source: Source,
@@ -34,7 +34,7 @@ export function issueFindings(
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(source, value, path, key));
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const nested = bestBranch(issue.errors);
-    // The branch that fits best has the message, unless the union has its own.
+    // If the best branch found a problem inside the value, its message is more precise than that of the union.
     if (nested.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys')) {
       return nested.flatMap((inner) => issueFindings(source, value, inner, path, secretPaths));
     }
@@ -54,7 +54,7 @@ export function issueFindings(
   return [hint === undefined ? finding : { ...finding, hint }];
 }
 
-/** The allowed value that was probably meant. */
+/** Suggests the allowed value that was probably meant. @returns undefined when none is similar */
 function nearestChoice(issue: z.core.$ZodIssue, actual: unknown): string | undefined {
   const { given = actual, known } = choices(issue);
   return typeof given === 'string' && known && known.length > 1 ? didYouMean(given, known) : undefined;
@@ -89,7 +89,7 @@ function unknownKey(source: Source, value: unknown, path: readonly PropertyKey[]
   return { ...finding, hint: nearest ? `did you mean "${nearest}"?` : `known: ${known.join(', ')}` };
 }
 
-/** The option names of the schema at a path. */
+/** Lists the option names that the schema knows at a path. */
 function knownKeys(value: unknown, path: readonly PropertyKey[]): string[] {
   let schema: z.core.$ZodType | undefined = configSchema;
   for (const [index, part] of path.entries()) schema = schema && memberSchema(unwrap(schema, valueAt(value, path.slice(0, index))), part);
@@ -102,7 +102,7 @@ function memberSchema(schema: z.core.$ZodType, part: PropertyKey): z.core.$ZodTy
   return schema instanceof z.ZodRecord ? schema.valueType : undefined;
 }
 
-/** Unwraps defaults, transforms and unions by `type`. */
+/** Unwraps defaults and transforms, and selects the branch of a union by the `type` of the value. */
 function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
     return unwrap(schema.unwrap() as z.core.$ZodType, value);
@@ -116,7 +116,7 @@ function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   return schema;
 }
 
-/** The member at a path; only own members count. */
+/** Returns the member at a path, without inherited members. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let current = value;
   for (const part of path) {

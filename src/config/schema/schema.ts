@@ -16,12 +16,12 @@ import { consoleOptions } from './console-options.ts';
 
 type Service = Config['services'][string];
 
-/** Whether a service gives files over HTTP or HTTPS. */
+/** Whether a service serves files over HTTP or HTTPS. */
 export function isHttpService(service: Service): service is HttpServiceOptions {
   return service.type === 'http' || service.type === 'https';
 }
 
-/** Whether a service of the configuration takes WebDAV locks, which then bind every service. */
+/** Whether any service grants WebDAV locks. All services then respect them. */
 export function takesLocks({ services }: Config): boolean {
   return Object.values(services).some((service) => isHttpService(service) && service.webdav_compatibility);
 }

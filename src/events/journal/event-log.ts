@@ -2,22 +2,22 @@ import type { ServiceEvent } from '../event.ts';
 import type { LogPosition } from './position.ts';
 import type { EventSelection } from './search/event-selection.ts';
 
-/** The JSON of an event that may be selected. */
+/** The JSON of an event that may match a selection. The caller still has to check it. */
 export interface Candidate {
-  /** A view of a larger buffer: copy it to keep it. */
+  /** A view of a larger buffer. Copy it to keep it. */
   raw: Buffer;
   position: LogPosition;
-  /** The group of the event's account, if it belongs to one. */
+  /** Reads the group of the event's account; undefined without a group. */
   userGroup: () => string | undefined;
-  /** The node that it happened on, in the journal of several. */
+  /** The node on which the event happened; only in a journal of several nodes. */
   node?: string | undefined;
 }
 
 /** A part of a journal that was searched. */
 export interface CandidateBlock {
-  /** The newest first. */
+  /** Events that may match, newest first. */
   candidates: Candidate[];
-  /** Everything from here on was searched. */
+  /** The journal was searched from this position onwards. */
   from: LogPosition;
   readBytes: number;
 }
@@ -25,19 +25,19 @@ export interface CandidateBlock {
 /** A journal that can be searched from its end. */
 export interface NewestFirstJournal {
   /**
-   * Events that may be selected, newest first, with bounded memory.
+   * Finds events that may match a selection, newest first, with bounded memory.
    *
-   * @param before any position to begin at instead of the end
+   * @param before position to begin at instead of the end of the journal
    * @throws ServiceError `unavailable` when the journal cannot be read at present
    */
   newestBlocks(selection: EventSelection, before?: LogPosition): AsyncIterable<CandidateBlock>;
 }
 
-/** Facts about an event that its object does not have, for handlers that read it later. */
+/** Data about an event that handlers need later but the event object does not contain. */
 export interface EventMarks {
   /** The group of the account, for `user_groups` filters; the event object has no such member (docs/spec/events.md#event-object). */
   group: string | undefined;
-  /** The handler that a request waits for: it does not get the event in the background. */
+  /** The handler whose answer a request waits for. It does not get the event again in the background. */
   takenBy: string | undefined;
 }
 
@@ -49,22 +49,22 @@ export interface RawEvent {
   next: LogPosition;
 }
 
-/** One event as read back. */
+/** One event read from the journal. */
 export interface LoggedEvent extends RawEvent, EventMarks {
   event: ServiceEvent;
-  /** The node that it happened on, in the journal of several. */
+  /** The node on which the event happened; only in a journal of several nodes. */
   node?: string | undefined;
 }
 
-/** Some events in a row. */
+/** Consecutive events. */
 export interface EventBlock {
-  /** Empty at the present end of the journal. */
+  /** Empty at the current end of the journal. */
   events: LoggedEvent[];
   /** Position to continue reading at. */
   next: LogPosition;
 }
 
-/** A line of the journal that is no event, or a gap. */
+/** A line of the journal that is not an event, or a gap in the journal. */
 export interface BadLine {
   path: string;
   /** Bytes from the start of the file. */
@@ -74,23 +74,23 @@ export interface BadLine {
 
 /** Reads a journal in order, with bounded memory. */
 export interface EventReader {
-  /** The next events from a position on. Lines that are no events are reported and skipped. @param from undefined for the oldest event */
+  /** Reads the next events. Lines that are not events are reported and skipped. @param from undefined begins at the oldest event */
   next(from: LogPosition | undefined): Promise<EventBlock>;
   close(): void;
 }
 
-/** Lines of the journal in a row, which are read only on demand. */
+/** Consecutive lines of the journal, which are read only when `events` is called. */
 export interface RawBlock {
-  /** Number of lines; 0 at the present end of the journal. */
+  /** Number of lines; 0 at the current end of the journal. */
   count: number;
-  /** Length of the lines, in bytes. */
+  /** Total length of the lines, in bytes. */
   bytes: number;
   position: LogPosition;
   /** Position to continue reading at. */
   next: LogPosition;
-  /** Whether this process has written them: they are events then. */
+  /** Whether this process has written the lines, so that all of them are valid events. */
   isOwn: boolean;
-  /** @throws ServiceError `unavailable` when they are gone */
+  /** Reads the lines. @throws ServiceError `unavailable` when the journal no longer has them */
   events(): Promise<RawEvent[]>;
 }
 
@@ -100,68 +100,68 @@ export interface RawReader {
   close(): void;
 }
 
-/** The events behind a position of the journal. */
+/** The number and age of the events after a position in the journal. */
 export interface Backlog {
   events: number;
-  /** When the oldest of them happened, Unix time in milliseconds; undefined when there is none. */
+  /** Unix time of the oldest of these events in milliseconds; undefined when there are none. */
   oldestMs: number | undefined;
 }
 
-/** Takes events. */
+/** Writes events to the journal. */
 export interface EventSink {
   /**
-   * Writes an event; it is synced within 100 ms. Never throws: an event that cannot be written is counted and logged.
+   * Writes an event and syncs it within 100 ms. It never throws: an event that cannot be written is counted and logged.
    *
    * @returns its position, or undefined when it could not be written
    */
   append(event: ServiceEvent, marks?: EventMarks): LogPosition | undefined;
   /**
-   * Like `append`, in one write with all others of this turn of the event loop, for the many events of reads. A reply after
-   * `grouped` has its events in the journal.
+   * Like `append`, but writes all events of this turn of the event loop at once, because reads cause many events. Await `grouped` before
+   * a reply, so that its events are in the journal first.
    *
-   * @param dataJson the JSON of its `data`, where that is known
+   * @param dataJson the JSON of the event's `data`, if the caller has it
    */
   appendGrouped(event: ServiceEvent, marks?: EventMarks, dataJson?: string): void;
-  /** Resolves once all events so far are written; undefined when none waits. Never rejects: see `append`. */
+  /** Resolves once all grouped events so far are written; never rejects (see `append`). @returns undefined when none is waiting */
   grouped(): Promise<void> | undefined;
   /**
-   * Writes an event and resolves when it is on disk. Concurrent callers share one sync.
+   * Writes an event and resolves when it is on disk. Concurrent calls share one sync.
    *
-   * @param dataJson the JSON of its `data`, where that is known
-   * @returns its position; undefined when a journal of several nodes does not have it yet
+   * @param dataJson the JSON of the event's `data`, if the caller has it
+   * @returns its position; undefined when the shared journal of several nodes does not have it yet
    * @throws ServiceError `storage-full` or `internal` when it could not be written
    */
   appendDurable(event: ServiceEvent, marks?: EventMarks, dataJson?: string): Promise<LogPosition | undefined>;
   /**
-   * Resolves once every node can read all events so far, however long the journal of all nodes is away.
+   * Resolves once every node can read all events so far. It waits without limit while the shared journal cannot be reached.
    *
-   * @throws ServiceError `unavailable` when the journal is closed before
+   * @throws ServiceError `unavailable` when the journal is closed first
    */
   untilShared(): Promise<void>;
-  /** @throws ServiceError `storage-full` or `internal` when the journal cannot record a change, which then must not be made */
+  /** Call it before a change. @throws ServiceError `storage-full` or `internal` when the journal could not record the change */
   assertWritable(): void;
 }
 
-/** The journal of all events, written before anything is delivered (docs/spec/events.md#journal). */
+/** The journal of all events. An event is written here before it is delivered (docs/spec/events.md#journal). */
 export interface EventLog extends EventSink, NewestFirstJournal {
-  /** Where the next event will begin. */
+  /** Position at which the next event will begin. */
   readonly end: LogPosition;
-  /** Like `end`, read anew from a journal that several nodes write. @throws ServiceError `unavailable` */
+  /** Like `end`, but also counts events of other nodes. @throws ServiceError `unavailable` when the shared journal cannot be read */
   findEnd(): Promise<LogPosition>;
-  /** The events between a position and the end, for figures. */
+  /** Measures the events between a position and the end, for metrics. */
   backlog(from: LogPosition): Promise<Backlog>;
   /** Size of the journal, in bytes. */
   sizeBytes(): Promise<number>;
-  /** @param wanted lets the reader leave out other events */
+  /** Opens a reader. @param wanted allows the reader to skip events that do not match */
   openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
-  /** For callers that read few of the events: unread lines cost next to nothing. */
+  /** Opens a reader for callers that need only few events. Lines whose events are not read cost almost nothing. */
   openRawReader(): RawReader;
-  /** Where to begin reading events that are not older than a time (Unix time in milliseconds); undefined for all. */
+  /** Finds the position to begin at to read all events since a time (Unix time in milliseconds); undefined for all events. */
   since(sinceMs: number | undefined): LogPosition | undefined;
-  /** Resolves once there is something to read at or behind a position, or the journal is closed. @throws the signal's reason */
+  /** Resolves once there is an event at or after a position, or the journal is closed. @throws the signal's reason */
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void>;
-  /** Puts all events so far on disk before it returns, for a process that ends by a fault. */
+  /** Syncs all events so far to disk synchronously, for a process that ends because of a fault. */
   flushNow(): void;
-  /** Syncs all events and ends. Resolves all waits for more. */
+  /** Syncs all events, closes the journal, and resolves all calls of `waitForMore`. */
   close(): Promise<void>;
 }

@@ -22,16 +22,16 @@ import { eventsSince } from './segments.ts';
 
 const noMarks: EventMarks = { group: undefined, takenBy: undefined };
 
-/** How often lost events are reported. */
+/** Minimum time between two log entries about lost events, in milliseconds. */
 const reportEveryMs = 1000;
 
-/** An event on its way into the journal. */
+/** An event that is not yet written to the journal. */
 interface WaitingLine {
   event: ServiceEvent;
   marks: EventMarks;
-  /** Whether it belongs to an account, not to the process or to an unknown client. */
+  /** Whether the event belongs to an account, not to the process or to an unknown client. */
   hasAccount: boolean;
-  /** Its JSON with a newline. */
+  /** The JSON of the event, with a newline. */
   text: string;
   sizeBytes: number;
 }
@@ -42,17 +42,17 @@ function serialiseLine(event: ServiceEvent, marks = noMarks, dataJson?: string):
 }
 
 export interface FileEventLogOptions extends SegmentChainOptions {
-  /** Whether to write summaries beside the files, for fast searches. */
+  /** Whether to write summary files for fast searches. */
   hasSummaries?: boolean;
-  /** How the journal proves itself; not at all when left out. */
+  /** Options for the signed checkpoints that prove the journal was not changed; undefined writes none. */
   evidence?: Pick<EvidenceOptions, 'keyPath' | 'onCheckpoint'>;
 }
 
 const checkpointId = String(eventIds.journalCheckpoint);
 
 /**
- * The journal in NDJSON files. Appending is one synchronous write of a few microseconds, so a killed process loses nothing;
- * concurrent calls of `appendDurable` share a sync.
+ * Stores the journal in NDJSON files. Each append is one synchronous write of a few microseconds, so a killed process loses nothing.
+ * Concurrent calls of `appendDurable` share a sync.
  */
 export class FileEventLog implements EventLog {
   readonly #options: FileEventLogOptions;
@@ -129,7 +129,7 @@ export class FileEventLog implements EventLog {
     return position;
   }
 
-  /** No other node reads it. */
+  /** Resolves at once, because no other node reads this journal. */
   async untilShared(): Promise<void> {}
 
   assertWritable(): void {
@@ -210,12 +210,12 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // On a full disk half of the reserve is for changes under way: reads alone must not use it up.
+  // On a full disk, half of the reserve is kept for changes in progress, so that events of reads cannot use it up.
   #assertRoomForReads(): void {
     if (!this.#reserve.hasRoomForReads && !this.#reserve.isHeld()) throw journalFull();
   }
 
-  /** @param bytes the texts of all lines */
+  /** Writes lines to the journal. @param bytes the texts of all lines */
   #appendLines(lines: readonly WaitingLine[], bytes: Buffer): LogPosition {
     return orEndProcess(() => {
       journalled(() => this.#segments.rotateFor(bytes.length));
@@ -245,7 +245,7 @@ export class FileEventLog implements EventLog {
     this.#segments.writer.append(bytes);
   }
 
-  // The chain of files asks while it is opened, before there is evidence.
+  // The constructor of SegmentChain may call this before `#evidence` is set, so wait until the constructor has ended.
   async #removing(upTo: number): Promise<void> {
     await Promise.resolve();
     await this.#evidence?.removing(upTo);
@@ -262,7 +262,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // After the work of the request under way, once for all its events.
+  // Wakes readers only once for all events of the current request, and after its work.
   #wakeSoon(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;
@@ -281,7 +281,7 @@ export class FileEventLog implements EventLog {
   }
 }
 
-/** @throws ServiceError `storage-full` or `internal` for any fault of the action */
+/** Runs an action of the journal. @throws ServiceError `storage-full` or `internal` for any fault of the action */
 function journalled(action: () => void): void {
   try {
     action();
@@ -290,12 +290,12 @@ function journalled(action: () => void): void {
   }
 }
 
-/** The folder of the journal inside the data folder. */
+/** Returns the folder of the journal inside the data folder. */
 export function journalFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal');
 }
 
-/** The private key that signs the checkpoints of the journal. */
+/** Returns the path of the private key that signs the checkpoints of the journal. */
 export function journalKeyPath(dataFolder: string): string {
   return join(dataFolder, 'journal.key');
 }

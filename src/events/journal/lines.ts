@@ -5,23 +5,23 @@ import type { BadLine } from './event-log.ts';
 import type { LogPosition } from './position.ts';
 import { listSegments, type Segment, type SegmentKind } from './segments.ts';
 
-/** Bytes that are usually read at once. */
+/** Number of bytes to read at once; longer lines need larger reads. */
 const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 const noText = Buffer.alloc(0);
 
-/** Whole lines in a row. */
+/** Consecutive complete lines. */
 export interface LineBlock {
-  /** Undefined where there is no file. */
+  /** The file of the lines; undefined when there is none at the position. */
   segment: Segment | undefined;
-  /** The lines, each with its newline; empty at the present end. */
+  /** The lines, each with its newline; empty at the current end of the journal. */
   text: Buffer;
   position: LogPosition;
   /** Position to continue reading at. */
   next: LogPosition;
 }
 
-/** The lines of a text of whole lines, each without its newline. @param offset of the text in its file, in bytes */
+/** Splits complete lines and removes their newlines. @param offset offset of the text in its file, in bytes */
 export function splitLines(text: Buffer, offset: number): LineWithOffset[] {
   const lines: LineWithOffset[] = [];
   for (let start = 0; start < text.length; ) {
@@ -32,7 +32,7 @@ export function splitLines(text: Buffer, offset: number): LineWithOffset[] {
   return lines;
 }
 
-/** @param text whole lines */
+/** Counts lines. @param text complete lines, each with its newline */
 export function countLines(text: Buffer): number {
   let count = 0;
   for (let end = text.indexOf(newline); end >= 0; end = text.indexOf(newline, end + 1)) count++;
@@ -44,8 +44,8 @@ interface OpenSegment extends Segment {
 }
 
 /**
- * Reads the lines of a row of files, also while another process writes them. Memory is bounded by one block, or by the longest
- * line. A line without its newline is left for the next time.
+ * Reads the lines of consecutive files, even while another process writes them. It needs memory for one block or for the longest line.
+ * A line that has no newline yet is left for the next call.
  */
 export class LineReader {
   readonly #folder: string;
@@ -71,7 +71,7 @@ export class LineReader {
       const later = listSegments(this.#folder, this.#kind).find(({ number }) => number > position.segment);
       if (!later) return { segment: block?.segment, text: noText, position, next: position };
       if (block) {
-        // The segment may have got its last lines before the later one was listed.
+        // The writer may have added the last lines after the read above and before it created the later segment.
         const last = await this.#read(position);
         if (last && last.text.length > 0) return last;
         this.#reportTorn(position);
@@ -87,7 +87,7 @@ export class LineReader {
     this.#open = undefined;
   }
 
-  /** @returns undefined when there is no such segment */
+  /** Reads lines at a position. @returns undefined when there is no such segment */
   async #read(position: LogPosition): Promise<LineBlock | undefined> {
     const segment = this.#openSegment(position.segment);
     if (!segment) return undefined;
@@ -118,7 +118,7 @@ export class LineReader {
     }
   }
 
-  /** Skips a line that is longer than svc writes. @returns the offset behind it, or of its start while it has no end */
+  /** Skips a line that is longer than svc writes. @returns the offset after the line, or of its start if it has no newline yet */
   async #skipLine(segment: OpenSegment, start: number): Promise<number> {
     const chunk = Buffer.allocUnsafe(chunkBytes);
     for (let position = start; ; ) {

@@ -8,12 +8,12 @@ const chunkBytes = 64 * 1024;
 
 /** One line of a marks file. */
 type MarkLine =
-  /** The group of the accounts of all events from `offset` of the segment on. */
+  /** The group of the account for each event from `offset` until the next such line. */
   | { offset: number; group: string | null }
-  /** The handler that a request waits for with this event. */
+  /** The handler whose answer to this event a request waits for. */
   | { uuid: string; taken_by: string };
 
-/** The marks file that belongs to a journal file, for example `events-00000001.marks`. */
+/** Returns the path of the marks file of a journal file, for example `events-00000001.marks`. */
 export function marksPath(segmentPath: string): string {
   return segmentPath.replace(/\.ndjson$/, '.marks');
 }
@@ -29,7 +29,7 @@ export class MarksWriter {
     this.#path = marksPath(segmentPath);
   }
 
-  /** @param offset of the event in its segment, in bytes */
+  /** Writes the marks of one event. @param offset offset of the event in its segment, in bytes */
   write(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
     const lines: MarkLine[] = [];
     const group = marks.group ?? null;
@@ -38,7 +38,7 @@ export class MarksWriter {
     if (lines.length === 0) return;
     const isFirst = this.#fd === undefined;
     this.#fd ??= openDurably(this.#path);
-    // The leading newline ends a line that an earlier process or a full disk left torn.
+    // The leading newline ends a torn line, which an earlier process or a full disk may have left.
     const text = `${isFirst || this.#group === undefined ? '\n' : ''}${lines.map((line) => `${JSON.stringify(line)}\n`).join('')}`;
     this.#group = undefined;
     writeSync(this.#fd, text);
@@ -73,10 +73,10 @@ function openDurably(path: string): number {
   }
 }
 
-/** The marks of one segment, as many as are written. */
+/** Reads the marks of one segment, even while they are written. */
 export class MarksReader {
   readonly #path: string;
-  /** By ascending offset. */
+  /** The groups, sorted by ascending offset. */
   readonly #groups: { offset: number; group: string | null }[] = [];
   readonly #takenBy = new Map<string, string>();
   #readBytes = 0;
@@ -86,7 +86,7 @@ export class MarksReader {
     this.#path = marksPath(segmentPath);
   }
 
-  /** Reads the marks that were added since the last time. */
+  /** Reads the marks that were added since the last call. */
   refresh(): void {
     const fd = openIfThere(this.#path);
     if (fd === undefined) return;
@@ -103,7 +103,7 @@ export class MarksReader {
     }
   }
 
-  /** The group of the account of an event at an offset of the segment. */
+  /** Finds the group of the account of the event at an offset in the segment. */
   groupAt(offset: number): string | undefined {
     let low = 0;
     for (let high = this.#groups.length; low < high; ) {
@@ -118,14 +118,14 @@ export class MarksReader {
     return this.#takenBy.get(uuid);
   }
 
-  // Latin-1 keeps a character whole that a chunk cuts in two; UTF-8 is decoded line by line.
+  // A chunk may end inside a UTF-8 character. Latin-1 keeps every byte, so that whole lines can be decoded as UTF-8 later.
   #parse(latin1: string): void {
     const lines = (this.#rest + latin1).split('\n');
     this.#rest = lines.pop() as string;
     for (const line of lines) {
       const mark = parseMark(Buffer.from(line, 'latin1').toString('utf8'));
       if (mark && 'offset' in mark) {
-        // An event that could not be written leaves its mark; the next event at that offset has another.
+        // A mark stays even if its event could not be written. The next event has the same offset, and its mark replaces the first.
         if (this.#groups.at(-1)?.offset === mark.offset) this.#groups.pop();
         this.#groups.push(mark);
       } else if (mark) this.#takenBy.set(mark.uuid, mark.taken_by);
@@ -140,7 +140,7 @@ function parseMark(line: string): MarkLine | undefined {
     if (typeof mark?.offset === 'number') return { offset: mark.offset, group: mark.group ?? null };
     if (typeof mark?.uuid === 'string' && typeof mark.taken_by === 'string') return { uuid: mark.uuid, taken_by: mark.taken_by };
   } catch {
-    // A torn line.
+    // The line is torn, so it has no mark.
   }
   return undefined;
 }

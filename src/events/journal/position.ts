@@ -1,14 +1,14 @@
-/** A place in the journal. */
+/** A position in the journal. */
 export interface LogPosition {
   /** Number of the segment. */
   segment: number;
-  /** Bytes from the segment's start. */
+  /** Offset from the start of the segment, in bytes. */
   offset: number;
 }
 
 const positionText = /^(\d{1,15}):(\d{1,15})$/;
 
-/** The text form of a position, for example `00000001:12345`. */
+/** Formats a position as text, for example `00000001:12345`. */
 export function formatPosition(position: LogPosition): string {
   return `${String(position.segment).padStart(8, '0')}:${position.offset}`;
 }
@@ -19,7 +19,7 @@ export function parsePosition(text: string): LogPosition | undefined {
   return match ? { segment: Number(match[1]), offset: Number(match[2]) } : undefined;
 }
 
-/** Negative when the first position comes before the second, 0 when they are the same. */
+/** Compares two positions. @returns a negative number when the first comes before the second, 0 when they are equal */
 export function comparePositions(first: LogPosition, second: LogPosition): number {
   return first.segment - second.segment || first.offset - second.offset;
 }

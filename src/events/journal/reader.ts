@@ -9,13 +9,13 @@ import { MarksReader } from './marks.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { listSegments, type Segment } from './segments.ts';
 
-/** Deepest nesting of an event: a reply of a remote endpoint is two levels deep in it, as a member of `data`. */
+/** Maximum nesting of an event. Two levels more than other JSON, because `data` may contain the whole reply of a remote endpoint. */
 export const deepestEvent = deepestJson + 2;
 
-/** Seconds that a date can show (ECMA-262, "Time Values"), with a fraction. */
+/** Unix time in seconds with an optional fraction, within the range of a JavaScript date (ECMA-262, "Time Values"). */
 const unixTime = /^\d{1,12}(?:\.\d{1,12})?$/;
 
-/** Says why a value is no event object (docs/spec/events.md#event-object). @returns undefined when it is one */
+/** Explains why a value is not an event object (docs/spec/events.md#event-object). @returns undefined when it is one */
 export function eventProblem(value: unknown): string | undefined {
   if (!isObject(value)) return 'not an event object';
   for (const name of ['id', 'uuid', 'message']) if (typeof value[name] !== 'string') return `"${name}" must be a string`;
@@ -30,7 +30,7 @@ export function eventProblem(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Reads events with their marks from the journal's files. */
+/** Reads events and their marks from the files of the journal. */
 export class JournalReader implements EventReader {
   readonly #onBadLine: (bad: BadLine) => void;
   readonly #lines: LineReader;
@@ -82,7 +82,7 @@ export class JournalReader implements EventReader {
   }
 }
 
-/** Reads the event of a line. @returns the reason if it is none */
+/** Parses a line as an event. @returns the event, or the reason why the line is not one */
 export function parseEvent(line: Buffer | string): ServiceEvent | string {
   if (typeof line !== 'string' && !isUtf8(line)) return 'not valid UTF-8';
   let value: unknown;
@@ -96,10 +96,10 @@ export function parseEvent(line: Buffer | string): ServiceEvent | string {
 
 const chunkBytes = 1024 * 1024;
 
-/** Bytes counted line by line; the rest is estimated from their average. */
+/** Number of bytes in which lines are counted exactly. The rest is estimated from the average line. */
 const countedBytes = 64 * chunkBytes;
 
-/** The events between a position of the journal in a folder and its end. */
+/** Measures the events between a position in the journal of a folder and its end. */
 export async function measureBacklog(folder: string, from: LogPosition, end: LogPosition): Promise<Backlog> {
   if (comparePositions(from, end) >= 0) return { events: 0, oldestMs: undefined };
   const reader = new JournalReader(folder, () => {});
@@ -113,7 +113,7 @@ export async function measureBacklog(folder: string, from: LogPosition, end: Log
   }
 }
 
-// Exact up to 64 MiB, by the average line beyond that.
+// Counts lines exactly in the first 64 MiB and estimates the rest from their average length.
 async function estimateLines(folder: string, from: LogPosition, to: LogPosition): Promise<number> {
   let lines = 0;
   let counted = 0;

@@ -1,21 +1,21 @@
 import type { EventBlock, LoggedEvent } from './event-log.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 
-/** Events that are kept: a reader further behind reads the files. */
+/** Limits of the events kept in memory. A reader that needs older ones reads the files. */
 const maxBytes = 1024 * 1024;
 const maxEvents = 1024;
 
-/** Events of one block, so that a reader leaves room for others. */
+/** Maximum of events in one block, so that one reader does not delay others for long. */
 const blockEvents = 256;
 
-/** The newest events, so that handlers that keep up need not read them back and parse them. */
+/** Keeps the newest events in memory, so that handlers without a backlog need not read and parse the files. */
 export class RecentEvents {
   #events: LoggedEvent[] = [];
   #head = 0;
   #bytes = 0;
   readonly #readers = new Set<symbol>();
 
-  /** Keeps events while there is a reader. @returns a function that ends it */
+  /** Adds a reader. Events are kept while there is at least one. @returns a function that removes the reader */
   keep(): () => void {
     const reader = Symbol();
     this.#readers.add(reader);
@@ -44,7 +44,7 @@ export class RecentEvents {
     }
   }
 
-  /** @returns undefined when events from that position on are not at hand */
+  /** Returns events from a position onwards; undefined when memory does not have them. */
   from(position: LogPosition): EventBlock | undefined {
     const first = this.#events[this.#head];
     if (!first || comparePositions(first.position, position) > 0) return undefined;

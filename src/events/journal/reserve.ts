@@ -4,15 +4,15 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { isDiskFull } from './segment-writer.ts';
 
-/** Room for the events of changes under way when the disk fills up. */
+/** Space for the events of changes that are in progress when the disk becomes full. */
 const reserveBytes = 1024 * 1024;
 
-/** How often a full disk is tried again. */
+/** Minimum time between two attempts to set the space aside, in milliseconds. */
 const retryEveryMs = 1000;
 
 /**
- * Disk space set aside for the journal. A full disk releases it, so that changes under way can still be recorded; no change
- * begins until it is set aside again.
+ * Sets disk space aside for the journal. When the disk is full, the space is released, so that changes in progress can still be recorded.
+ * New changes are refused until it is set aside again.
  */
 export class JournalReserve {
   readonly #path: string;
@@ -29,7 +29,7 @@ export class JournalReserve {
     this.isHeld();
   }
 
-  /** Whether the space is set aside; tries to set it aside at most once a second. */
+  /** Whether the space is set aside. If it is not, this tries to set it aside, at most once per second. */
   isHeld(): boolean {
     if (this.#isHeld || this.#clock.monotonicMs() - this.#triedAtMs < retryEveryMs) return this.#isHeld;
     this.#triedAtMs = this.#clock.monotonicMs();
@@ -37,17 +37,17 @@ export class JournalReserve {
     return this.#isHeld;
   }
 
-  /** Whether events of reads may be written: they get half of the released space, events of changes all of it. */
+  /** Whether events of reads may be written. They may use half of the released space; events of changes may use all of it. */
   get hasRoomForReads(): boolean {
     return this.#isHeld || this.#usedBytes < reserveBytes / 2;
   }
 
-  /** Counts what the journal writes after the release. */
+  /** Counts the bytes that the journal writes after the release. */
   countUse(bytes: number): void {
     if (!this.#isHeld) this.#usedBytes += bytes;
   }
 
-  /** Releases the space. @returns whether there was any */
+  /** Releases the space. @returns false when none was set aside */
   release(): boolean {
     const hadBytes = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (hadBytes > 0) {
@@ -71,7 +71,7 @@ export class JournalReserve {
     }
   }
 
-  // Not zeros, which a file system may store without using space.
+  // Writes text instead of zeros, which a file system may store without using space.
   #fill(): void {
     const fd = openSync(this.#path, 'w', 0o600);
     try {

@@ -8,19 +8,19 @@ import type { EventMarks } from './event-log.ts';
 import { MarksWriter } from './marks.ts';
 import type { Segment } from './segments.ts';
 
-/** Events of reads are on disk after at most this long (docs/spec/events.md#durability). */
+/** Events of reads are synced to disk within this time, in milliseconds (docs/spec/events.md#durability). */
 const syncWithinMs = 100;
 
 export interface SegmentWriterOptions {
   clock: Clock;
   log: Log;
-  /** Syncs a descriptor; replaced in tests that count syncs or make them fail. */
+  /** Syncs a descriptor. Tests replace it to count syncs or to make them fail. */
   sync?: (fd: number) => Promise<void>;
-  /** Writes to a descriptor at its end; replaced in tests that fill the disk. */
+  /** Appends to the file of a descriptor. Tests replace it to simulate a full disk. */
   write?: (fd: number, bytes: Buffer) => number;
 }
 
-/** The end of one journal file: writes whole lines, and syncs them in groups. */
+/** Appends complete lines to one journal file and syncs them in groups. */
 export class SegmentWriter {
   readonly segment: Segment;
   readonly #options: SegmentWriterOptions;
@@ -33,7 +33,7 @@ export class SegmentWriter {
   #syncTimer: Timer | undefined;
   #isClosed = false;
 
-  /** Opens a segment, creating it when it is missing. */
+  /** Opens a segment, and creates it if it does not exist. */
   constructor(segment: Segment, options: SegmentWriterOptions) {
     this.segment = segment;
     this.#options = options;
@@ -47,21 +47,21 @@ export class SegmentWriter {
   }
 
   /**
-   * Why nothing more is written to this segment, if so. Linux reports a failed sync once and drops the pages that it could not
-   * write, so a later sync of the same file would promise too much.
+   * The error after which nothing more may be written to this segment. Linux reports a failed sync only once and drops the pages that it
+   * could not write, so a later sync of the file would succeed although data is lost.
    */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Writes the marks of an event that is written next. @param offset where it will begin, in bytes */
+  /** Writes the marks of an event before the event itself. @param offset offset at which the event will begin, in bytes */
   mark(offset: number, uuid: string, marks: EventMarks, hasAccount: boolean): void {
     this.#marks.write(offset, uuid, marks, hasAccount);
   }
 
-  /** Writes whole lines. A partial write is cut off, so that the file stays lines of JSON. */
+  /** Writes complete lines. After a failed write it removes a partial line, so that the file contains only lines of JSON. */
   append(line: Buffer): void {
-    // The number of the descriptor may belong to another file by now.
+    // After the close, the number of the descriptor may belong to another file.
     if (this.#isClosed) throw new ServiceError('unavailable', `${this.segment.path} is closed`);
     const { write = writeSync } = this.#options;
     let written = 0;
@@ -76,7 +76,7 @@ export class SegmentWriter {
     this.#isUnsynced = true;
   }
 
-  /** Resolves when all lines so far are on disk. Callers during a sync share the next one. */
+  /** Resolves when all lines so far are on disk. Calls during a sync share the next one. */
   synced(): Promise<void> {
     return this.#syncs.run();
   }
@@ -85,12 +85,12 @@ export class SegmentWriter {
   syncSoon(): void {
     this.#syncTimer ??= this.#options.clock.after(syncWithinMs, () => {
       this.#syncTimer = undefined;
-      // A failure is kept and logged; no caller waits for it.
+      // No caller waits for this sync. Its error is logged and kept as `failure`.
       if (this.#isUnsynced && !this.#isClosed) this.#syncs.run().catch(() => {});
     });
   }
 
-  /** Syncs all lines so far before it returns. @throws the error of fdatasync(2) */
+  /** Syncs all lines so far synchronously. @throws the error of fdatasync(2) */
   syncNow(): void {
     if (!this.#isClosed && this.#failure === undefined) fdatasyncSync(this.#fd);
   }
@@ -115,10 +115,10 @@ export class SegmentWriter {
     try {
       if (this.#marks.isUnsynced) await this.#marks.sync();
       await sync(this.#fd);
-      // The lines of a file without a name are gone with the process.
+      // If the file was deleted, its lines would be lost when this process ends.
       if (fstatSync(this.#fd).nlink === 0) throw new ServiceError('internal', `${this.segment.path} was removed.`);
     } catch (error) {
-      // A write may have failed meanwhile, and been logged.
+      // A write may have failed during the sync; that failure is logged already.
       if (this.#failure === undefined) log.error('the journal could not be synced', { path: this.segment.path, reason: error });
       this.#failure ??= error;
       endProcessUnlessExpected(error);
@@ -136,26 +136,26 @@ export class SegmentWriter {
   }
 }
 
-/** Whether a write failed because there is no room. */
+/** Whether a write failed because the disk or the quota is full. */
 export function isDiskFull(error: unknown): boolean {
   return systemErrorCode(error) === 'ENOSPC' || systemErrorCode(error) === 'EDQUOT';
 }
 
-/** The error of a journal without room: no change is made that cannot be recorded (docs/spec/events.md#durability). */
+/** Creates the error for a full disk: a change that cannot be recorded is refused (docs/spec/events.md#durability). */
 export function journalFull(cause?: unknown): ServiceError {
   return new ServiceError('storage-full', 'The disk of the event journal is full; changes are refused because they cannot be recorded.', {
     cause,
   });
 }
 
-/** The error of a failed write or sync of the journal: `storage-full` or `internal`. */
+/** Creates the error for a failed write or sync of the journal: `storage-full` or `internal`. */
 export function journalFault(cause: unknown): ServiceError {
   return isDiskFull(cause) ? journalFull(cause) : new ServiceError('internal', 'The event journal could not be written.', { cause });
 }
 
 /**
- * Runs a step of the journal writer. Errors of the system (a full or broken disk) go to the caller; after any other fault the state of
- * the journal is unknown, so it is also thrown where no request can catch it, and ends the process.
+ * Runs a step of the journal writer and rethrows its errors. System errors (a full or broken disk) are for the caller to handle. After any
+ * other error the state of the journal is unknown, so that error also ends the process.
  */
 export function orEndProcess<T>(action: () => T): T {
   try {
@@ -166,7 +166,7 @@ export function orEndProcess<T>(action: () => T): T {
   }
 }
 
-/** Ends the process by a fault of the journal writer that is no error of the system: see `orEndProcess`. */
+/** Ends the process unless the error of the journal writer is a system error (see `orEndProcess`). It throws where no request can catch. */
 export function endProcessUnlessExpected(error: unknown): void {
   const cause = isServiceError(error) ? (error.cause ?? error) : error;
   if (isServiceError(cause) || systemErrorCode(cause) !== undefined) return;

@@ -8,24 +8,24 @@ import type { LogPosition } from './position.ts';
 
 const newline = 0x0a;
 
-/** Size of a file's end that a repair reads first. */
+/** Number of bytes at the end of a file that a repair reads first. */
 const firstReadBytes = 64 * 1024;
 
-/** The lines in a row of files: events, deliveries of handlers, deliveries made by hand. */
+/** The kind of lines in a series of files: events, deliveries by handlers, or deliveries by `svc webhook-replay`. */
 export type SegmentKind = 'events' | 'deliveries' | 'replays';
 
-/** One file of a row. */
+/** One file of a series. */
 export interface Segment {
   number: number;
   path: string;
 }
 
-/** The path of a segment, for example `events-00000001.ndjson`. */
+/** Returns the path of a segment, for example `events-00000001.ndjson`. */
 export function segmentPath(folder: string, number: number, kind: SegmentKind = 'events'): string {
   return join(folder, `${kind}-${String(number).padStart(8, '0')}.ndjson`);
 }
 
-/** All segments of a folder, oldest first. */
+/** Lists all segments in a folder, oldest first. */
 export function listSegments(folder: string, kind: SegmentKind = 'events'): Segment[] {
   const segmentName = new RegExp(`^${kind}-(\\d{8,})\\.ndjson$`);
   return listNames(folder)
@@ -36,7 +36,7 @@ export function listSegments(folder: string, kind: SegmentKind = 'events'): Segm
     .sort((a, b) => a.number - b.number);
 }
 
-/** Earliest possible position of an event that is not older than a time (Unix time in milliseconds); undefined for the oldest. */
+/** Finds a position before all events since a time (Unix time in milliseconds). @returns undefined to begin at the oldest event */
 export function eventsSince(folder: string, sinceMs: number | undefined): LogPosition | undefined {
   if (sinceMs === undefined) return undefined;
   const segments = listSegments(folder);
@@ -44,7 +44,7 @@ export function eventsSince(folder: string, sinceMs: number | undefined): LogPos
   return first && { segment: first.number, offset: 0 };
 }
 
-// A missing folder is empty.
+// A folder that does not exist counts as empty.
 function listNames(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -54,7 +54,10 @@ function listNames(folder: string): string[] {
   }
 }
 
-/** Repairs the end of a segment after a crash: a whole line without its newline gets one; a torn one, which no answer waited for, is cut off. */
+/**
+ * Repairs the end of a segment after a crash. A complete line without a newline gets one. A torn line is cut off; no client was told that
+ * its event was recorded.
+ */
 export function repairSegment(path: string, log: Log): void {
   const sizeBytes = statSync(path).size;
   if (sizeBytes === 0) return;
@@ -78,7 +81,7 @@ export function repairSegment(path: string, log: Log): void {
   }
 }
 
-/** The end of a file: its last line and the newline before it, if any. */
+/** Reads the end of a file, with at least its last line and the newline before it, if any. */
 function readLastLine(fd: number, sizeBytes: number): Buffer {
   for (let wantedBytes = firstReadBytes; ; wantedBytes *= 16) {
     const tail = Buffer.alloc(Math.min(sizeBytes, wantedBytes, longestLineBytes));

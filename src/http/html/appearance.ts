@@ -12,7 +12,7 @@ interface Prepared extends Appearance {
 
 const prepared = new WeakMap<AppearanceOptions, Prepared>();
 
-/** The appearance of a service, made once for its options. A logo that has disappeared since `validate` is omitted. */
+/** Returns the appearance of a service, which is prepared once per options object. If the logo cannot be read, there is none. */
 export function preparedAppearance(options: AppearanceOptions): Prepared {
   const known = prepared.get(options);
   if (known) return known;
@@ -49,13 +49,13 @@ function version(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 12);
 }
 
-/** GET of the style sheet with the configured colours. */
+/** Answers GET of the style sheet with the configured colours. */
 export function sendAppearanceStyle(exchange: Exchange): Promise<Response> {
   const { style } = preparedAppearance(exchange.service.options.appearance);
   return respond(exchange, { status: 200, headers: { ...assetHeaders, 'content-type': 'text/css; charset=utf-8' }, body: style });
 }
 
-/** GET of the logo. An SVG can hold scripts; opened as a page it must not run them in this origin. */
+/** Answers GET of the logo. An SVG may contain scripts, which must not run in this origin when it is opened as a page. */
 export function sendLogo(exchange: Exchange): Promise<Response> {
   const { logo } = preparedAppearance(exchange.service.options.appearance);
   if (!logo) throw new ServiceError('not-found', 'Path not found.');

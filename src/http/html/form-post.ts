@@ -38,11 +38,11 @@ import type { PageContext } from './pages/page.ts';
 /** A member that is about to be deleted. */
 interface MemberToDelete {
   name: string;
-  /** Undefined for a member that is gone; also its size, if the account may not know it. */
+  /** Undefined when the member no longer exists. `sizeBytes` is undefined when the account may not see the size. */
   entry: { isFolder: boolean; sizeBytes: number | undefined } | undefined;
 }
 
-/** The question before members are deleted, with all of them listed. */
+/** Renders the page that lists the members and asks whether to delete them. */
 function confirmPage(context: PageContext, folder: VirtualPath, members: readonly MemberToDelete[]): Reply {
   const { language } = context;
   const there = members.filter((member) => member.entry);
@@ -70,10 +70,10 @@ function memberLine({ language }: PageContext, folder: VirtualPath, { name, entr
 
 const uploadAction = 'upload-file';
 
-/** Files that may arrive before the field `action`: each is kept as an open file until then. */
+/** Maximum of files before the field `action`. Each of them stays open until that field arrives. */
 const maxKeptBack = 100;
 
-/** POST of a form to a folder (docs/spec/files.md#forms). */
+/** Answers POST of a form to a folder (docs/spec/files.md#forms). */
 export async function handleFormPost(exchange: Exchange): Promise<Response> {
   const { path: folder } = exchange;
   const receiver = new UploadReceiver(exchange, folder);
@@ -114,7 +114,7 @@ async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: 
   return [...members];
 }
 
-/** Browsers write every line break of a field as CR LF (HTML, "newlines in form data"); a name on disk may have LF or CR. */
+/** Finds the stored name of a member. Browsers send each line break as CR LF (HTML, "newlines in form data"); the name may have LF or CR. */
 function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
   if (!name.includes('\r\n') || name.includes('/')) return name;
   const { files } = exchange;
@@ -122,7 +122,7 @@ function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): st
   return candidates.find((candidate) => files.inspect(targetPath(folder, candidate)) !== undefined) ?? name;
 }
 
-/** The page that lists what would be deleted, with the button that does it. */
+/** Answers with the page that asks whether to delete the selected members. */
 async function confirmDeletion(exchange: Exchange, folder: VirtualPath, fields: FormFields): Promise<Reply> {
   const { files } = exchange;
   const members: MemberToDelete[] = [];
@@ -163,7 +163,7 @@ async function triggerMembers(exchange: Exchange, folder: VirtualPath, fields: F
   return replyTo(exchange, folder, 'triggered', await allResults(results));
 }
 
-/** 303 back to the folder with a message for the next page; or JSON; a page with the reasons when something failed. */
+/** Redirects to the folder with a message (303), or answers with JSON. If a member failed, the reply gives the reasons. */
 function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, results: readonly MemberResult[]): Reply {
   const failed = results.flatMap(({ target, problem, status }) => (problem ? { target, problem, status } : []));
   const [only] = failed;
@@ -188,8 +188,8 @@ function replyTo(exchange: Exchange, folder: VirtualPath, done: FlashCode, resul
 }
 
 /**
- * The metadata of a form: the field `metadata`, in the form of the header, and names and values in fields of their own; what is left empty
- * is left out.
+ * Reads the metadata of a form: the field `metadata`, which has the syntax of the header, and pairs of the fields `metadata-name` and
+ * `metadata-value`. Empty values are omitted.
  */
 function formMetadata(fields: FormFields): string | undefined {
   const values = fields.all('metadata-value');
@@ -205,7 +205,7 @@ class UploadReceiver {
   readonly #results: MemberResult[] = [];
   readonly #keptBack: { name: string; path: VirtualPath; upload: FileUpload }[] = [];
   readonly #stored: Pick<UploadResult, 'path' | 'eventUuid'>[] = [];
-  /** Headers from the back-end's replies. */
+  /** Headers that the replies of the upload back-end add. */
   #passed: ReplyHeaders = {};
   #receivedBytes = 0;
 
@@ -217,7 +217,7 @@ class UploadReceiver {
   async receive(file: FormFile, fields: FormFields): Promise<void> {
     const name = bareFileName(file.fileName);
     const action = fields.one('action');
-    // A browser sends an empty part for a file field in which nothing was chosen.
+    // A browser sends an empty part for a file field in which no file is selected.
     if (file.field !== uploadAction || name === '' || (action !== undefined && action !== uploadAction)) {
       file.content.resume();
       return;
@@ -274,7 +274,7 @@ class UploadReceiver {
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
     const limitBytes = this.#exchange.service.options.maximum_request_size;
-    // A fault must not destroy the stream: the parser waits until the rest of the file is read, and the form would never end.
+    // An error must not destroy the stream: the parser waits until the rest of the file is read, so the form would never end.
     for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
       checkRequestBytes(this.#receivedBytes, limitBytes);

@@ -21,12 +21,14 @@ import { tools } from './pages/listing/listing-tools.ts';
 import type { PageContext } from './pages/page.ts';
 import { pageHeaders } from './pages/page.ts';
 
-/** Keeps the reader's choice from folder to folder. */
+/** The cookie that keeps the user's choice of order for all folders. */
 const orderCookie = 'SVC_LISTING';
 
 /**
- * The order of a listing: by the query (`?sort=size&order=desc&folders=first`), else as chosen before, else the service's
- * (docs/spec/files.md#listings), without unknown values; and the `Set-Cookie` line that keeps a new choice.
+ * Reads the order of a listing from the query (`?sort=size&order=desc&folders=first`), else from the cookie, else uses the default
+ * (docs/spec/files.md#listings). Unknown values are ignored.
+ *
+ * @returns the order, and the `Set-Cookie` line for a new choice
  */
 function readOrder(exchange: Exchange, query: URLSearchParams): { order: ListingOrder; line: string | undefined } {
   const kept = parseOrder((cookie(exchange, orderCookie) ?? '').split('-'), defaultOrder);
@@ -43,7 +45,7 @@ function parseOrder([column, direction, folders]: readonly (string | null | unde
   };
 }
 
-/** The comparison for an order. @param language of names: `file2` comes before `file10`, `Ä` beside `A` */
+/** Creates the comparison for an order. Names sort as people expect: `file2` before `file10`. @param language its rules sort the names */
 function comparison({ column, direction, folders }: ListingOrder, language: string): Compare {
   const { compare } = new Intl.Collator(language, { numeric: true });
   const byName: Compare = (a, b) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
@@ -56,7 +58,7 @@ function comparison({ column, direction, folders }: ListingOrder, language: stri
   return folders === 'first' ? (a, b) => Number(b.isFolder) - Number(a.isFolder) || inDirection(a, b) : inDirection;
 }
 
-/** Facts of the folder of a page. */
+/** Collects the data that the page of a folder needs. */
 export function folderModel({ path, files, service }: Exchange, flash: FolderModel['flash']): FolderModel {
   return {
     path,
@@ -71,7 +73,7 @@ export function folderModel({ path, files, service }: Exchange, flash: FolderMod
   };
 }
 
-/** The page of a folder that the account can write to but not list. */
+/** Renders the page of a folder to which the account can upload, but which it cannot list. */
 function dropBoxPage(context: PageContext, model: FolderModel): string {
   const { language } = context;
   const body = html`<main id="main" data-may="write${model.mayLook && ' look'}${model.mayReplace && ' overwrite'}${model.mayCreateFolder && ' create-folder'}${context.account?.isInspected && ' inspected'}" data-taken="${model.onNameTaken}">
@@ -85,7 +87,7 @@ ${tools(context, model)}
   return layout(context, { title, body, hasScript: true });
 }
 
-/** @see ListingModel.share */
+/** Builds the value of `ListingModel.share`. */
 function shareLimits({ visit, path, client, service }: Exchange): string | undefined {
   if (visit || !client?.account.links.enabled || !service.chain.takesGrants(client.account) || !client.files.may(path, 'share'))
     return undefined;
@@ -93,11 +95,11 @@ function shareLimits({ visit, path, client, service }: Exchange): string | undef
   return `${Math.min(usual, max)} ${max}${needsPassword ? ' password' : ''}`;
 }
 
-/** The rights of the client over members of the folder of a page. */
+/** Returns the rights of the client on the members of the requested folder. */
 export function memberRights(exchange: Exchange): Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'> {
   const { path, files, visit } = exchange;
   return {
-    // A preview counts as a download.
+    // With a limit of downloads there are no previews, because a preview would count as a download.
     mayRead: files.may(path, 'readFile') && visit?.link.link?.maximumDownloads === undefined,
     mayDelete: files.may(path, 'deleteMember'),
     mayRename: files.may(path, 'rename'),
@@ -105,12 +107,12 @@ export function memberRights(exchange: Exchange): Pick<ListingModel, 'mayRead' |
   };
 }
 
-/** Headers of the reply that consists only of rows, for the page's script. */
+/** Headers of a reply that contains only rows, for the page's script. */
 const linesHeaders = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };
 
 /**
- * GET and HEAD of a folder as a page; with `?rows=lines` its rows for the page's script, with `?rows=all` the page with all of them. A client that may
- * write there but not see the content gets the page to upload, with the status of the refusal, whether or not the folder exists.
+ * Answers GET and HEAD of a folder with a page. `?rows=lines` returns only the rows for the page's script; `?rows=all` returns the page
+ * with all rows. A client that may upload but not list gets the upload page with status 403, whether or not the folder exists.
  */
 export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -128,7 +130,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
   const { view, line: viewLine } = viewOf(exchange);
   const about = exchange.visit && aboutLink(context, exchange.visit, downloadAll(context));
   const folder = { ...folderModel(exchange, flash), about };
-  // A visitor gets no cookies for choices.
+  // Visitors of a link get no cookies.
   const lines = exchange.visit ? [] : [clearLine, ...(batches ? [orderLine, viewLine] : [])];
   const cookies = lines.filter((line) => line !== undefined);
   const headers = { ...pageHeaders(context), 'set-cookie': cookies.length > 0 ? cookies : undefined };
@@ -145,7 +147,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     unreadableNames: () => unreadableNames,
     order,
     view,
-    // The message of a form is shown once, so the page must not lead elsewhere.
+    // The message is shown only once, so this page must contain all rows: it must not redirect browsers without scripts.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
     ...memberRights(exchange),

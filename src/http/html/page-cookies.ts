@@ -5,24 +5,24 @@ import { readSmallForm } from '../request/request-body.ts';
 import { type Language, languageFor, languages } from './pages/locales/language.ts';
 import { type Theme, themes, type View, views } from './pages/page.ts';
 
-/** Cookies of the reader's choices; the page's script sets those of colours and view, too. */
+/** Cookies that keep the user's choices. The page's script also sets those of the theme and the view. */
 const choiceCookies = { theme: 'SVC_THEME', language: 'SVC_LANGUAGE', view: 'SVC_VIEW' } as const;
 
-/** Attributes of a cookie that keeps a choice for a year. */
+/** Attributes of a cookie that lasts one year. */
 export const keptForYear = 'SameSite=strict; Max-Age=31536000';
 
-/** The colours that a reader chose; `system` when none. */
+/** Returns the theme that the user chose; `system` without a choice. */
 export function themeOf(exchange: Pick<Exchange, 'incoming'>): Theme {
   const chosen = cookie(exchange, choiceCookies.theme);
   return themes.find((theme) => theme === chosen) ?? 'system';
 }
 
-/** The language that a reader chose, else the one that the browser asks for; dates and numbers are those of the browser's region. */
+/** Returns the language that the user chose, else that of the browser. Dates and numbers follow the browser's region. */
 export function languageOf(exchange: Pick<Exchange, 'incoming'>): Language {
   return languageFor(header(exchange, 'accept-language'), cookie(exchange, choiceCookies.language));
 }
 
-/** How listings are shown: by the query (`?view=grid`), else as chosen before; and the `Set-Cookie` line that keeps a new choice. */
+/** Reads the view of listings from the query (`?view=grid`), else from the cookie. @returns it and the `Set-Cookie` line for a new choice */
 export function viewOf(exchange: Exchange): { view: View; line: string | undefined } {
   const asked = new URLSearchParams(exchange.target.query).get('view');
   const chosen = views.find((view) => view === asked);
@@ -30,12 +30,12 @@ export function viewOf(exchange: Exchange): { view: View; line: string | undefin
   return { view: chosen ?? kept ?? 'list', line: chosen && `${choiceCookies.view}=${chosen}; Path=/home/; ${keptForYear}` };
 }
 
-/** POST of a choice of colours: sets the cookie and leads back. */
+/** Answers POST of a theme: sets the cookie and redirects to the previous page. */
 export function postTheme(exchange: Exchange): Promise<Response> {
   return keepChoice(exchange, 'theme', themes);
 }
 
-/** POST of a choice of the language: sets the cookie and leads back. */
+/** Answers POST of a language: sets the cookie and redirects to the previous page. */
 export function postLanguage(exchange: Exchange): Promise<Response> {
   const tags = languages.map(({ tag }) => tag);
   return keepChoice(exchange, 'language', tags);
@@ -47,7 +47,7 @@ async function keepChoice(exchange: Exchange, field: 'theme' | 'language', value
   if (!value) throw new ServiceError('bad-request', `The field "${field}" must be one of ${values.join(', ')}.`);
   const life = value === 'system' ? 'SameSite=strict; Max-Age=0' : keptForYear;
   const next = fields.get('next') ?? '';
-  // Only to a page of the service (open redirect).
+  // Redirect only to pages of this service, to prevent an open redirect.
   const isSafe = /^\/(home\/|__svc__\/(login|openapi\.html))[\x21-\x7e]*$/.test(next) && !next.includes('\\');
   const headers = {
     location: isSafe ? next : '/home/',
@@ -59,7 +59,7 @@ async function keepChoice(exchange: Exchange, field: 'theme' | 'language', value
 
 const flashCookie = 'SVC_FLASH';
 
-/** Outcomes of a form, shown once on the next page. The cookie carries a code and a count, never text from a user. */
+/** Results of forms, which the next page shows once. The cookie contains a code and a count, but never text from a user. */
 const flashCodes = [
   'uploaded',
   'created',
@@ -77,18 +77,18 @@ const flashCodes = [
 ] as const;
 export type FlashCode = (typeof flashCodes)[number];
 
-/** A message on a page. */
+/** A message that a page shows. */
 export interface Flash {
   isError: boolean;
   text: string;
 }
 
-/** The `Set-Cookie` line that has the next page show a message. */
+/** Builds the `Set-Cookie` line that makes the next page show a message. */
 export function flashCookieLine(code: FlashCode, count: number): string {
   return `${flashCookie}=${code}-${count}; Path=/home/; HttpOnly; SameSite=strict; Max-Age=60`;
 }
 
-/** The message to show, and the `Set-Cookie` line that forgets it. */
+/** Returns the message to show, and the `Set-Cookie` line that removes it. */
 export function takeFlash(exchange: Exchange, language: Language): { flash?: Flash | undefined; clearLine?: string } {
   const value = cookie(exchange, flashCookie);
   if (value === undefined) return {};
@@ -101,20 +101,20 @@ export function takeFlash(exchange: Exchange, language: Language): { flash?: Fla
 }
 
 /**
- * Attributes of the cookie with the endpoint's message about a refused login (`public_error`), so that the message is in no URL and reaches
- * only the login page. Lax, because a browser may come from another site.
+ * Attributes of the cookie with the endpoint's message about a refused login (`public_error`). A cookie keeps the message out of URLs, and
+ * its path limits it to the login page. It is `Lax`, because the browser may come from another site.
  */
 const loginMessageAttributes = 'Path=/__svc__/login; HttpOnly; SameSite=Lax';
 
-/** Longest message that goes through a cookie, in characters. */
+/** Maximum length of a message in a cookie, in characters. */
 const longestMessageCharacters = 300;
 
-/** The `Set-Cookie` line that has the login page show a message. */
+/** Builds the `Set-Cookie` line that makes the login page show a message. */
 export function loginMessageLine(message: string): string {
   return `${flashCookie}=${Buffer.from(oneLine(message)).toString('base64url')}; ${loginMessageAttributes}; Max-Age=60`;
 }
 
-/** The message to show on the login page, and the `Set-Cookie` line that forgets it. */
+/** Returns the message to show on the login page, and the `Set-Cookie` line that removes it. */
 export function takeLoginMessage(exchange: Exchange): { message?: string | undefined; clearLine?: string } {
   const value = cookie(exchange, flashCookie);
   if (value === undefined || !exchange.service.options.public_error) return {};

@@ -13,7 +13,7 @@ import type { PageTextName } from './pages/locales/language.ts';
 import { type PageAccount, type PageContext, pageHeaders } from './pages/page.ts';
 import { problemWords } from './problem-message.ts';
 
-/** Facts of the reader and of the service that every page needs. */
+/** Collects the data about the user and the service that every page needs. */
 export function pageContextOf(exchange: Exchange): PageContext {
   return {
     language: languageOf(exchange),
@@ -27,17 +27,17 @@ export function pageContextOf(exchange: Exchange): PageContext {
   };
 }
 
-/** The subject of a link's page; nothing of a link that does not hold. */
+/** Returns the file or folder of a link for its page; undefined outside of links. An invalid link shows nothing of its own. */
 function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
   if (target.kind !== 'link') return undefined;
   const root = visit?.root ?? ('/' as VirtualPath);
   return { root, name: baseName(root) };
 }
 
-/** Pages below `/home/__svc__/`. */
+/** Names of the pages below `/home/__svc__/`. */
 const accountPages = ['expectations', 'held/', 'links', 'password-update', 'recent', 'tokens', 'trash'];
 
-/** URL of a page for GET, for forms that lead back to it. */
+/** Returns the URL at which GET shows the page, so that forms can redirect to it. */
 function pageUrl({ target }: Exchange): string {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service' && accountPages.includes(target.name)) return `/home/${reservedName}/${target.name}`;
@@ -48,7 +48,7 @@ function pageUrl({ target }: Exchange): string {
 
 function pageAccount({ account, session }: Client, { passwords, chain }: HttpService): PageAccount {
   const isAnonymous = account.method.type === 'anonymous';
-  // Where the endpoint is not asked about them, none would ever work.
+  // Do not offer links and tokens if the service's methods would refuse each of them.
   const mayGrant = !isAnonymous && chain.takesGrants(account);
   return {
     name: account.name,
@@ -65,19 +65,19 @@ function pageAccount({ account, session }: Client, { passwords, chain }: HttpSer
   };
 }
 
-/** A page as a reply. */
+/** Builds the reply with a page. */
 export function pageReply(context: PageContext, status: number, page: PageModel, headers?: ReplyHeaders): Reply {
   return { status, headers: { ...pageHeaders(context), ...headers }, body: layout(context, page) };
 }
 
-/** Fields of the login page: the message of a refusal, the page after the login, and the name typed before. */
+/** Data of the login page: the message of a refused login, the page after the login, and the name entered before. */
 export interface LoginForm {
   message?: string | undefined;
   next?: string | undefined;
   userName?: string | undefined;
 }
 
-/** The login page. */
+/** Builds the reply with the login page. */
 export function loginPageReply(exchange: Exchange, status: number, { message, next, userName }: LoginForm, headers?: ReplyHeaders): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -96,10 +96,10 @@ ${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
   return pageReply(context, status, { title: language.text('signIn'), body }, headers);
 }
 
-/** Statuses with a title of their own in each language; the others have the standard one. */
+/** Statuses that have a translated title. Others use the standard English title. */
 const titledStatuses = [400, 401, 403, 404, 405, 409, 410, 412, 413, 422, 429, 500, 503, 507] as const;
 
-/** Texts that explain a problem better than its message, and replace it. */
+/** Texts that replace the message of a problem, because they explain it better. */
 const explanations: Partial<Readonly<Record<ErrorCode, PageTextName>>> = {
   forbidden: 'explain403',
   'not-found': 'explain404',
@@ -107,7 +107,7 @@ const explanations: Partial<Readonly<Record<ErrorCode, PageTextName>>> = {
   'too-many-requests': 'explain429',
 };
 
-/** The same on pages of links, whose readers have no account. */
+/** The same for pages of links, whose visitors have no account. */
 const linkExplanations: typeof explanations = {
   'not-found': 'noLink',
   gone: 'linkOver',
@@ -117,16 +117,16 @@ const linkExplanations: typeof explanations = {
 
 interface Message {
   problem?: Problem;
-  /** The problem of each target of a form, instead of one problem. */
+  /** The problem of each failed target of a form; used instead of `problem`. */
   results?: readonly { target: string; problem: Problem }[];
-  /** Files of a visitor's form that arrived. */
+  /** Files that a visitor's form uploaded successfully. */
   dropped?: readonly DroppedFile[];
   headers?: ReplyHeaders;
-  /** URL that the browser goes on to. */
+  /** URL to which the page redirects the browser. */
   refreshTo?: string;
 }
 
-/** A page with one message, for errors and redirects. */
+/** Builds the reply with a message page, for errors and redirects. */
 export function messagePageReply(exchange: Exchange, status: number, { problem, results, dropped, headers, refreshTo }: Message): Reply {
   const context = pageContextOf(exchange);
   const { language } = context;
@@ -146,7 +146,7 @@ ${until === undefined && wayOn(exchange, context, refreshTo, dropped)}
   return pageReply(context, status, { title, body, refreshTo }, headers);
 }
 
-/** The button of such a page. A visitor whose link is over has nowhere to go. */
+/** Renders the buttons of a message page. There are none for an invalid link, because its visitor has no page to go to. */
 function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | undefined, dropped: Message['dropped'] = []) {
   const { language, linked, url } = context;
   const isForm = exchange.method === 'POST' && (linked !== undefined || exchange.target.kind === 'member');
@@ -158,7 +158,7 @@ function wayOn(exchange: Exchange, context: PageContext, refreshTo: string | und
   return html`<p>${receipt}<a class="button primary" href="${to}">${language.text(goOn)}</a></p>`;
 }
 
-/** When a client that was refused for some time may come again, for people. */
+/** Describes when a client that was refused for a limited time may try again; undefined for other problems. */
 export function waitingTime({ service }: Exchange, { language }: PageContext, problem: Problem): string | undefined {
   const seconds = problem instanceof ServiceError ? problem.details.retry_after_s : undefined;
   if (problem.code !== 'too-many-requests' || typeof seconds !== 'number') return undefined;
@@ -166,7 +166,7 @@ export function waitingTime({ service }: Exchange, { language }: PageContext, pr
   return language.text('explain429Until', { count: minutes, time: language.date(service.clock.nowMs() + minutes * 60_000) });
 }
 
-/** A problem in the reader's language, with its English words marked as such. */
+/** Describes a problem in the user's language. Parts without a translation are marked as English. */
 export function words({ language }: PageContext, problem: Problem): Html {
   const { translated, own } = problemWords(language.tag, problem);
   const known = [problem.relativePath, translated].filter((part) => part !== undefined);

@@ -15,14 +15,14 @@ export const assetPaths = {
   ),
   icon: files.add('icon', 'svg', webFile('files/icon.svg')),
   pageScript: files.addScripts('page', pageScripts),
-  // The frame, without rules that would change the look of Swagger UI.
+  // Styles of the page frame, without rules that would change the look of Swagger UI.
   frameStyle: files.add('frame', 'css', [webFile(base), `:where(.top){${webFile(controls)}}`, webFile(frame), webFile(menu)].join('\n')),
   apiStyle: files.add('openapi', 'css', webFile('api/api.css')),
   apiScript: files.add('openapi', 'js', webFile('api/openapi.js')),
-  // Packed into the executable; unpacked when somebody opens the API page.
+  // Swagger UI is compressed in the executable and decompressed when the API page is first opened.
   swaggerStyle: files.add('swagger-ui', 'css', swaggerUi.css),
   swaggerScript: files.add('swagger-ui', 'js', swaggerUi.js),
 };
 
-/** All assets by their name below `/__svc__/`. */
+/** All assets, by their names below `/__svc__/`. */
 export const assets: ReadonlyMap<string, Asset> = files.all;

@@ -5,21 +5,21 @@ import { type Html, html, icon } from './html.ts';
 import type { PageContext } from './page.ts';
 import { pageStart } from './page.ts';
 
-/** A page without its frame. */
+/** The content of a page, without its frame. */
 export interface PageModel {
-  /** Title of the window, before the service's own. */
+  /** Title of the page. The window shows it before the title of the service. */
   title: string;
   body: Html;
   refreshTo?: string | undefined;
-  /** URL for browsers that run no scripts. */
+  /** URL to which browsers without scripts are redirected. */
   unscriptedTo?: string | undefined;
-  /** Whether the page works with the script of the listing. */
+  /** Whether the page uses the listing script. */
   hasScript?: boolean;
-  /** Styles and scripts instead of the page's own. */
+  /** Styles and scripts that replace the default style sheet. */
   head?: Html;
 }
 
-/** The frame of every page. */
+/** Renders a page in the frame that all pages share. */
 export function layout(context: PageContext, model: PageModel): string {
   const { appearance, language } = context;
   const name = appearance.title || language.text('files');
@@ -51,7 +51,7 @@ ${footer(context)}
 `.text;
 }
 
-/** The first part of the head; a visitor without an account has nowhere to go from there. */
+/** Renders the name and logo of the service. It is not a link for visitors, who have no account and so no home page. */
 function brand({ appearance, linked }: PageContext, name: string): Html {
   const content = html`${appearance.logoPath === undefined ? icon('files') : html`<img src="${appearance.logoPath}" alt="">`}<span>${name}</span>`;
   return linked ? html`<span class="brand">${content}</span>` : html`<a class="brand" href="/home/">${content}</a>`;

@@ -3,7 +3,7 @@ import type { VirtualPath } from '../../../../lib/virtual-path.ts';
 import type { Html } from '../html.ts';
 import type { View } from '../page.ts';
 
-/** Columns that a listing can be sorted by. */
+/** Columns by which a listing can be sorted. */
 export const sortColumns = ['name', 'size', 'modified'] as const;
 
 /** The order of a listing. */
@@ -14,74 +14,77 @@ export interface ListingOrder {
   folders: 'first' | 'mixed';
 }
 
-/** By name as people sort, folders first (docs/spec/files.md#listings). */
+/** The default order: by name, folders first (docs/spec/files.md#listings). */
 export const defaultOrder: ListingOrder = { column: 'name', direction: 'asc', folders: 'first' };
 
-/** The query that asks for an order. */
+/** Builds the query that requests an order. */
 export function orderQuery({ column, direction, folders }: ListingOrder): string {
   return `?sort=${column}&order=${direction}&folders=${folders}`;
 }
 
-/** Rows of one page; browsers cannot hold ten times as many. */
+/** Maximum of rows per page. Browsers cannot handle ten times that number. */
 export const rowsOfPage = 10_000;
 
 /**
- * Maximum of members of a folder whose page has all rows. The page of a longer folder has its first rows; the script fetches the others,
- * and keeps only rows near the window in the document.
+ * A folder with at most this number of members gets a page with all rows. The page of a longer folder contains only the first rows; the
+ * script fetches the others and keeps only rows near the visible part in the document.
  */
 export const longFolder = 500;
 
-/** First rows of the page of a long folder: as many as most windows show, as each takes slow browsers some milliseconds. */
+/** Number of rows in the page of a long folder. It fills most windows and is small, because each row takes slow browsers some milliseconds. */
 export const firstRows = 20;
 
-/** The shown members of a folder, in its order: index of the first, and behind the last. */
+/** The shown members of a sorted folder: index of the first one, and index after the last one. */
 export interface ShownRange {
   from: number;
   to: number;
 }
 
-/** The rows of a page. @param page counted from 1 */
+/** Returns the range of rows of a page. @param page counted from 1 */
 export function rangeOfPage(page: number, count = rowsOfPage): ShownRange {
   const from = (page - 1) * rowsOfPage;
   return { from, to: from + count };
 }
 
-/** Facts of any folder, also one with hidden members. */
+/** Data about a folder, even if the account may not list its members. */
 export interface FolderModel {
   path: VirtualPath;
-  /** Whether the members may be revealed. */
+  /** Whether the client may learn which members exist. */
   mayLook: boolean;
   mayWrite: boolean;
-  /** Whether an upload may replace a file of its name. */
+  /** Whether an upload may replace a file that has the same name. */
   mayReplace: boolean;
   onNameTaken: 'refuse' | 'number';
-  /** For how long new files stay as they are; 0 where they may be changed. */
+  /** Number of days for which new files cannot be changed or deleted; 0 without retention. */
   retainDays: number;
   mayCreateFolder: boolean;
-  /** The metadata of uploads, and its header. */
+  /** The metadata that uploads may have, and its header; null without metadata. */
   metadata: { header: string; required: boolean; keys: readonly { pattern: string; required: boolean }[] } | null;
   flash: { isError: boolean; text: string } | undefined;
-  /** Facts of a link to the folder, for its visitors. */
+  /** Information about the link, for its visitors. */
   about?: Html | undefined;
 }
 
 /** The content of a folder's page. */
 export interface ListingModel extends FolderModel {
   entries: SortedListing;
-  /** Number of names that are not UTF-8, once all entries are read. */
+  /** Returns the number of names that are not UTF-8. It is final only after all entries are read. */
   unreadableNames: () => number;
   order: ListingOrder;
   view: View;
-  /** Counted from 1. */
+  /** Number of the page, counted from 1. */
   page: number;
   /** Whether all rows of the page are sent at once. */
   isWhole: boolean;
-  /** The whole page, for a browser without scripts. */
+  /** URL of the page with all rows, for browsers without scripts. */
   wholeUrl: string;
   mayRead: boolean;
   mayDelete: boolean;
   mayRename: boolean;
-  /** Limits of links for the page's script, for an account that may share members: usual and longest life in days, and `password` where one is needed. */
+  /**
+   * Limits of new links for the page's script: default and maximum lifetime in days, then `password` if a link needs one. Undefined when the
+   * account must not share members.
+   */
   share: string | undefined;
   triggers: readonly { name: string; style: string }[];
 }
