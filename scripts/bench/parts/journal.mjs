@@ -13,7 +13,10 @@ const days = 30;
 const firstS = 1_760_000_000;
 const dayS = 86_400;
 const serverJson = '"component":{"uuid":"web","type":"https","name":"web"},"server":{"uuid":"9d0c","type":"server","name":"bench"}';
-const scriptOf = (name) => new URL(`../support/processes/journal-${name}.mjs`, import.meta.url).pathname;
+const scripts = {
+  search: new URL('../support/processes/journal-search.mjs', import.meta.url).pathname,
+  verify: new URL('../support/processes/journal-verify.mjs', import.meta.url).pathname,
+};
 
 /** Checkpoints of 30 days, one a minute. */
 const checkpointsOfDays = days * 1440;
@@ -38,7 +41,7 @@ export default function journal({ isSmoke, folder }) {
   const verification = 'verification of all of it';
   const verifying = 'memory of the verification at its peak';
   const ask = (name, question) =>
-    JSON.parse(execFileSync(process.execPath, [scriptOf(name), JSON.stringify(question)], { encoding: 'utf8' }));
+    JSON.parse(execFileSync(process.execPath, [scripts[name], JSON.stringify(question)], { encoding: 'utf8' }));
 
   return {
     load: `${events.toLocaleString('en')} events`,
