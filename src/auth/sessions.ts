@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import { memoizeForTick } from '../lib/concurrency/event-loop.ts';
 import type { Identity } from './credentials.ts';
 
-/** Maximum of concurrent sessions per account: enough for scripts, too few to fill the memory. One more ends the least recently used. */
+/** Maximum number of sessions per account: enough for scripts, too few to fill the memory. One more ends the least recently used. */
 export const maxSessionsPerAccount = 1000;
 
 /** An active session. `key` is the hash of its ID; the ID itself is not stored. */
@@ -47,7 +47,7 @@ export interface SessionStore extends SessionOverview {
   /**
    * Begins a session. If the account already has `maxSessionsPerAccount`, its least recently used session times out.
    *
-   * @param address of the client
+   * @param address network address of the client
    * @param client the name of its program
    * @returns its ID, which the store does not keep
    */
@@ -55,7 +55,7 @@ export interface SessionStore extends SessionOverview {
   /**
    * Begins the session of a connection. It ends at the latest with this process.
    *
-   * @param most maximum of concurrent sessions of the account
+   * @param most maximum number of concurrent sessions of the account
    * @param client the name of its program
    * @returns its ID; undefined when the account has that many already
    */
@@ -97,15 +97,15 @@ export function expiryMs(createdMs: number, lastUsedMs: number | undefined, life
   return lastUsedMs === undefined ? oldestMs : Math.min(oldestMs, clock.nowMs() - clock.monotonicMs() + lastUsedMs + lifetimes.idleMs);
 }
 
-/** A longer name of a client's program is cut, in characters. */
+/** Maximum length of the name of a client's program, in characters. A longer name is cut. */
 const maxClientLength = 200;
 
-/** Shortens the name of a client's program for a session: the client chooses the text. */
+/** Limits the length of the name of a client's program, because the client chooses the name. */
 export function keptClient(client = ''): string {
   return client.slice(0, maxClientLength);
 }
 
-/** Makes a hold on a session. The first `done` calls `release`; later ones do nothing. */
+/** Creates a hold on a session. The first call of `done` calls `release`; later calls do nothing. */
 export function heldUntil(release: () => void): { done(): void } {
   let isHeld = true;
   return {

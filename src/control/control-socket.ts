@@ -9,7 +9,7 @@ import { type ActionResult, type ControlledName, type HeldAction, type Selection
 /** Maximum time to wait for the service, in milliseconds. It is long because ending sessions may wait for a worker that hangs. */
 const answerWithinMs = 60_000;
 
-/** Maximum of IDs per request, so that the request line stays short. */
+/** Maximum number of IDs per request, so that the request line stays short. */
 const maxIdsOfRequest = 200;
 
 /**

@@ -23,7 +23,7 @@ export const healthReport = z.strictObject({
   checks: z.record(z.string(), z.string()).describe('ok, or what is wrong, by part.'),
 });
 
-/** Maximum of bytes read from the service's reply. */
+/** Maximum number of bytes read from the service's reply. */
 const maxBytes = 64 * 1024;
 
 /**

@@ -179,7 +179,7 @@ interface Dependencies {
   afterStart?: () => Promise<void>;
 }
 
-/** Time after a second signal to record the end of each transfer in the journal, in milliseconds. */
+/** After a second signal, the process has this time to record the cut transfers in the journal, in milliseconds. */
 const hurryMs = 2000;
 
 async function run(service: Server | Supervisor, { log, afterStart, isStarted = false }: Dependencies): Promise<number> {
@@ -225,7 +225,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
     try {
       await service.start();
     } catch (error) {
-      // A stop signal also makes a start fail; that is not an error.
+      // A stop signal during the start makes it fail; that is not an error.
       if (!isStopping) throw error;
       return stopped;
     }

@@ -56,7 +56,7 @@ function commandsBelow(command: Command): Command[] {
     .flatMap((candidate) => [...(runs(candidate) ? [candidate] : []), ...commandsBelow(candidate)]);
 }
 
-/** Whether a command can run itself. A command that only groups others has no options. */
+/** Whether a command can be run. A command that only groups other commands has no options. */
 function runs(command: Command): boolean {
   return command.commands.length === 0 || command.options.length > 0;
 }

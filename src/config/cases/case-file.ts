@@ -42,7 +42,7 @@ const expectedRequest = z.strictObject({
   url: textOrList.optional(),
   method: z.string().optional(),
   content_type: z.string().optional(),
-  /** A text must equal the body. In a map, the JSON body may have more members; lists must match item by item. */
+  /** An expected text must equal the body. An expected map may omit members of the JSON body; a list must match item by item. */
   body: z.unknown().optional(),
 });
 

@@ -296,7 +296,7 @@ function addRight(account: Account, path: VirtualPath, { purpose, anyOf, isUsual
 }
 
 /**
- * Adds steps that explain a taken name and the retention of a new file.
+ * Adds steps that explain what happens if the name of a new file is taken, and how long the file is retained.
  *
  * @param overwriting the right to replace an existing file; undefined adds no step about taken names
  */

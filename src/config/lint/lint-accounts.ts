@@ -24,7 +24,7 @@ interface Cover {
 }
 
 /**
- * Collects the rules of one list and finds the earlier rule that makes a later one unreachable. Lists may be long, so it indexes rules by
+ * Collects the rules of one list and finds the earlier rule that makes a later one unreachable. Lists may be long, so rules are indexed by
  * the start or the end of their globs.
  */
 class EarlierRules {
@@ -37,8 +37,8 @@ class EarlierRules {
   add(expression: string): string | undefined {
     const single = this.#firstThatCovers(expression);
     const together = single === undefined ? this.#coveredTogether(expression) : undefined;
-    // A rule that one earlier rule covers covers nothing more itself, so it is not indexed. The exception is a glob that begins
-    // with "*": "/*.csv" covers "*.csv", but only "*.csv" is found to cover "?.csv".
+    // If an earlier rule covers this one, it also covers all that this one could cover, so this one need not be indexed. A glob that
+    // begins with "*" is an exception: "/*.csv" covers "*.csv", but only "*.csv" is found to cover "?.csv".
     const isNeeded = single === undefined || (/(?:^|\|)\s*(?:g\/)?\*/.test(expression) && !this.#orders.has(normalised(expression)));
     if (isNeeded) this.#index(expression);
     return single === undefined ? together : this.#expressions[single];
@@ -85,7 +85,7 @@ class EarlierRules {
 
   /**
    * Finds rules with a glob that matches everything another glob matches. It may miss some, but finds no wrong ones: it replaces each
-   * wildcard by a private-use character, which only a `*` can match. Classes and regular expressions cover only an equal text.
+   * wildcard by a private-use character, which only a `*` can match. Classes and regular expressions are only compared as text.
    */
   #findCovers(glob: string): number[] {
     const sample = glob.replace(/\*+/g, anything).replaceAll('?', anything);
@@ -116,7 +116,7 @@ function splitGlobs(expression: string): string[] | undefined {
   return text.split('|').map((part) => part.trim());
 }
 
-/** Finds permissions that grant more than they seem to, unreachable rules, and virtual folders with the same path or the same files. */
+/** Finds permissions that grant more than they seem to, unreachable rules, and virtual folders that share a path or show the same files. */
 export function lintPermissions(config: Config, report: Report): void {
   const holders = [
     ...Object.entries(config.groups).map(([uuid, group]) => ({ path: ['groups', uuid], ...group })),
@@ -152,7 +152,7 @@ function lintVirtualFolders(folders: readonly (readonly [string, string])[], hom
   }
 }
 
-/** Finds options for adding, retaining and deleting files that have no effect, or whose protection another right removes. */
+/** Finds `allow-create-file`, `on_name_taken`, `retain` and `trash` where they have no effect, or where another right defeats them. */
 export function lintAdding(config: Config, report: Report): void {
   const sets = (permissions: PermissionOptions | null | undefined) =>
     permissions ? [permissions.general, ...permissions.rules.map((rule) => rule.permissions)] : [];
@@ -230,7 +230,7 @@ export function lintAccounts(config: Config, report: Report): void {
   }
 }
 
-/** Finds accounts files that cannot be used, and weak hashes in them. All weak hashes of a file make one finding. */
+/** Finds accounts files that cannot be used, and weak hashes in them. All weak hashes of a file are reported as one finding. */
 export function lintAccountsFiles({ authentications }: Config, report: Report): void {
   for (const [uuid, method] of Object.entries(authentications)) {
     if (method.type !== 'application' || !method.enabled || method.accounts_file_path === '') continue;

@@ -124,7 +124,7 @@ function lintDataFilter(config: Config, handler: EventHandlerOptions, wanted: re
   }
 }
 
-/** Lists the variables in all texts and names of a value. In a secret it lists only known ones, so that no finding shows a part of it. */
+/** Lists the variables in all texts and names of a value. Inside a secret, only known ones are listed, so that no finding reveals it. */
 function templateVariables(value: unknown): string[] {
   if (typeof value === 'string') return [...parseTemplate(value).variables];
   if (Array.isArray(value)) return value.flatMap(templateVariables);

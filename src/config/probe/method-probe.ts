@@ -26,13 +26,13 @@ import type { Config } from '../schema/schema.ts';
 import { isFileService } from '../schema/schema.ts';
 import { withoutEchoes } from './echoed-secrets.ts';
 
-/** A longer 401 body gets a warning, in bytes. */
+/** Maximum length of a 401 body without a warning, in bytes. */
 const shortTextBytes = 200;
 
 /** A reply that takes longer than this fraction of the timeout is reported as slow. */
 const slowPart = 0.5;
 
-/** Finds unusual properties of a reply, as warnings for the developer of the endpoint. @param timeoutMs timeout of the method */
+/** Warns the developer of an endpoint about unusual properties of its reply. @param timeoutMs timeout of the method */
 function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
   const warnings: string[] = [];
   if (result.durationMs > timeoutMs * slowPart)
@@ -59,7 +59,7 @@ function replyWarnings(result: RemoteResult, timeoutMs: number): string[] {
 /** The authentication methods to ask, and the data needed to interpret their answers. */
 export interface Target {
   chain: [string, AuthenticationOptions][];
-  /** UUID of the SSH service that uses this chain; undefined when no SSH service does. */
+  /** UUID of the SSH service to which the chain belongs; undefined for other services and for `--url`. */
   sshService: string | undefined;
   /** All groups by UUID; undefined without a configuration: then any group is accepted. */
   groups: ReadonlyMap<string, GroupConfiguration> | undefined;
@@ -202,7 +202,7 @@ async function probeEndpoint(
   }
   const groups = target.groups ? new Set(target.groups.keys()) : anything;
   const verdict = judgeReply(reply, groups);
-  // A 200 reply accepts the login, so if it is rejected nevertheless, its body is invalid.
+  // The endpoint accepts a login with status 200. If the login is rejected all the same, the body is invalid.
   const invalid = verdict.outcome === 'rejected' && reply.status === 200;
   const report = {
     ...common,

@@ -8,7 +8,7 @@ import { findingAt, issueFindings, valueAt } from '../schema/schema-findings.ts'
 import { interpolate } from './interpolate.ts';
 import { type Source, stdinName } from './source.ts';
 
-/** Maximum of rounds in `salvage`. Each round removes at least one option. */
+/** Maximum number of rounds in `salvage`. Each round removes at least one option. */
 const maxRounds = 20;
 
 /**
@@ -43,7 +43,7 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const last = path.at(-1) as PropertyKey;
   const holder = valueAt(root, path.slice(0, -1));
   if (typeof holder !== 'object' || holder === null) return false;
-  // Two issues may be about one option; the second finds it removed and succeeds too.
+  // Two issues may be about one option. For the second, the option is already removed, and this also returns true.
   return Reflect.deleteProperty(holder, last);
 }
 

@@ -37,7 +37,7 @@ export interface NewestFirstJournal {
 export interface EventMarks {
   /** The group of the account, for `user_groups` filters; the event object has no such member (docs/spec/events.md#event-object). */
   group: string | undefined;
-  /** The handler whose answer a request waits for. It does not get the event again in the background. */
+  /** The handler whose answer a request waits for. This handler does not get the event again in the background. */
   takenBy: string | undefined;
 }
 
@@ -148,7 +148,7 @@ export interface EventLog extends EventSink, NewestFirstJournal {
   readonly end: LogPosition;
   /** Like `end`, but also counts events of other nodes. @throws ServiceError `unavailable` when the shared journal cannot be read */
   findEnd(): Promise<LogPosition>;
-  /** Measures the events between a position and the end, for metrics. */
+  /** Counts the events between a position and the end, for metrics. */
   backlog(from: LogPosition): Promise<Backlog>;
   /** Size of the journal, in bytes. */
   sizeBytes(): Promise<number>;
@@ -156,7 +156,7 @@ export interface EventLog extends EventSink, NewestFirstJournal {
   openReader(onBadLine: (bad: BadLine) => void, wanted?: EventSelection): EventReader;
   /** Opens a reader for callers that need only few events. Lines whose events are not read cost almost nothing. */
   openRawReader(): RawReader;
-  /** Finds the position to begin at to read all events since a time (Unix time in milliseconds); undefined for all events. */
+  /** Finds the position from which to read all events since a time (Unix time in milliseconds); undefined for all events. */
   since(sinceMs: number | undefined): LogPosition | undefined;
   /** Resolves once there is an event at or after a position, or the journal is closed. @throws the signal's reason */
   waitForMore(from: LogPosition, signal?: AbortSignal): Promise<void>;

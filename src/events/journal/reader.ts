@@ -9,7 +9,7 @@ import { MarksReader } from './marks.ts';
 import { comparePositions, type LogPosition } from './position.ts';
 import { listSegments, type Segment } from './segments.ts';
 
-/** Maximum nesting of an event. Two levels more than other JSON, because `data` may contain the whole reply of a remote endpoint. */
+/** Maximum nesting depth of an event. It is two levels more than that of other JSON, because `data` may contain a remote reply. */
 export const deepestEvent = deepestJson + 2;
 
 /** Unix time in seconds with an optional fraction, within the range of a JavaScript date (ECMA-262, "Time Values"). */
@@ -99,7 +99,7 @@ const chunkBytes = 1024 * 1024;
 /** Number of bytes in which lines are counted exactly. The rest is estimated from the average line. */
 const countedBytes = 64 * chunkBytes;
 
-/** Measures the events between a position in the journal of a folder and its end. */
+/** Counts the events between a position in the journal of a folder and its end. */
 export async function measureBacklog(folder: string, from: LogPosition, end: LogPosition): Promise<Backlog> {
   if (comparePositions(from, end) >= 0) return { events: 0, oldestMs: undefined };
   const reader = new JournalReader(folder, () => {});

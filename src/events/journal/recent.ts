@@ -5,7 +5,7 @@ import { comparePositions, type LogPosition } from './position.ts';
 const maxBytes = 1024 * 1024;
 const maxEvents = 1024;
 
-/** Maximum of events in one block, so that one reader does not delay others for long. */
+/** Maximum number of events in one block, so that one reader does not delay others for long. */
 const blockEvents = 256;
 
 /** Keeps the newest events in memory, so that handlers without a backlog need not read and parse the files. */

@@ -166,7 +166,7 @@ export function orEndProcess<T>(action: () => T): T {
   }
 }
 
-/** Ends the process unless the error of the journal writer is a system error (see `orEndProcess`). It throws where no request can catch. */
+/** Ends the process unless the error is a system error (see `orEndProcess`): it throws the error where no request can catch it. */
 export function endProcessUnlessExpected(error: unknown): void {
   const cause = isServiceError(error) ? (error.cause ?? error) : error;
   if (isServiceError(cause) || systemErrorCode(cause) !== undefined) return;

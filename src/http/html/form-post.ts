@@ -70,7 +70,7 @@ function memberLine({ language }: PageContext, folder: VirtualPath, { name, entr
 
 const uploadAction = 'upload-file';
 
-/** Maximum of files before the field `action`. Each of them stays open until that field arrives. */
+/** Maximum number of files before the field `action`. Each of them stays open until that field arrives. */
 const maxKeptBack = 100;
 
 /** Answers POST of a form to a folder (docs/spec/files.md#forms). */
@@ -114,7 +114,7 @@ async function selectedMembers(exchange: Exchange, folder: VirtualPath, fields: 
   return [...members];
 }
 
-/** Finds the stored name of a member. Browsers send each line break as CR LF (HTML, "newlines in form data"); the name may have LF or CR. */
+/** Finds the name on disk, which may have LF or CR. Browsers send each line break as CR LF (HTML, "newlines in form data"). */
 function nameAsStored(exchange: Exchange, folder: VirtualPath, name: string): string {
   if (!name.includes('\r\n') || name.includes('/')) return name;
   const { files } = exchange;

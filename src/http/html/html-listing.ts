@@ -45,7 +45,11 @@ function parseOrder([column, direction, folders]: readonly (string | null | unde
   };
 }
 
-/** Creates the comparison for an order. Names sort as people expect: `file2` before `file10`. @param language its rules sort the names */
+/**
+ * Creates the comparison for an order. Names sort as people expect: `file2` before `file10`, and `Ä` next to `A`.
+ *
+ * @param language language whose rules apply to names
+ */
 function comparison({ column, direction, folders }: ListingOrder, language: string): Compare {
   const { compare } = new Intl.Collator(language, { numeric: true });
   const byName: Compare = (a, b) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
@@ -147,7 +151,7 @@ export async function sendHtmlListing(exchange: Exchange): Promise<Response> {
     unreadableNames: () => unreadableNames,
     order,
     view,
-    // The message is shown only once, so this page must contain all rows: it must not redirect browsers without scripts.
+    // The message is shown only once, so this page contains all rows instead of redirecting browsers without scripts.
     isWhole: rows === 'all' || flash !== undefined,
     wholeUrl: `?${query}`,
     ...memberRights(exchange),

@@ -22,7 +22,7 @@ export function languageOf(exchange: Pick<Exchange, 'incoming'>): Language {
   return languageFor(header(exchange, 'accept-language'), cookie(exchange, choiceCookies.language));
 }
 
-/** Reads the view of listings from the query (`?view=grid`), else from the cookie. @returns it and the `Set-Cookie` line for a new choice */
+/** Reads the view of listings from the query (`?view=grid`), else from the cookie. A new choice also gets a `Set-Cookie` line. */
 export function viewOf(exchange: Exchange): { view: View; line: string | undefined } {
   const asked = new URLSearchParams(exchange.target.query).get('view');
   const chosen = views.find((view) => view === asked);

@@ -27,7 +27,7 @@ export function pageContextOf(exchange: Exchange): PageContext {
   };
 }
 
-/** Returns the file or folder of a link for its page; undefined outside of links. An invalid link shows nothing of its own. */
+/** Returns the file or folder of a link for its page; undefined for other pages. For an invalid link it is `/`, which reveals nothing. */
 function linkedFolder({ target, visit }: Exchange): PageContext['linked'] {
   if (target.kind !== 'link') return undefined;
   const root = visit?.root ?? ('/' as VirtualPath);

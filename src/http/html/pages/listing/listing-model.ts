@@ -22,7 +22,7 @@ export function orderQuery({ column, direction, folders }: ListingOrder): string
   return `?sort=${column}&order=${direction}&folders=${folders}`;
 }
 
-/** Maximum of rows per page. Browsers cannot handle ten times that number. */
+/** Maximum number of rows per page. Browsers cannot handle ten times that number. */
 export const rowsOfPage = 10_000;
 
 /**
@@ -31,7 +31,7 @@ export const rowsOfPage = 10_000;
  */
 export const longFolder = 500;
 
-/** Number of rows in the page of a long folder. It fills most windows and is small, because each row takes slow browsers some milliseconds. */
+/** Rows in the page of a long folder: enough to fill most windows, but few, because each row takes slow browsers some milliseconds. */
 export const firstRows = 20;
 
 /** The shown members of a sorted folder: index of the first one, and index after the last one. */
@@ -82,8 +82,8 @@ export interface ListingModel extends FolderModel {
   mayDelete: boolean;
   mayRename: boolean;
   /**
-   * Limits of new links for the page's script: default and maximum lifetime in days, then `password` if a link needs one. Undefined when the
-   * account must not share members.
+   * Limits of new links for the page's script: default and maximum lifetime in days, then `password` if a link needs one.
+   * Undefined when the account must not share members.
    */
   share: string | undefined;
   triggers: readonly { name: string; style: string }[];
