@@ -130,20 +130,26 @@ export class AccountsFile {
    * Writes a new password hash: atomically, and locked against other writers.
    *
    * @param keptHashes how many former hashes to keep
+   * @param former the hash that is to be replaced: one that another process wrote meanwhile stays
+   * @returns whether the account has the new one
    * @throws ServiceError `not-found` when the account is gone, `unavailable` when the file cannot be written; UnsyncedChange when the new
    *   password is in force, but a power cut may undo it
    */
-  async setPassword(name: string, hash: string, keptHashes: number): Promise<void> {
+  async setPassword(name: string, hash: string, keptHashes: number, former?: string): Promise<boolean> {
+    let isReplaced = false;
     await this.#change((documents) => {
       const [, options] = documents;
-      const formerHash = this.find(name)?.passwordHash;
+      const formerHash = this.#content.accounts.get(name)?.passwordHash;
+      if (former !== undefined && formerHash !== former) return false;
       const history = [...(formerHash ? [formerHash] : []), ...(options.password_history[name] ?? [])].slice(0, keptHashes);
       for (const document of documents) {
         if (history.length > 0) document.password_history = { ...document.password_history, [name]: history };
         this.#replaceHash(document, name, hash);
       }
+      isReplaced = true;
       return true;
     });
+    return isReplaced;
   }
 
   /**

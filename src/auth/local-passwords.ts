@@ -58,8 +58,8 @@ export class LocalPasswords {
     if (unmet.length > 0) return unmet;
     const newHash = await hashPassword(newPassword);
     await announce([currentHash, newHash].map(fingerprintCredential));
-    await accounts.setPassword(accountName, newHash, this.policy.history);
-    return [];
+    const isChanged = await accounts.setPassword(accountName, newHash, this.policy.history, currentHash);
+    return isChanged ? [] : ['The password was changed meanwhile.'];
   }
 
   async #reused(former: readonly string[], newPassword: string, turn: VerificationTurn): Promise<string[]> {

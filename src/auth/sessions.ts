@@ -64,7 +64,8 @@ export interface SessionStore extends SessionOverview {
   find(id: string): Promise<Session | undefined> | Session | undefined;
   /** Marks a session as busy with a transfer. It does not become idle until `done` is called. */
   hold(session: Session): { done(): void };
-  end(session: Session): Promise<void>;
+  /** @returns whether it was active: of several at once, at all nodes, one ends it */
+  end(session: Session): Promise<boolean>;
   /** Ends all sessions of an account (by UUID) except one. @returns how many ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;
   /** Ends sessions whose login would fail now (`AuthChain.inForce`); sends no time-out events for them. @returns how many ended */

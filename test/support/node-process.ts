@@ -30,6 +30,8 @@ interface More {
   web?: Section;
   services?: (name: string) => Promise<Section>;
   event_handlers?: Section | undefined;
+  /** Sections that are left out here, or in the place of those. */
+  sections?: Section;
   /** Environment of a node's process. */
   env?: (name: string) => Record<string, string>;
 }
@@ -68,6 +70,7 @@ export async function startNodes(
       event_handlers: more.event_handlers ?? {
         crm: { type: 'http', target: '40017', url: hook, batch_size: 10, retry_count: 3, retry_increase: 0.2 },
       },
+      ...more.sections,
     };
     writeFileSync(config, JSON.stringify(content));
     const node = { name, config, port, monitorPort, client: new Client(`http://127.0.0.1:${port}`) } as NodeProcess;

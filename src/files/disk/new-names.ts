@@ -21,9 +21,11 @@ const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
  * Renames a file unless the new name is taken, even if other nodes want it at the same moment: link(2) fails for a name that exists, and
  * rename(2) does not. Without hard links the check protects only against this process, not against other nodes.
  *
+ * @param isShared whether others know the old name too, so that what they moved away first must not get a second one
  * @returns whether it got the name
+ * @throws Error ENOENT when the old name was taken away meanwhile
  */
-export function renameToFree(from: string, to: string): boolean {
+export function renameToFree(from: string, to: string, isShared = false): boolean {
   try {
     linkSync(from, to);
   } catch (error) {
@@ -38,7 +40,7 @@ export function renameToFree(from: string, to: string): boolean {
     unlinkSync(from);
   } catch (error) {
     // Another node may have renamed the temporary file: the file has its final name anyway.
-    if (systemErrorCode(error) === 'ENOENT') return true;
+    if (!isShared && systemErrorCode(error) === 'ENOENT') return true;
     unlinkSync(to);
     throw error;
   }

@@ -125,9 +125,11 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     const existing = lstatSync(targetMember, { throwIfNoEntry: false });
     const isFolder = entry.isFolder && !entry.isLink;
     if (!existing) {
-      const mustBeFree = !isFolder && !intoTrash && !paths.account.permissions.allowsAny(to, neededRights.replaceFile);
-      if (!mustBeFree) renameSync(member, targetMember);
-      else if (!renameToFree(member, targetMember)) throw nameTaken();
+      const isConditional = options.mayReplace === 'nothing';
+      const mustBeFree = isConditional || !paths.account.permissions.allowsAny(to, neededRights.replaceFile);
+      if (intoTrash || !mustBeFree) renameSync(member, targetMember);
+      else if (isFolder) renameFolderToFree(member, targetMember);
+      else if (!renameToFree(member, targetMember, true)) throw isConditional ? destinationExists() : nameTaken();
       return { replaced: undefined };
     }
     checkKnown(existing, options);
@@ -160,6 +162,16 @@ function renameOver({ paths, from, to, entry, source, target, options, intoTrash
     }
     return { replaced, aside };
   });
+}
+
+// Where another node took the name at the same moment, rename(2) fails, except for an empty folder, which it replaces.
+function renameFolderToFree(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(systemErrorCode(error) ?? '')) throw destinationExists();
+    throw error;
+  }
 }
 
 // A broken link is replaced like a file; special files are not replaced.

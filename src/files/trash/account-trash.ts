@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { eventIds } from '../../events/event-ids.ts';
 import { isServiceError, ServiceError } from '../../lib/errors.ts';
@@ -73,8 +73,7 @@ export class AccountTrash {
     const paths = this.#paths;
     return withTrashed(paths, id, async (folder, trashed) => {
       paths.require(trashed.path, trashed.isFolder ? 'deleteFolder' : 'deleteFile');
-      if (!(await endTrashed(paths.environment, { folder, trashed }, 'person', paths.context)))
-        throw new ServiceError('not-found', 'The trash does not have it.');
+      if (!(await endTrashed(paths.environment, { folder, trashed }, 'person', paths.context))) throw gone();
       paths.environment.quotas.usage(paths.mounts.accountRoots).removed();
     });
   }
@@ -110,7 +109,7 @@ async function checkRestorable(paths: AccountPaths, folder: TrashFolder, trashed
   if (location.isFixed) throw taken();
   const realTo = paths.writable(location);
   const contentPath = folder.contentPath(trashed.id);
-  if (lstatSync(folder.member(trashed.id)).isDirectory()) {
+  if (contentOf(folder, trashed.id).isDirectory()) {
     for await (const { relativePath, isFolder } of walkTree(paths.mounts.accountRoots, contentPath)) {
       if (relativePath === '') continue;
       checkPathLength(`${realTo}/${relativePath}`);
@@ -120,6 +119,17 @@ async function checkRestorable(paths: AccountPaths, folder: TrashFolder, trashed
   }
   if (paths.entryAt(to)) throw taken();
   await paths.requireUnlocked(to, 'tree');
+}
+
+/** @throws ServiceError `not-found` when somebody, at another node too, restored or deleted it meanwhile */
+function contentOf(folder: TrashFolder, id: string): Stats {
+  const stats = lstatSync(folder.member(id), { throwIfNoEntry: false });
+  if (!stats) throw gone();
+  return stats;
+}
+
+function gone(): ServiceError {
+  return new ServiceError('not-found', 'The trash does not have it.');
 }
 
 function taken(): ServiceError {
@@ -153,7 +163,7 @@ async function putBack(
       paths,
       from,
       to,
-      entry: toEntry(baseName(to), lstatSync(folder.member(id))),
+      entry: toEntry(baseName(to), contentOf(folder, id)),
       source: { folder: folder.opened, name: id, realPath: contentPath },
       target: { folder: parent, name, realPath: `${parent.realPath}/${name}` },
       options: { mayReplace: 'nothing', acrossKinds: false },
@@ -163,6 +173,7 @@ async function putBack(
   } catch (error) {
     if (isHeld(error)) folder.forget(id);
     if (isServiceError(error, 'destination-exists')) throw taken();
+    if (isServiceError(error, 'not-found')) contentOf(folder, id);
     throw error;
   } finally {
     parent.close();

@@ -39,8 +39,7 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
 export async function logout(exchange: Exchange): Promise<Response> {
   const authorization = /^session (.*)$/i.exec(header(exchange, 'authorization') ?? '');
   const session = await presentedSession(exchange, authorization ? authorization[1]?.trim() : cookie(exchange, sessionCookie));
-  if (session) {
-    await exchange.service.sessions.end(session);
+  if (session && (await exchange.service.sessions.end(session))) {
     const account = exchange.inForce(session.identity);
     const context = {
       account: eventAccount(account ?? { ...session.identity, email: '' }, exchange.peer),

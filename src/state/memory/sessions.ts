@@ -68,9 +68,10 @@ export class MemorySessions implements SessionStore {
     });
   }
 
-  async end(session: Session): Promise<void> {
+  async end(session: Session): Promise<boolean> {
     const kept = this.#kept.get(session.key);
     if (kept) this.#forget(kept);
+    return kept !== undefined;
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
@@ -89,8 +90,8 @@ export class MemorySessions implements SessionStore {
     return over.length;
   }
 
-  refuse(session: Session): Promise<void> {
-    return this.end(session);
+  async refuse(session: Session): Promise<void> {
+    await this.end(session);
   }
 
   async renew({ key }: Session, fingerprints: readonly string[]): Promise<void> {

@@ -10,9 +10,10 @@ const keptAfterEndMs = 3_600_000;
 const forget = `
 local function forget(base, key)
   local uuid = redis.call('HGET', base .. 'session:' .. key, 'uuid')
-  redis.call('DEL', base .. 'session:' .. key)
+  local ended = redis.call('DEL', base .. 'session:' .. key)
   redis.call('ZREM', base .. 'sessions', key)
   if uuid then redis.call('SREM', base .. 'account:' .. uuid, key) end
+  return ended
 end
 `;
 
@@ -98,10 +99,11 @@ for index = 2, #ARGV, 2 do
 end
 return ended`);
 
-/** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. */
+/** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. Returns how many it ended. */
 export const endScript = redisScript(`${forget}
-for index = 2, #ARGV do forget(ARGV[1], ARGV[index]) end
-return #ARGV - 1`);
+local ended = 0
+for index = 2, #ARGV do ended = ended + forget(ARGV[1], ARGV[index]) end
+return ended`);
 
 /** KEYS sessions, account; ARGV begin of the keys, key that stays, time after which sessions stay. Returns the active keys that it ended. */
 export const endAllScript = redisScript(`${redisNow}${forget}

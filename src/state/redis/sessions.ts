@@ -117,8 +117,9 @@ export class RedisSessions implements SessionStore {
     return { done: () => timer.cancel() };
   }
 
-  end(session: Session): Promise<void> {
-    return this.endKeys([session.key]);
+  async end({ key }: Session): Promise<boolean> {
+    this.#markEnded(key);
+    return (await this.#endInRedis(this.#link, [key])) > 0;
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
@@ -286,9 +287,11 @@ export class RedisSessions implements SessionStore {
     await this.#endInRedis(caller, [...this.#ended]);
   }
 
-  async #endInRedis(caller: Pick<RedisCaller, 'run'>, keys: readonly string[]): Promise<void> {
+  async #endInRedis(caller: Pick<RedisCaller, 'run'>, keys: readonly string[]): Promise<number> {
+    let ended = 0;
     for (let index = 0; index < keys.length; index += 1000)
-      await caller.run(endScript, [`${this.#base}sessions`], [this.#base, ...keys.slice(index, index + 1000)]);
+      ended += Number(await caller.run(endScript, [`${this.#base}sessions`], [this.#base, ...keys.slice(index, index + 1000)]));
+    return ended;
   }
 
   async #sweep(): Promise<void> {
