@@ -1,7 +1,7 @@
 /**
- * Makes a listener that hands its exceptions to `onFault`: Node.js calls listeners by itself, and an uncaught exception would end the process.
+ * Creates a listener that passes its exceptions to `onFault`. Node.js calls listeners itself, so an exception in one would end the process.
  *
- * @param onFault gets the arguments of the action too; must not throw
+ * @param onFault gets the error and the arguments of the action; must not throw
  */
 export function catching<Args extends unknown[]>(
   action: (...args: Args) => void,

@@ -1,27 +1,27 @@
-/** Characters that change how the rest of a name reads: text direction, zero width, C1 controls. */
+/** Invisible characters that change how a name reads: marks of text direction, characters without width, C1 controls. */
 const unseen = /[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Replaces invisible characters by their codes, so that `exe.<U+202E>gnp` cannot pass for a picture. */
+/** Replaces invisible characters with their codes, so that `exe.<U+202E>gnp` cannot pass for a picture. */
 export function escapeInvisible(name: string): string {
   return name.replace(unseen, (character) => `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
 }
 
-/** Replaces control characters by their pictures (U+2400 to U+2421). */
+/** Replaces control characters with their visible symbols (U+2400 to U+2421). */
 export function visibleControls(text: string): string {
   return text
     .replace(/[\u0000-\u001f]/g, (character) => String.fromCharCode(0x2400 + character.charCodeAt(0)))
     .replace(/\u007f/g, '\u2421');
 }
 
-/** Makes any name fit to be shown. */
+/** Makes all characters of a name visible, so that it can be shown safely. */
 export function displayName(name: string): string {
   return escapeInvisible(visibleControls(name));
 }
 
-/** Letters that are read from right to left. */
+/** Matches letters that are read from right to left. */
 const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]|[\ud802\ud803\ud83a\ud83b]/;
 
-/** Isolates a name for display between other words, so that it cannot change their direction (U+2068 FIRST STRONG ISOLATE). */
+/** Isolates a name shown between other words, so that it cannot change their direction (U+2068 FIRST STRONG ISOLATE). */
 export function nameInText(name: string): string {
   const shown = displayName(name);
   return rightToLeft.test(shown) ? `\u2068${shown}\u2069` : shown;

@@ -1,4 +1,4 @@
-/** Longer texts are shown as removed and added whole. */
+/** Maximum number of lines to compare. A longer text is shown as completely removed and added. */
 const maxLines = 2000;
 
 /** Lists the lines that differ: `-` for lines of the first text, `+` for lines of the second. */

@@ -1,4 +1,4 @@
-/** Media types by extension: for each main type `extension=subtype`, or one word where both are the same. */
+/** Media types by extension. Each main type has items `extension=subtype`, or one word if extension and subtype are the same. */
 const types = {
   application: [
     'abw=x-abiword ai=postscript apk=vnd.android.package-archive azw=vnd.amazon.ebook bin=octet-stream bz=x-bzip bz2=x-bzip2',
@@ -33,13 +33,13 @@ const types = {
   ],
 };
 
-/** Extensions of texts that have no media type of their own, most of them programs. */
+/** Extensions of text files, mostly program source, that have no media type of their own. */
 const textExtensions = [
   'bash bat cc cjs clj cmake cs cts cxx dart env ex exs fish fs gradle graphql groovy hcl hh hpp hs hxx jsx jl kt kts less lisp lock lua',
   'm mk ml mm mts nim nix pas pm properties proto ps1 r sass scala scm scss sol styl svelte swift tcl tf tsx v vb vhdl vim vue zig zsh',
 ];
 
-/** Names of texts without an extension, and hidden ones, in lower case. */
+/** Names of text files without an extension, and of hidden ones, in lower case. */
 const textNames = new Set(
   words([
     'authors changelog contributing copying dockerfile gemfile install jenkinsfile license makefile notice procfile rakefile readme todo',
@@ -61,7 +61,7 @@ function words(lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '));
 }
 
-/** The media type of a file by its name; `application/octet-stream` when it is not known. Text counts as UTF-8. */
+/** Returns the media type of a file by its name; `application/octet-stream` if it is not known. Text is assumed to be UTF-8. */
 export function mediaTypeByName(fileName: string): string {
   const name = fileName.toLowerCase();
   const dot = name.lastIndexOf('.');
@@ -69,16 +69,19 @@ export function mediaTypeByName(fileName: string): string {
   return byExtension ?? (textNames.has(name) ? plainText : 'application/octet-stream');
 }
 
-/** The kinds of files that a browser may show inside a page of ours. */
+/** The kinds of files that a browser may show inside a page of the service. */
 export type InlineKind = 'image' | 'pdf' | 'audio' | 'video' | 'text';
 
-/** Text types in addition to `text/*` except HTML. `.ts` is far more often a program in TypeScript than a film, which no browser plays. */
+/**
+ * Types shown as text: `text/*` except HTML, and some others. `video/mp2t` is among them because most `.ts` files are TypeScript, and no
+ * browser plays such videos anyway.
+ */
 const plainTextTypes =
   /^(application\/(json|ld\+json|manifest\+json|sql|toml|x-csh|x-httpd-php|x-ndjson|x-sh|x-subrip|yaml)|video\/mp2t|text\/(?!html$).*)$/;
 
 /**
- * How a media type may be shown by `?inline`, or undefined. Never HTML, SVG or XML: these can carry scripts, which would
- * run in the service's origin.
+ * Returns how `?inline` may show a media type; undefined if it must not. HTML, SVG and XML are never shown, as their scripts would run in
+ * the service's origin.
  */
 export function inlineKind(mediaType: string): InlineKind | undefined {
   const essence = mediaType.split(';', 1)[0] as string;
@@ -89,7 +92,7 @@ export function inlineKind(mediaType: string): InlineKind | undefined {
   return main === 'image' || main === 'audio' || main === 'video' ? main : undefined;
 }
 
-/** Icons of files that have no preview, or one that says less than the icon; the first that fits counts. */
+/** Icons of files that have no preview, or whose preview says less than the icon. The first match applies. */
 const icons: readonly (readonly [icon: string, mediaTypes: RegExp])[] = [
   ['sheet', /excel|spreadsheet|numbers|text\/(csv|tab-separated)|parquet/],
   ['slides', /powerpoint|presentation|keynote/],
@@ -99,13 +102,13 @@ const icons: readonly (readonly [icon: string, mediaTypes: RegExp])[] = [
   ['code', /javascript|^text\/(x-|css|html)|json|yaml|toml|xml|\/sql|x-c?sh$|php|wasm|mp2t/],
 ];
 
-/** Names of texts that are neither programs nor settings. */
+/** Matches names of plain prose, neither programs nor settings. */
 const prose = /^[^.]+$|\.(txt|log|asc|text)$/i;
 
-/** Kinds that say as much as an icon can. */
+/** Kinds of previews that need no icon in addition. */
 const plainKinds: readonly (string | undefined)[] = ['image', 'pdf', 'audio', 'video'];
 
-/** Kinds that pages show themselves: as text, or as a list of what is inside. */
+/** Kinds that the service's pages show themselves, as text or as a list of an archive's members. */
 const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
   ['text', /^text\/html$|^(?!image\/).*[/+]xml$/],
   ['zip', /^application\/(zip|java-archive|epub\+zip|vnd\.android\.package-archive|vnd\.google-earth\.kmz)$/],
@@ -113,7 +116,7 @@ const shownByPages: readonly (readonly [kind: string, mediaTypes: RegExp])[] = [
 
 const classesByType = new Map<string, string>();
 
-/** The CSS classes of a file's icon: the kind of its preview, if it has one, and the icon where that differs. */
+/** Returns the CSS classes of a file's icon: the kind of its preview, if it has one, and the icon, if the kind does not imply it. */
 export function fileIconClasses(name: string): string {
   const mediaType = mediaTypeByName(name);
   if (mediaType.startsWith('text/plain')) return prose.test(name) ? 'text' : 'text code';

@@ -7,10 +7,10 @@ import { type Exchange, header } from '../request/exchange.ts';
 import { shownRefusal } from '../rest/held.ts';
 import { languageOf } from './page-cookies.ts';
 
-/** English messages come from the service itself. */
+/** Translated messages; English is not here, as the service's own messages are English. */
 const translations: Readonly<Record<string, Readonly<Record<ErrorCode, string>>>> = { de, fr, es };
 
-/** Codes of various problems: the service's own English words follow their text. */
+/** Codes that stand for several problems. The service's own English message follows the translated text, to say which one it is. */
 const broadCodes: ReadonlySet<ErrorCode> = new Set([
   'bad-request',
   'metadata-invalid',
@@ -22,38 +22,38 @@ const broadCodes: ReadonlySet<ErrorCode> = new Set([
 
 /** A problem in the reader's language. */
 interface ProblemWords {
-  /** In the language; undefined where the service's own words are all that is said. */
+  /** The text in the reader's language; undefined if there is only the service's own message. */
   translated: string | undefined;
-  /** The service's own words, in English, where they say more. */
+  /** The service's own message, in English, if it says more than the translated text. */
   own: string | undefined;
 }
 
-/** The words for a problem, by its code. @param language tag of a language of the pages */
+/** Returns the words for a problem, by its code. @param language tag of a language of the pages */
 export function problemWords(language: string, { code, message }: Problem): ProblemWords {
   const translated = translations[language]?.[code];
   return { translated, own: translated === undefined || broadCodes.has(code) ? message : undefined };
 }
 
-/** The same as one line of text, with the member that it is about before it. */
+/** Returns the same words as one line, after the name of the member that has the problem. */
 export function problemText(language: string, problem: Problem): string {
   const { translated, own } = problemWords(language, problem);
   return [problem.relativePath, translated, own].filter((part) => part !== undefined).join(': ');
 }
 
-/** An item of an errors body for a problem; null for a success. */
+/** Returns the item of an errors body for a problem; its message is null if there is no problem. */
 export function problemItem(exchange: Exchange, problem: Problem | undefined, target?: string): ErrorItem {
   const message = problem ? messageFor(exchange, problem) : null;
   const { inspection, response } = problem instanceof ServiceError ? shownRefusal(exchange, problem) : {};
   return { target, message, inspection, response, durable: problem?.code === 'not-durable' ? false : undefined };
 }
 
-/** Whether `Prefer` has a preference (RFC 7240), as the page's script sends it. */
+/** Whether the `Prefer` header has a preference (RFC 7240). The page's script sends them. */
 export function prefers(exchange: Exchange, preference: 'translated-messages' | 'stop-when-gone' | 'progress'): boolean {
   const items = (header(exchange, 'prefer') ?? '').split(',');
   return items.some((item) => item.split(';', 1)[0]?.trim().toLowerCase() === preference);
 }
 
-/** The message of an item of an errors body: in English, or in the reader's language for a client that prefers so. */
+/** Returns the message for an item of an errors body, in English, or in the reader's language if the client prefers `translated-messages`. */
 export function messageFor(exchange: Exchange, problem: Problem): string {
   const shown = problem instanceof ServiceError ? shownRefusal(exchange, problem).message : undefined;
   if (shown !== undefined) return shown;

@@ -25,14 +25,17 @@ export const holdSession: HttpMiddleware = async ({ env: { client, service } }, 
   }
 };
 
-/** The verified client certificate of the connection, if any, as credentials: PEM, the CN as user name (docs/spec/authentication.md#client-certificates). */
+/**
+ * Returns the verified client certificate of the connection, if any, as credentials. The content is the certificate as PEM, the user name
+ * its CN (docs/spec/authentication.md#client-certificates).
+ */
 function certificateCredentials(exchange: Exchange): Credentials | undefined {
   const { service, peer } = exchange;
   if (!service.options.tls_client_ca_path) return undefined;
   const { socket } = exchange.incoming;
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
   const certificate = socket.getPeerX509Certificate();
-  // A resumed TLS session has the verdict of its first handshake.
+  // `authorized` of a resumed TLS session was decided at its first handshake, so the certificate may have expired since then.
   if (!certificate || Date.parse(certificate.validTo) < service.clock.nowMs()) return undefined;
   const commonName = certificate.toLegacyObject().subject.CN;
   if (typeof commonName !== 'string') return undefined;
@@ -49,23 +52,24 @@ function certificateCredentials(exchange: Exchange): Credentials | undefined {
 /** Name of the session cookie (docs/spec/http.md#cookie). */
 export const sessionCookie = 'SVC_HTTP_SESSION';
 
-/** Key in `details` of an `unauthorized` fault for a bearer's token, and for one whose secret was right, so that its holder hears the message. */
+/** Key in `details` of an `unauthorized` fault, set if the client sent a bearer token. */
 export const bearerDetail = 'bearer';
+/** Key in `details` of an `unauthorized` fault, set if the token's secret was right, so that its holder may see why it was refused. */
 export const overDetail = 'over';
 
 /** Key of the endpoint's public message in `details` of an `unauthorized` fault. */
 export const publicFailureDetail = 'public_failure';
 
 /**
- * Authenticates the client (docs/spec/http.md#authentication-of-clients) by session or Basic in `Authorization`, else the session cookie, else the TLS
- * client certificate, else as `anonymous`. Sets `exchange.client`.
+ * Authenticates the client and sets `exchange.client` (docs/spec/http.md#authentication-of-clients). It uses the first that the client
+ * presents: `Authorization`, the session cookie, the TLS client certificate. Without any of them, the client is `anonymous`.
  *
  * @throws ServiceError `unauthorized`, or `too-many-requests` for a banned address
  */
 export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   const id = presentedSessionId(exchange);
   const session = id === undefined ? undefined : exchange.service.sessions.find(id);
-  // Most requests have a session of this process, or a token that is remembered, and need no promise.
+  // Most requests have a session of this process or a remembered token. They are accepted without waiting for a promise.
   if (session && !(session instanceof Promise) && acceptSession(exchange, session)) return next();
   const token = id === undefined ? presentedToken(exchange) : undefined;
   const recalled = token === undefined ? undefined : exchange.service.chain.recallToken(token, exchange.peer.address);
@@ -73,7 +77,7 @@ export const authenticate: HttpMiddleware = ({ env: exchange }, next) => {
   return findClient(exchange, session, recalled).then(next);
 };
 
-/** The session ID of `Authorization`, else of the cookie. */
+/** Returns the session ID from `Authorization`, or from the cookie if there is no such header. */
 function presentedSessionId(exchange: Exchange): string | undefined {
   const authorization = header(exchange, 'authorization');
   if (authorization === undefined) return presentedCookie(exchange);
@@ -81,12 +85,12 @@ function presentedSessionId(exchange: Exchange): string | undefined {
   return scheme === 'session' ? value : undefined;
 }
 
-/** The session cookie, which does not authenticate a page of another origin. */
+/** Returns the session cookie. It is ignored in requests of pages of other origins, which it must not authenticate. */
 function presentedCookie(exchange: Exchange): string | undefined {
   return exchange.corsOrigin === undefined ? cookie(exchange, sessionCookie) : undefined;
 }
 
-/** The token of `Authorization`: a bearer's, or the password of Basic (docs/spec/tokens.md#use). */
+/** Returns the token in `Authorization`, sent as a bearer token or as the password of Basic (docs/spec/tokens.md#use). */
 function presentedToken(exchange: Exchange): string | undefined {
   const authorization = header(exchange, 'authorization');
   if (authorization === undefined) return undefined;
@@ -118,7 +122,7 @@ async function findClient(
   );
 }
 
-/** Uses a token that was accepted within the last minute, if it is still in force, under the name that was right then. */
+/** Accepts a token again that was accepted within the last minute, if it is still valid and comes with the same user name. */
 function acceptRecalled(exchange: Exchange, identity: Identity): boolean {
   const { scheme, value } = schemeAndValue(header(exchange, 'authorization') ?? '');
   const username = scheme === 'basic' ? parseBasic(value).username : tokenUserName;
@@ -128,7 +132,7 @@ function acceptRecalled(exchange: Exchange, identity: Identity): boolean {
   return account !== undefined;
 }
 
-/** Uses a session whose account is still in force. */
+/** Accepts a session if its account is still valid. */
 function acceptSession(exchange: Exchange, session: Session): boolean {
   const account = exchange.inForce(session.identity);
   if (!account) return false;
@@ -138,18 +142,21 @@ function acceptSession(exchange: Exchange, session: Session): boolean {
 }
 
 async function refuseSession({ service }: Exchange, session: Session): Promise<void> {
-  // The session is refused in any case.
+  // A failure is only logged, as the request is refused in any case.
   await service.sessions.refuse(session).catch((reason) => service.log.warn('a session could not be ended', { reason }));
 }
 
-/** @throws ServiceError `unauthorized` for an account that is not in force any more */
+/** Accepts a login. @throws ServiceError `unauthorized` if the account is not valid any more */
 function acceptLogin(exchange: Exchange, identity: Identity): void {
   const account = exchange.inForce(identity);
   if (!account) throw new ServiceError('unauthorized', 'The name or the password is not correct.');
   accept(exchange, account, identity, undefined);
 }
 
-/** Asks the chain about a name and a password. @throws ServiceError `unauthorized` with the public message, `too-many-requests` for a banned address */
+/**
+ * Asks the authentication chain whether a user name and a password are right.
+ * @throws ServiceError `unauthorized` with the public message, `too-many-requests` for a banned address
+ */
 export function checkPassword(exchange: Exchange, username: string, password: string): Promise<Identity> {
   const { service, peer } = exchange;
   return ask(exchange, {
@@ -162,7 +169,7 @@ export function checkPassword(exchange: Exchange, username: string, password: st
   });
 }
 
-/** Asks the chain about a bearer's token. @throws as `checkPassword`, with the detail `bearer` */
+/** Asks the authentication chain whether a bearer token is right. @throws like `checkPassword`, with the detail `bearer` */
 async function checkToken(exchange: Exchange, token: string): Promise<Identity> {
   if (!token.startsWith('svc_')) throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
   try {
@@ -188,7 +195,7 @@ async function authenticateHeader(exchange: Exchange, authorization: string): Pr
   throw new ServiceError('unauthorized', 'The authentication scheme is not supported.');
 }
 
-/** The scheme of an `Authorization` header in lower case, and what follows it. */
+/** Splits an `Authorization` header into its scheme, in lower case, and the rest. */
 export function schemeAndValue(authorization: string): { scheme: string; value: string } {
   const space = authorization.indexOf(' ');
   return {
@@ -207,7 +214,7 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
     (isKnown) => chain.authenticate({ ...credentials, isKnown }),
     ({ outcome }) => attemptOutcomes[outcome],
   );
-  // The login must be in the journal; for a GET of a file or folder its reply waits for that.
+  // The login must be in the journal before the reply. A GET of a file or folder need not wait here, as it waits before it replies.
   if (exchange.method !== 'GET' || exchange.target.kind !== 'member') await exchange.service.events.grouped();
   if (result.outcome === 'authenticated' && exchange.inForce(result.identity)) return result.identity;
   if (result.outcome === 'over') throw new ServiceError('unauthorized', result.reason, { details: { [overDetail]: true } });
@@ -217,21 +224,24 @@ async function ask(exchange: Exchange, credentials: Credentials): Promise<Identi
   });
 }
 
-/** @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` when bans cannot be looked up */
+/**
+ * Refuses a banned address.
+ * @throws ServiceError `too-many-requests` with event `addressRefused` for a banned address, `unavailable` if bans cannot be looked up
+ */
 export async function checkBan(exchange: Exchange): Promise<void> {
   const refusal = await exchange.service.bans.isRefused(loginSource(exchange.peer.address));
   if (refusal) throw refuse(exchange, refusal);
 }
 
-/** Credentials whose guesses are counted; those of links have a realm of their own. */
+/** Credentials for which failed guesses are counted. Guesses at passwords of links are counted separately, in their own realm. */
 type PresentedSecret = Pick<Credentials, 'type' | 'username' | 'content'> & { realm?: 'link' };
 
 /**
- * Checks credentials, unless the security policy refuses another attempt from the address or at the name (docs/spec/authentication.md#brute-force), and
- * counts the outcome.
+ * Checks credentials and counts the outcome, unless the security policy refuses another attempt from this address or for this user name
+ * (docs/spec/authentication.md#brute-force).
  *
  * @param check checks the credentials
- * @param attemptOutcome of its result; `unknown` is not counted
+ * @param attemptOutcome maps the result of `check` to an outcome; `unknown` is not counted
  * @throws what `check` throws; ServiceError `too-many-requests` with event `addressRefused`, `unavailable` if attempts cannot be counted
  */
 export async function countedAttempt<T>(
@@ -241,7 +251,7 @@ export async function countedAttempt<T>(
   attemptOutcome: (result: T) => AttemptOutcome,
 ): Promise<T> {
   const { service, peer } = exchange;
-  // Guesses at tokens are not guesses at the account whose name stands beside them.
+  // A guessed token must not count against the account whose name was sent with it.
   const isToken = type === 'password' && hasSecretForm(content);
   const attempt = { type, username: isToken ? '' : username, content, realm, address: peer.address };
   const longestMs = realm === 'link' ? longestVerificationMs : service.chain.longestAnswerMs;
@@ -269,14 +279,14 @@ export function accept(exchange: Exchange, account: Account, identity: Identity,
   exchange.client = { account, identity, session, context, files };
 }
 
-// Locks bind every client, of any service.
+// Locks apply to the clients of every service.
 function lockGuard(exchange: Exchange, account: Account): LockGuard {
   const condition = header(exchange, 'if');
   const tokens = condition === undefined ? undefined : submittedTokens(parseIfHeader(condition));
   return new LockGuard(exchange.service.files.locks, account.uuid, tokens);
 }
 
-/** Reads Basic credentials (RFC 7617), UTF-8; malformed ones become empty ones, which are never accepted. */
+/** Reads Basic credentials (RFC 7617) as UTF-8. Malformed ones become empty ones, which are never accepted. */
 export function parseBasic(value: string): { username: string; password: string } {
   const text = Buffer.from(value, 'base64').toString('utf8');
   const colon = text.indexOf(':');

@@ -7,10 +7,10 @@ import { isOwnOrigin } from '../request/own-origin.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from '../request/request-trace.ts';
 
-/** The first checks of each request, as one layer of Hono's: several layers with their promises cost a small request more. */
+/** Makes the first checks of each request, in a single Hono middleware: more of them, with their promises, would slow small requests. */
 export const receive: HttpMiddleware = ({ env: exchange }, next) => {
   nameReply(exchange.outgoing, exchange.request.id);
-  // A broken reply concerns only its own connection.
+  // An error of the reply must only end its own connection.
   exchange.outgoing.on('error', exchange.catching(rethrow));
   observe(exchange);
   checkHead(exchange);
@@ -22,14 +22,14 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** Tells the service's observer of the request once its reply is sent or its client is gone. */
+/** Reports the request to the service's observer once the reply is sent or the client has disconnected. */
 function observe(exchange: Exchange): void {
   const { observe, clock } = exchange.service;
   if (!observe) return;
   const startedMs = clock.monotonicMs();
   const tell = () => {
     const method = knownMethods.has(exchange.method) ? exchange.method : 'other';
-    // 499, as proxies count it: the client went away before the reply.
+    // Like proxies, counts a client that disconnected before the reply as status 499.
     const status = exchange.outgoing.headersSent ? sentStatus(exchange.outgoing) : 499;
     observe({ method, style: requestStyle(exchange), status, durationMs: clock.monotonicMs() - startedMs }, exchange.request);
   };
@@ -47,17 +47,17 @@ function checkHead(exchange: Exchange): void {
   const { incoming, outgoing } = exchange;
   if (!(incoming instanceof IncomingMessage) || isHttp2(outgoing)) return;
   const { 'transfer-encoding': coding, upgrade } = incoming.headers;
-  // RFC 9112 §6.1: the end of such a body is uncertain in HTTP/1.0, and other codings would be stored with the content.
+  // RFC 9112 §6.1: in HTTP/1.0, the end of a coded body is uncertain. A coding other than `chunked` would be stored as part of the file.
   const isCoded = coding !== undefined && (incoming.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked');
-  // Node.js drops what follows an upgrade request in the same packet.
+  // Node.js drops the data after an upgrade request in the same packet, so the connection cannot be used again.
   if (isCoded || upgrade !== undefined) outgoing.setHeader('connection', 'close');
   if (isCoded) throw new ServiceError('bad-request', 'The only transfer coding here is "chunked", in HTTP/1.1.');
   checkHttp1Head(incoming, exchange);
 }
 
 /**
- * RFC 9112 §2.3 and §3.2: HTTP/1 has exactly one well-formed Host (HTTP/1.0 may have none), and a target in absolute form names the same.
- * Several hosts allow cache poisoning and request smuggling.
+ * Requires exactly one well-formed `Host` in HTTP/1 (at most one in HTTP/1.0), and the same host in a target in absolute form
+ * (RFC 9112 §2.3, §3.2). Different hosts in one request would allow cache poisoning and request smuggling.
  */
 function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange): void {
   if (incoming.httpVersionMajor !== 1)
@@ -74,20 +74,21 @@ function checkHttp1Head(incoming: IncomingMessage, { host, rawTarget }: Exchange
 }
 
 /**
- * Whether a page of a link sends its form: it tells no referrer, so browsers tell no origin either (Fetch, "append a request Origin header"). A
- * foreign page that wants to be taken for one needs the secret of the URL, and then could do all that a visitor may.
+ * Whether the page of a link sent this form. Such a page has the policy `no-referrer`, so browsers send `Origin: null` (Fetch, "append a
+ * request Origin header"). A foreign page that imitates it needs the secret in the URL, which gives it a visitor's rights anyway.
  */
 function isFormOfLink({ target, incoming }: Exchange, origin: string): boolean {
   return target.kind === 'link' && origin === 'null' && (incoming.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
 }
 
 /**
- * Refuses changes that a foreign page made a browser send (docs/spec/http.md#cross-site-requests): `Origin`, else `Referer`, if present, must be
- * the service's own or one of `cors_origins`, whose requests no cookie authenticates. @throws ServiceError `bad-request`
+ * Refuses changes that a foreign page made a browser send (docs/spec/http.md#cross-site-requests). If the request has `Origin`, or else
+ * `Referer`, it must be the service's own origin or one of `cors_origins`, for which cookies are ignored.
+ * @throws ServiceError `bad-request`
  */
 function checkOrigin(exchange: Exchange): void {
   const { method, target } = exchange;
-  // The logout is a link as well, and the one change by GET.
+  // The logout may be a link, so it is the only GET that changes anything.
   if (readingMethods.has(method) && !(target.kind === 'service' && target.name === 'logout')) return;
   const origin = header(exchange, 'origin') ?? header(exchange, 'referer');
   if (origin === undefined || exchange.corsOrigin !== undefined || isFormOfLink(exchange, origin)) return;

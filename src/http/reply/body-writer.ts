@@ -3,7 +3,10 @@ import type { Writable } from 'node:stream';
 import type { Exchange } from '../request/exchange.ts';
 import { clientGone, isClientGone, isHttp2 } from './outgoing.ts';
 
-/** Writes a reply body in pieces. Each promise resolves once the kernel has the piece: buffers are free again, and a slow client slows the sender. */
+/**
+ * Writes a reply body in pieces. Each promise resolves once the kernel has the piece. The caller can then reuse its buffer, and does not
+ * send faster than the client receives.
+ */
 export class BodyWriter {
   readonly #exchange: Exchange;
   readonly #outgoing: Writable;
@@ -45,7 +48,7 @@ export class BodyWriter {
     });
   }
 
-  /** Stops waiting. */
+  /** Stops reporting a lost client to a pending write. */
   settle(): void {
     this.#onGone = undefined;
   }
@@ -67,9 +70,9 @@ export class BodyWriter {
 }
 
 /**
- * Ends a reply with its whole body, at less cost than a `BodyWriter`.
- * @param body bytes, or a text with a character for each byte
- * @returns false if the client went away before the kernel had it all
+ * Sends the whole body of a reply and ends it. It costs less than a `BodyWriter`.
+ * @param body bytes, or a text with one character for each byte
+ * @returns false if the client disconnected before the kernel had the whole body
  */
 export function endReply(exchange: Exchange, body: Buffer | string): Promise<boolean> {
   const { outgoing } = exchange;
@@ -81,7 +84,10 @@ export function endReply(exchange: Exchange, body: Buffer | string): Promise<boo
   });
 }
 
-/** The same for a stream: Node.js closes it with the last frame and reports a waiting `end` as failure, so the end comes once the kernel has the body. */
+/**
+ * Does the same for an HTTP/2 stream. Node.js closes a stream with its last frame and reports a waiting `end` as a failure, so the stream is
+ * ended only once the kernel has the body.
+ */
 function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<boolean> {
   return new Promise((resolve) => {
     stream.write(body, 'latin1', (error) => {
@@ -92,7 +98,10 @@ function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<bo
   });
 }
 
-/** Whether an ended reply is cut short: for HTTP/1 Node.js calls it finished even if the connection broke while the kernel took its end. */
+/**
+ * Whether an ended reply is incomplete. For HTTP/1, Node.js calls a reply finished even if the connection broke before the kernel had all
+ * of it, so the socket is checked, too.
+ */
 export function isCutShort({ incoming, outgoing }: Exchange): boolean {
   return !outgoing.writableFinished || (!isHttp2(outgoing) && incoming.socket.destroyed);
 }

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, ServiceError } from '../../lib/errors.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
-/** The only place where a fault gets its HTTP status. */
+/** The HTTP status of each fault. No other code assigns statuses to faults. */
 export const statusOf: Record<ErrorCode, number> = {
   'bad-request': 400,
   'nothing-selected': 400,
@@ -54,13 +54,13 @@ export interface ErrorItem {
   response?: unknown;
   /** UUID of the inspection that refused the file. */
   inspection?: string | undefined;
-  /** ID of the held upload that it became. */
+  /** ID of the held upload, if an inspection holds the file. */
   held?: string | undefined;
-  /** False if it was done, but may not survive a power cut. */
+  /** False if the change was made but may not survive a power failure. */
   durable?: false | undefined;
 }
 
-/** The errors body of the JSON API. */
+/** Returns a reply with an errors body of the JSON API. */
 export function errorsReply(status: number, items: readonly ErrorItem[], headers: ReplyHeaders = {}): Reply {
   return jsonReply(status, { errors: items }, headers);
 }
@@ -70,7 +70,7 @@ export function statusTitle(status: number): string {
   return STATUS_CODES[status] ?? 'Error';
 }
 
-/** The headers of a fault: `Allow`, `Retry-After`, `Content-Range`, and its `reply_headers`. */
+/** Returns the reply headers of a fault: `Allow`, `Retry-After`, `Content-Range`, and those in its `reply_headers`. */
 export function faultHeaders(fault: ServiceError): ReplyHeaders {
   const { allow, retry_after_s, content_range, reply_headers } = fault.details;
   return {
@@ -81,7 +81,7 @@ export function faultHeaders(fault: ServiceError): ReplyHeaders {
   };
 }
 
-/** A thrown value as a fault; unknown ones become `internal`, with the cause for the log. */
+/** Converts a thrown value to a fault. An unknown error becomes `internal`, with the error as its cause for the log. */
 export function toFault(error: unknown): ServiceError {
   return error instanceof ServiceError ? error : new ServiceError('internal', 'Internal error.', { cause: error });
 }

@@ -2,10 +2,10 @@ import { ServerResponse } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
 import { ServiceError } from '../../lib/errors.ts';
 
-/** Where a reply goes: the Node response of HTTP/1, or the stream of HTTP/2. */
+/** The destination of a reply: the Node.js response for HTTP/1, or the stream for HTTP/2. */
 export type Outgoing = ServerResponse | ServerHttp2Stream;
 
-/** Whether a reply goes to a stream of HTTP/2. The class says so; the version in a request line is the client's claim. */
+/** Whether a reply goes to an HTTP/2 stream. Checks the class, because the version in the request line is only the client's claim. */
 export function isHttp2(outgoing: Outgoing): outgoing is ServerHttp2Stream {
   return !(outgoing instanceof ServerResponse);
 }
@@ -15,7 +15,7 @@ export function isClientGone(outgoing: Outgoing): boolean {
   return outgoing.destroyed;
 }
 
-/** Whether Node.js ended the connection or stream with this fault, because of the client. */
+/** Whether the client caused this fault, for which Node.js ended the connection or stream. */
 export function endedClient(outgoing: Outgoing, fault: unknown): boolean {
   return isClientGone(outgoing) && fault instanceof Error && outgoing.errored === fault;
 }
@@ -25,7 +25,7 @@ export function sentStatus(outgoing: Outgoing): number {
   return isHttp2(outgoing) ? Number(outgoing.sentHeaders[':status']) : outgoing.statusCode;
 }
 
-/** The fault of a client that went away. */
+/** Returns the fault for a client that disconnected. */
 export function clientGone(cause?: unknown): ServiceError {
   return new ServiceError('client-gone', 'The client went away.', { cause });
 }
@@ -34,12 +34,12 @@ const requestIdKey = Symbol('request ID');
 
 type NamedReply = Outgoing & { [requestIdKey]?: string };
 
-/** Stores the ID of its request in a reply. */
+/** Stores the ID of the request in its reply. */
 export function nameReply(outgoing: Outgoing, requestId: string): void {
   (outgoing as NamedReply)[requestIdKey] = requestId;
 }
 
-/** The ID of the request of a reply, once it was read. */
+/** Returns the request ID that `nameReply` stored; undefined if the request has not been read yet. */
 export function requestIdOf(outgoing: Outgoing): string | undefined {
   return (outgoing as NamedReply)[requestIdKey];
 }

@@ -3,10 +3,13 @@ import type { Writable } from 'node:stream';
 import { requestIdHeader } from '../request/request-trace.ts';
 import { isClientGone, isHttp2, type Outgoing, requestIdOf } from './outgoing.ts';
 
-/** Header names in lower case, those of an upload's back-end as configured. A list becomes a line for each value; each character is sent as a byte. */
+/**
+ * Header values by name, in lower case except for those of an upload's back-end, which are as configured. Each value of a list gets its own
+ * line. Each character is sent as one byte.
+ */
 export type ReplyHeaders = Record<string, string | number | readonly string[] | undefined>;
 
-/** A whole small reply as a value, of which `respond` makes the `Response`. */
+/** A small reply with its whole body, which `respond` sends. */
 export interface Reply {
   status: number;
   headers?: ReplyHeaders;
@@ -17,19 +20,19 @@ export function jsonReply(status: number, value: unknown, headers: ReplyHeaders 
   return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body: JSON.stringify(value) };
 }
 
-/** Writes status and headers; the body is the caller's. @param base headers of every reply of the service; those of the reply win */
+/** Writes status and headers; the caller writes the body. @param base headers of every reply of the service; `headers` override them */
 export function writeHead(outgoing: Outgoing, status: number, base: ReplyHeaders, headers: ReplyHeaders): void {
   const lines = headerLines(requestIdOf(outgoing), base, headers);
-  // As a list Node.js writes them in one go; set one by one they cost twice as much.
+  // Node.js writes a list of headers at once; setting each header would take twice as long.
   if (!isHttp2(outgoing)) outgoing.writeHead(status, lines);
-  // On a stream that is gone it would throw.
+  // `respond` throws for a destroyed stream.
   else if (!outgoing.destroyed) outgoing.respond(http2Head(status, lines));
 }
 
-/** Headers of connections of HTTP/1, which a stream of HTTP/2 must not have (RFC 9113 §8.2.2). */
+/** Connection headers of HTTP/1, which an HTTP/2 stream must not have (RFC 9113 §8.2.2). */
 const connectionHeaders = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);
 
-/** Header lines in Node.js's form for a stream, with validated values, as Node.js validates only those of HTTP/1. */
+/** Converts header lines to the object that Node.js expects for an HTTP/2 stream. Validates the values, as Node.js does so only for HTTP/1. */
 export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]): OutgoingHttpHeaders {
   const head: OutgoingHttpHeaders = { ':status': status };
   for (let at = 0; at < lines.length; at += 2) {
@@ -43,7 +46,7 @@ export function http2Head(status: number, lines: readonly OutgoingHttpHeader[]):
   return head;
 }
 
-/** The header lines of a reply, names and values in turn. Those of `headers` win; values of `vary` add up. */
+/** Returns the header lines of a reply as alternating names and values. `headers` override `base`, except that `vary` has both values. */
 export function headerLines(requestId: string | undefined, base: ReplyHeaders, headers: ReplyHeaders): OutgoingHttpHeader[] {
   const lines: OutgoingHttpHeader[] = [];
   if (requestId !== undefined && !hasHeader(headers, requestIdHeader)) lines.push(requestIdHeader, requestId);
@@ -53,7 +56,7 @@ export function headerLines(requestId: string | undefined, base: ReplyHeaders, h
   return lines;
 }
 
-/** The headers of both; names compare without case, and those of `stronger` win. */
+/** Merges headers. Those of `stronger` override those of `weaker`; case is ignored in names. */
 export function mergeHeaders(weaker: ReplyHeaders, stronger: ReplyHeaders): ReplyHeaders {
   const merged: ReplyHeaders = {};
   for (const name in weaker) if (!hasHeader(stronger, name.toLowerCase())) merged[name] = weaker[name];
@@ -74,14 +77,14 @@ function addLines(lines: OutgoingHttpHeader[], name: string, value: ReplyHeaders
 }
 
 /**
- * A text's UTF-8 with a character for each byte, to be sent as Latin-1: Node.js writes head and text in one encoding, and UTF-8 would encode the bytes of
- * headers such as `server-path` again.
+ * Encodes a text as UTF-8 and returns one character for each byte, to be sent as Latin-1. Node.js writes head and text in one encoding;
+ * UTF-8 would encode the bytes of headers such as `server-path` twice.
  */
 export function bytesAsText(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 
-/** Writes a whole reply. For HEAD the length is that of the body a GET would bring, and no body follows (RFC 9110 §9.3.2). */
+/** Sends a whole reply. A HEAD has the `content-length` that a GET would have, but no body (RFC 9110 §9.3.2). */
 export function sendReply(outgoing: Outgoing, isHead: boolean, base: ReplyHeaders, reply: Reply): void {
   if (outgoing.headersSent || isClientGone(outgoing)) return;
   const hasNoBody = reply.status === 204 || reply.status === 304;

@@ -16,11 +16,11 @@ import { type SendBuffers, takeSendBuffers } from './send-buffers.ts';
 // A property costs the garbage collector less than an entry of a WeakMap.
 const preparedKey = Symbol('prepared reply');
 
-/** The head of a whole file, made for the service and path of the last request. */
+/** The headers of the last reply with a whole file, kept for the next request to the same service and path. */
 interface Prepared {
   base: ReplyHeaders;
   path: string;
-  /** For HTTP/1; `x-request-id` is first, as its value changes. */
+  /** Header lines for HTTP/1. `x-request-id` is the first, because each request changes its value. */
   lines: OutgoingHttpHeader[];
   /** The same for HTTP/2. */
   head: OutgoingHttpHeaders;
@@ -28,7 +28,10 @@ interface Prepared {
 
 type Answered = KeptFile & { [preparedKey]?: Prepared };
 
-/** Sends a whole file from the cache, with headers that are made once. @param headersOf makes them; they depend only on the file and its name */
+/**
+ * Sends a whole file from the cache, with headers that are created once.
+ * @param headersOf creates the headers; they depend only on the file and its name
+ */
 export async function sendKept(exchange: Exchange, download: KeptDownload, headersOf: () => ReplyHeaders): Promise<Response> {
   const { outgoing } = exchange;
   const { lines, head } = prepared(exchange, exchange.path, download.kept, headersOf);
@@ -41,7 +44,7 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
     throw clientGone();
   }
   if (isHttp2(outgoing)) {
-    // Node.js copies the headers.
+    // Node.js copies the headers, so the object can be changed for each request.
     head[requestIdHeader] = exchange.request.id;
     outgoing.respond(head);
     const sent = endReply(exchange, content);
@@ -53,11 +56,11 @@ export async function sendKept(exchange: Exchange, download: KeptDownload, heade
     'close',
     exchange.catching(() => download.end(isCutShort(exchange) ? 'client-gone' : undefined)),
   );
-  // Node.js writes them before another request can change the value.
+  // Node.js writes the lines at once, before another request can change this value.
   lines[1] = exchange.request.id;
   outgoing.writeHead(200, lines);
   outgoing.end(inOnePiece(content), 'latin1');
-  // The rest waits for the client.
+  // Shown only if some of the content still waits for the client.
   if (outgoing.writableLength > 0) download.show();
   return RESPONSE_ALREADY_SENT;
 }
@@ -72,10 +75,10 @@ function prepared(exchange: Exchange, path: string, kept: KeptFile, headersOf: (
   return answered[preparedKey];
 }
 
-/** Up to this size one synchronous read beats the thread pool by far (docs/design/costs.md). */
+/** Up to this size, one synchronous read is much faster than the thread pool (docs/design/costs.md). */
 const smallFileBytes = 128 * 1024;
 
-/** Up to this size Node.js sends headers and body without taking memory for them. */
+/** Up to this size, Node.js sends headers and body without allocating memory for them. */
 const tinyFileBytes = 8 * 1024;
 
 const tinyFile = Buffer.allocUnsafeSlow(tinyFileBytes);
@@ -86,7 +89,11 @@ export interface BodyPart {
   range: ByteRange;
 }
 
-/** Sends a file, or ranges of it, and ends the download with its outcome. @param parts the ranges, end inclusive; `epilogue` follows the last */
+/**
+ * Sends a file, or ranges of it, and ends the download with its outcome.
+ * @param parts the ranges, with inclusive ends
+ * @param epilogue bytes after the last part
+ */
 export function sendFile(
   exchange: Exchange,
   { status, headers }: { status: number; headers: ReplyHeaders },
@@ -132,7 +139,7 @@ async function sendPart(exchange: Exchange, writer: BodyWriter, download: FileDo
   else await sendRange(writer, send, download.fd, range, takeSendBuffers(isHttp2(exchange.outgoing)));
 }
 
-// One buffer is read while the other is sent; the read begins first, as sending keeps this thread busy.
+// Fills one buffer while the other is sent. The read starts before the send, because sending keeps this thread busy.
 async function sendRange(
   writer: BodyWriter,
   send: (bytes: Buffer) => Promise<void>,
@@ -144,7 +151,7 @@ async function sendRange(
   let isWhole = false;
   const read = (position: number) => {
     const started = readAsync(fd, buffer, 0, Math.min(buffer.length, range.end + 1 - position), position);
-    // Awaited once the client has received the previous bytes; a failure until then must not count as unhandled.
+    // The loop awaits this promise only after the previous bytes are sent. A failure before that must not count as unhandled.
     started.catch(() => {});
     return started;
   };
@@ -159,20 +166,20 @@ async function sendRange(
       [buffer, other] = [other, buffer];
       if (position <= range.end) reading = read(position);
       flushed = send(other.subarray(0, bytesRead));
-      // Awaited in the next round; a failure until then must not count as unhandled.
+      // The next round awaits this promise. A failure before that must not count as unhandled.
       flushed.catch(() => {});
     }
     await flushed;
     isWhole = true;
   } finally {
     writer.settle();
-    // The descriptor stays open as long as something reads from it.
+    // The caller closes the descriptor, so a read must have ended.
     await reading.catch(() => {});
     buffers.release(isWhole);
   }
 }
 
-/** A tiny body leaves in one piece with the headers when it is a text; its characters are its bytes (Latin-1). */
+/** Converts a tiny body to a Latin-1 text, one character for each byte, because Node.js sends a text together with the headers. */
 export function inOnePiece(bytes: Buffer): Buffer | string {
   return bytes.length <= tinyFileBytes ? bytes.toString('latin1') : bytes;
 }
@@ -186,7 +193,7 @@ function keptRange({ content }: KeptFile, range: ByteRange): Buffer {
   return content.subarray(range.start, range.end + 1);
 }
 
-/** @returns bytes that are used up before the next are read */
+/** Reads a small range at once. @returns bytes in a shared buffer, which must be used before the next read */
 function readWhole(fd: number, range: ByteRange): Buffer {
   const lengthBytes = rangeLength(range);
   const buffer = lengthBytes <= tinyFileBytes ? tinyFile.subarray(0, lengthBytes) : Buffer.allocUnsafe(lengthBytes);

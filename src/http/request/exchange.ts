@@ -32,41 +32,41 @@ import type { Incoming } from './incoming.ts';
 import { linkUrlPath, memberUrlPath, type RequestTarget, readTarget, serverPathValue } from './request-target.ts';
 import { type RequestObserver, requestTrace } from './request-trace.ts';
 
-/** The secret in the URL goes to no other server, and into no index. */
+/** Headers for the pages of links: their URLs hold a secret, which must not reach other servers or search engines. */
 const linkHeaders: ReplyHeaders = { 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex, nofollow, noarchive' };
 
-/** One HTTP or HTTPS service, shared by its requests. Replaced as a whole at a reload. */
+/** One HTTP or HTTPS service, shared by its requests. A reload of the configuration replaces the whole object. */
 export interface HttpService {
   readonly uuid: string;
   readonly options: HttpServiceOptions;
-  /** All file transfer services of the configuration, where tokens can work. */
+  /** All file transfer services of the configuration, which are the services that accept tokens. */
   readonly fileServices: readonly { uuid: string; type: string }[];
   readonly component: EventComponent;
   readonly chain: AuthChain;
   readonly sessions: SessionStore;
-  /** Ends all sessions of an account (by UUID) on all services but one. @throws ServiceError `unavailable`; they end later then */
+  /** Ends all sessions of an account (by UUID), on all services, except one. @throws ServiceError `unavailable`; then they end later */
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   /** Tokens and links. */
   readonly grants: Grants;
   /** Recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
   readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
-  /** The events of files that came by a link, for their receipt. @throws ServiceError `unavailable` */
+  /** Finds the events of files that visitors uploaded by a link, for their receipt. @throws ServiceError `unavailable` */
   readonly droppedFiles: (wanted: DroppedSelection) => Promise<ServiceEvent[]>;
   /** The files that are due from an account. @throws ServiceError `unavailable` */
   readonly expectations: (account: Account) => Promise<ToldExpectation[]>;
   readonly bans: AddressBans;
   readonly attempts: LoginAttempts;
   readonly proxies: ForwardedTrust;
-  /** For https. */
+  /** Keys of TLS session tickets, for HTTPS. */
   readonly tickets: TicketKeys;
-  /** Finds the key authorization of a domain whose challenge by TLS is under way; undefined where none is answered so. */
+  /** Finds the key authorization for a pending TLS challenge of a domain; undefined if this service does not answer such challenges. */
   readonly tlsChallenge: ((domain: string) => Promise<string | undefined>) | undefined;
   readonly passwords: LocalPasswords;
   readonly files: FilesEnvironment;
   readonly events: EventDispatcher;
   readonly clock: Clock;
   readonly log: Log;
-  /** URI of `server.security_contact`; empty when there is none. */
+  /** URI of `server.security_contact`; empty if there is none. */
   readonly securityContact: string;
   /** Headers of every reply: `server` and the configured ones. */
   readonly baseHeaders: ReplyHeaders;
@@ -74,7 +74,7 @@ export interface HttpService {
   readonly observe: RequestObserver | undefined;
 }
 
-/** One request and its reply on the way through the service. */
+/** One request and its reply. */
 export class Exchange {
   readonly service: HttpService;
   readonly incoming: Incoming;
@@ -88,13 +88,13 @@ export class Exchange {
   readonly target: RequestTarget;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /** The foreign origin of the request, if it is in `cors_origins` (docs/spec/http.md#cross-origin-requests): its pages sign in by headers alone. */
+  /** The foreign origin of the request, if `cors_origins` lists it. No cookie authenticates it (docs/spec/http.md#cross-origin-requests). */
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
-  /** Set once a visitor's link is known to hold. */
+  /** Set once a visitor's link has been found valid. */
   visit: Visit | undefined = undefined;
-  /** Headers of the request's protocol, for every reply. */
+  /** Headers that the protocol of the request needs in every reply. */
   protocolHeaders: ReplyHeaders | undefined = undefined;
 
   #expectsContinue: boolean;
@@ -102,8 +102,8 @@ export class Exchange {
   readonly #onFault: (exchange: Exchange, error: unknown) => void;
 
   /**
-   * @param current the present service; the request keeps its first one, except for accounts in force
-   * @param onFault deals with faults of what `guarded` wraps; must not throw
+   * @param current returns the present service; the request keeps the first one, except to find out whether an account is still valid
+   * @param onFault handles faults in functions that `catching` wraps; must not throw
    */
   constructor(
     current: () => HttpService,
@@ -130,7 +130,7 @@ export class Exchange {
     this.#expectsContinue = expectsContinue;
   }
 
-  /** Tells a client that waits to send its body (`Expect: 100-continue`). */
+  /** Sends 100 to a client that waits for it before it sends its body (`Expect: 100-continue`). */
   sendContinue(): void {
     if (!this.#expectsContinue) return;
     this.#expectsContinue = false;
@@ -150,53 +150,53 @@ export class Exchange {
     return signedIn(this).files;
   }
 
-  /** The URL path of a file or folder for this client: below `/home/`, or below the link of a visitor. */
+  /** Returns the URL path of a file or folder for this client, below `/home/`, or below the link for a visitor. */
   urlOf(path: VirtualPath, isFolder: boolean): string {
     const { visit } = this;
     return visit ? linkUrlPath(visit.secret, visit.belowOf(path), isFolder) : memberUrlPath(path, isFolder);
   }
 
-  /** The readable side of the request. */
+  /** The stream from which the request body is read. */
   get body(): IncomingMessage | ServerHttp2Stream {
     return this.incoming instanceof IncomingMessage ? this.incoming : this.incoming.stream;
   }
 
-  /** Headers of every reply to this request: the service's, the protocol's, and the path of a file or folder (docs/spec/http.md#server-path). */
+  /** Headers of every reply: those of the service and the protocol, and `server-path` for a file or folder (docs/spec/http.md#server-path). */
   get baseHeaders(): ReplyHeaders {
     const { service, target, protocolHeaders } = this;
     const isShared = service.options.cors_origins.length > 0;
     if (target.kind !== 'member' && target.kind !== 'link' && !isShared && !protocolHeaders) return service.baseHeaders;
-    // A spread costs ten times as much, and so does its reader.
+    // A spread takes ten times as long, and makes reading the object slower, too.
     const headers: ReplyHeaders = Object.assign({}, service.baseHeaders, protocolHeaders);
     if (target.kind === 'member') headers['server-path'] = serverPathValue(target.path);
     if (target.kind === 'link') Object.assign(headers, linkHeaders);
     return isShared ? Object.assign(headers, this.#corsHeaders()) : headers;
   }
 
-  // Fetch, CORS protocol: cookies are never allowed, so `*` means all headers.
+  // Here, `*` means all headers, because requests with credentials are never allowed (Fetch, CORS protocol).
   #corsHeaders(): ReplyHeaders {
     const { corsOrigin } = this;
     const allowed = corsOrigin === undefined ? {} : { 'access-control-allow-origin': corsOrigin, 'access-control-expose-headers': '*' };
     return { vary: 'origin', ...allowed };
   }
 
-  /** Wraps listeners, timers and callbacks that Node.js calls for this request: a fault ends this request alone, logged with its ID. */
+  /** Wraps a listener, timer or callback that Node.js calls for this request. A fault ends only this request and is logged with its ID. */
   catching<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
     return catching(action, (error, ..._: Args) => this.#onFault(this, error));
   }
 
-  /** The account of an identity by the present configuration, if it is still allowed. */
+  /** Returns the account of an identity in the present configuration; undefined if it is not valid any more. */
   inForce(identity: Identity): Account | undefined {
     return this.#current().chain.inForce(identity, this.peer.address);
   }
 
-  /** The context of events of this request, as far as known. */
+  /** Returns the context for events of this request; before authentication, it has only the address of the client. */
   eventContext(): EventContext {
     return this.client?.context ?? { account: peerAccount(this.peer), component: this.service.component, request: this.request };
   }
 }
 
-/** `c.env` of Hono's handlers and middleware is the exchange. */
+/** Makes the exchange available as `c.env` in Hono's handlers and middleware. */
 export interface HttpEnvironment {
   Bindings: Exchange;
 }
@@ -210,11 +210,11 @@ export interface Client {
   readonly identity: Identity;
   readonly files: AccountFiles;
   readonly context: EventContext;
-  /** The session, when a session authenticated the request. */
+  /** The session, if it authenticated the request. */
   readonly session: Session | undefined;
 }
 
-/** The use of a link by somebody without an account. */
+/** The use of a link by a visitor, who needs no account. */
 export interface Visit {
   readonly link: Grant;
   readonly secret: string;
@@ -222,28 +222,31 @@ export interface Visit {
   readonly isFile: boolean;
   /** The file or folder that the link shows. */
   readonly root: VirtualPath;
-  /** The subject of the request, in the files of the link's maker. */
+  /** The file or folder of the request, as a path in the files of the link's creator. */
   readonly path: VirtualPath;
-  /** Where a file goes that the visitor drops. @param below relative to the link @throws ServiceError `not-found` for what is not directly in its folder */
+  /**
+   * Returns the path at which a visitor's upload is stored. @param below path relative to the link
+   * @throws ServiceError `not-found` if the path is not directly in the folder of the link
+   */
   targetOf(below: VirtualPath): VirtualPath;
-  /** A path of the maker's files relative to what the link shows. */
+  /** Converts a path in the creator's files to one relative to the file or folder that the link shows. */
   belowOf(path: VirtualPath): VirtualPath;
-  /** Counts a download of what begins at the first byte. @throws ServiceError `gone` beyond the link's number */
+  /** Counts a download that includes the first byte. @throws ServiceError `gone` if the link allows no more downloads */
   countDownload(): Promise<void>;
 }
 
-/** One request header as a single text (repeated lines joined as RFC 9110 §5.3 says), or undefined. */
+/** Returns a request header as a single text, with repeated lines joined by commas (RFC 9110 §5.3); undefined if it is absent. */
 export function header(exchange: Pick<Exchange, 'incoming'>, name: string): string | undefined {
   const value = exchange.incoming.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;
 }
 
-/** The value of a cookie of the request. */
+/** Returns the value of a cookie of the request. */
 export function cookie(exchange: Pick<Exchange, 'incoming'>, name: string): string | undefined {
   return cookieValue(header(exchange, 'cookie'), name);
 }
 
-/** The client of a request that passed authentication. */
+/** Returns the client of an authenticated request. Throws if the request was not authenticated. */
 export function signedIn(exchange: Exchange): Client {
   if (!exchange.client) throw new Error('This request was not authenticated.');
   return exchange.client;

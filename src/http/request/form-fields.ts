@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 import { mediaTypeOfRequest } from './reply-format.ts';
 import { listenToBody, readSmallForm, smallBodyLimitBytes } from './request-body.ts';
 
-/** Limits of one form: more is an attack or a mistake. */
+/** Limits of one form, sizes in bytes. A larger form is an attack or a mistake. */
 const limits = { fields: 20_000, fieldNameSize: 200, fieldSize: 4096, files: 10_000, parts: 30_000, headerPairs: 50 };
 
 /** Fields of a form, each with its values in order. */
@@ -22,7 +22,7 @@ export class FormFields {
     return this.#values.get(name) ?? [];
   }
 
-  /** The value of a field that a form has once. @throws ServiceError `bad-request` when it is there more than once with different values */
+  /** Returns the only value of a field. @throws ServiceError `bad-request` if the form has the field more than once, with different values */
   one(name: string): string | undefined {
     const values = this.all(name);
     if (new Set(values).size > 1) throw new ServiceError('bad-request', `The form has the field "${name}" more than once.`);
@@ -38,9 +38,9 @@ export interface FormFile {
 }
 
 /**
- * Reads a form, `multipart/form-data` or URL-encoded, with its files as streams, one after the other.
+ * Reads a form, sent as `multipart/form-data` or URL-encoded. Its files are read as streams, one after the other.
  *
- * @param onFile called for each file with the fields before it; the form goes on when its promise resolves
+ * @param onFile called for each file, with the fields that precede it; the next file follows when the promise resolves
  * @throws ServiceError `bad-request` for a malformed form, `too-large`, `client-gone`
  */
 export async function readForm(exchange: Exchange, onFile: (file: FormFile, fields: FormFields) => Promise<void>): Promise<FormFields> {
@@ -52,7 +52,7 @@ export async function readForm(exchange: Exchange, onFile: (file: FormFile, fiel
   return fields;
 }
 
-/** Events of the parser at its limits. */
+/** Events of the parser for exceeded limits. */
 const tooMany = [
   ['fieldsLimit', 'fields'],
   ['filesLimit', 'files'],
@@ -70,7 +70,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
       if (isOver) return;
       isOver = true;
       stopListening();
-      // The file that is being received must end, or its receiver would wait for ever.
+      // Without this, the receiver of the current file would wait for ever.
       current?.destroy(error as Error);
       parser.destroy();
       void running.catch(() => {}).then(() => reject(error));
@@ -89,7 +89,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     });
     on('file', (field: string, content: BusboyFileStream, fileName: string | undefined) => {
       current = content;
-      // A waiting file has no reader yet that would hear of its end.
+      // A file that waits for its turn has no reader yet, so nothing else would handle its error.
       content.on('error', () => {});
       running = running.then(() => onFile({ field, fileName, content }, fields));
       running.catch(stop);
@@ -99,7 +99,7 @@ function readMultipart(exchange: Exchange, onFile: (file: FormFile, fields: Form
     });
     on('finish', () => {
       running.then(() => {
-        // The parser finishes after its error, too.
+        // The parser emits `finish` after an error, too.
         if (isOver) return;
         isOver = true;
         resolve(fields);
@@ -123,7 +123,7 @@ function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
       limits,
       highWaterMark: 1024 * 1024,
       fileHwm: 1024 * 1024,
-      // Names are cleaned by `fileNameOf`, which knows both kinds of separators.
+      // `bareFileName` removes paths from names; it knows both kinds of separators.
       preservePath: true,
     });
   } catch (error) {
@@ -131,7 +131,7 @@ function createParser(exchange: Exchange): InstanceType<typeof Busboy> {
   }
 }
 
-/** The file's own name: browsers and old clients send paths (`C:\dir\a.txt`, `../a.txt`), which are never followed. */
+/** Returns a file's own name without a path. Old browsers and clients send paths (`C:\dir\a.txt`, `../a.txt`), which are never followed. */
 export function bareFileName(sent: string | undefined): string {
   return (sent ?? '').split(/[\\/]/).at(-1)?.trim() ?? '';
 }

@@ -7,17 +7,20 @@ import type { VirtualPath } from '../../lib/virtual-path.ts';
 import { type Exchange, header, signedIn } from './exchange.ts';
 import { memberOfUrl } from './member-url.ts';
 
-/** Whether a request has a condition. */
+/** Whether a request has conditions. */
 export function isConditional({ incoming: { headers } }: Exchange): boolean {
   return headers.if !== undefined || conditionNames.some((name) => headers[name] !== undefined);
 }
 
 const conditionNames = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'] as const;
 
-/** Conditions of a change whose outcome reveals the member. For `If`, with its tokens of locks, a hidden member counts as absent. */
+/**
+ * Conditions of a change whose outcome reveals whether the member exists. `If` is not among them, as it may hold lock tokens; for `If`, a
+ * hidden member counts as absent.
+ */
 const tellingNames = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 
-/** The events of changes that fail; LOCK has none. */
+/** Returns the ID of the event for a failed change; LOCK has none. */
 function failureId(method: string, { target }: Exchange): number | undefined {
   const isFolder = target.kind === 'member' && target.isFolder;
   return {
@@ -29,31 +32,32 @@ function failureId(method: string, { target }: Exchange): number | undefined {
   }[method];
 }
 
-/** The request headers that make a request conditional (RFC 9110 §13). */
+/** Returns the headers that make a request conditional (RFC 9110 §13). */
 export function conditionHeaders(exchange: Exchange): ConditionHeaders {
   return Object.fromEntries(conditionNames.map((name) => [name, header(exchange, name)]));
 }
 
-/** The validators of an entry: strong entity tag and modification time. */
+/** Returns the validators of an entry: its strong entity tag and its modification time. */
 export function entryValidators(entry: Entry): { etag: string; lastModifiedMs: number } {
   return { etag: fileEntityTag(entry), lastModifiedMs: entry.modifiedMs };
 }
 
-/** Method and conditions of a request, headers by their names in lower case. */
+/** Method and conditional headers of a request; header names are in lower case. */
 interface ConditionalRequest {
   method: string;
   headers: Readonly<Record<string, string | undefined>>;
 }
 
-/** Checks the present state of the path; throws `precondition-failed`. */
+/** Checks the present state of the path. Throws ServiceError `precondition-failed` if a condition is not met. */
 export type Preconditions = (current: Entry | undefined) => void;
 
 /**
- * The preconditions of a change: `If-Match`, `If-None-Match`, the dates (RFC 9110 §13.2.2), and `If` (RFC 4918 §10.4). Folders have no entity tag.
+ * Reads the preconditions of a change: `If-Match`, `If-None-Match`, the dates (RFC 9110 §13.2.2), and `If` (RFC 4918 §10.4). Folders have
+ * no entity tag.
  *
- * @param asked the conditions of another request
- * @returns to be called with the state of the request's own resource, under the lock of the change
- * @throws ServiceError `bad-request` for an `If` that is malformed or has a foreign URL, `forbidden` for conditions on a hidden member
+ * @param asked the conditions to use instead of those of this request
+ * @returns checks the preconditions; call it with the state of the request's own resource, while the change holds its lock
+ * @throws ServiceError `bad-request` for a malformed `If` or one with a foreign URL, `forbidden` for conditions on a hidden member
  */
 export async function preconditions(
   exchange: Exchange,
@@ -97,7 +101,7 @@ function isMet(condition: IfCondition, entry: Entry | undefined, tokens: Readonl
   return entry !== undefined && !entry.isFolder && matchesStrongly([condition.value], entryValidators(entry).etag);
 }
 
-// A hidden member counts as absent: a condition must not reveal it.
+// A hidden member counts as absent, because a condition must not reveal that it exists.
 function lookedUp(exchange: Exchange, path: VirtualPath): Entry | undefined {
   try {
     return signedIn(exchange).files.inspect(path);

@@ -13,30 +13,31 @@ export function replyFormat(exchange: Exchange): ReplyFormat {
   return chosenFormat(exchange, 'json');
 }
 
-/** The form in which a folder is sent: page, JSON listing or ZIP archive. */
+/** Returns the format in which a folder is sent: a page, a JSON listing or a ZIP archive. */
 export function folderFormat(exchange: Exchange): FolderFormat {
   return preferredType(header(exchange, 'accept'), [htmlType, jsonType, zipType]) === zipType ? 'zip' : chosenFormat(exchange, 'html');
 }
 
-/** Whether a client names JSON, and so is not redirected like browsers. */
+/** Whether a client asks for JSON by name. Other clients are redirected, as browsers expect. */
 export function asksForJson(exchange: Exchange): boolean {
   return replyFormat(exchange) === 'json' && namesType(header(exchange, 'accept'), jsonType);
 }
 
 /**
- * A JSON body means JSON. Else `Accept` decides, else the content type `text/html` means a page; that of a form means nothing, as scripts send forms, too.
- * @param otherwise the format of a request without any preference
+ * Chooses JSON for a request with a JSON body. Otherwise `Accept` decides, and without it, the content type `text/html` asks for a page.
+ * The content type of a form decides nothing, as scripts send forms, too.
+ * @param otherwise the format for a request without any preference
  */
 function chosenFormat(exchange: Exchange, otherwise: ReplyFormat): ReplyFormat {
   const contentType = mediaTypeOfRequest(exchange);
   if (contentType === jsonType) return 'json';
   const silent = contentType === htmlType ? 'html' : otherwise;
-  // A wildcard gets the first offer.
+  // A wildcard in `Accept` selects the first type of the list.
   const type = preferredType(header(exchange, 'accept'), silent === 'html' ? [htmlType, jsonType] : [jsonType, htmlType]);
   return type === undefined ? silent : type === htmlType ? 'html' : 'json';
 }
 
-/** The request's content type without parameters, in lower case; empty when it has none. */
+/** Returns the request's content type without parameters, in lower case; empty if there is none. */
 export function mediaTypeOfRequest(exchange: Exchange): string {
   return (header(exchange, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }

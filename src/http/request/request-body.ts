@@ -10,15 +10,15 @@ import { type Exchange, header } from './exchange.ts';
 /** A refused body up to this size is read, so that the connection can be used again. */
 const drainLimitBytes = 64 * 1024;
 
-/** Maximum of pieces of a refused body that are read before the reply. */
+/** Maximum number of pieces of a refused body that are read. */
 const maxDrainedPieces = 10_000;
 
-/** Time that a client may continue to send a refused body before the connection is cut. */
+/** Time in milliseconds for which a client may continue to send a refused body before the connection is closed. */
 const lingerMs = 2000;
 
 /**
- * Deals with an unread request body before the reply. A small one is drained. For a large one the connection is closed after the reply, but lingers while
- * the client sends: closing at once would reset it, and the client would not see the reply (RFC 9112 §9.6).
+ * Handles an unread request body before the reply. A small body is read and dropped. After a large body, the connection is closed once the
+ * reply is sent and the client had time to read it: closing at once would reset it, and the reply would be lost (RFC 9112 §9.6).
  */
 export function endUnreadBody(exchange: Exchange): void {
   const { incoming, outgoing, service } = exchange;
@@ -34,7 +34,7 @@ export function endUnreadBody(exchange: Exchange): void {
   };
   incoming.on('data', exchange.catching(onPiece));
   const socket: Socket = incoming.socket;
-  // Node.js would destroy the socket with the reply still in the client's receive buffer.
+  // Node.js would destroy the socket while the client has not yet read the reply from its receive buffer.
   socket.destroySoon = () => socket.end();
   const cut = exchange.catching(() => socket.destroy());
   service.clock.after(lingerMs, cut);
@@ -48,19 +48,19 @@ function mayHaveBody(exchange: Exchange): boolean {
   }
 }
 
-/** Reader of a request body. Either `onEnd` or `onFault` is called once, as the last call. */
+/** Receives a request body. The last call is one of either `onEnd` or `onFault`. */
 interface BodyListener {
   onData(chunk: Buffer): void;
   onEnd(): void;
-  /** The client went away (ServiceError `client-gone`), or another listener threw. */
+  /** Called if the client disconnected (ServiceError `client-gone`), or if another listener threw. */
   onFault(error: unknown): void;
 }
 
 /**
- * Begins to read a request body, directly from the Node request (docs/design/costs.md). The client may have gone during its authentication, which Node.js
- * does not report again.
+ * Starts to read a request body, directly from the Node.js request (docs/design/costs.md). Also handles a client that disconnected during
+ * its authentication, which Node.js does not report again.
  *
- * @returns stops reading and calling
+ * @returns a function that stops reading and removes the listeners
  */
 export function listenToBody(exchange: Exchange, listener: BodyListener): () => void {
   const { body, outgoing } = exchange;
@@ -72,7 +72,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
     body.off('end', onEnd);
     body.off('close', onGone);
     body.off('error', onGone);
-    // A late fault must not end the process.
+    // An error event without a listener would end the process.
     body.on('error', () => {});
     body.pause();
   };
@@ -84,7 +84,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
   const onData = catching((chunk: Buffer) => listener.onData(chunk), fail);
   const onGone = exchange.catching(() => fail(clientGone()));
   const onEnd = catching(() => {
-    // A stream that is reset without an error code ends like a whole one.
+    // A stream that the client resets without an error code emits `end`, like a complete one.
     if (body.aborted) return fail(clientGone());
     stop();
     listener.onEnd();
@@ -97,7 +97,7 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
   body.once('end', onEnd);
   body.once('close', onGone);
   body.once('error', onGone);
-  // The end of an empty body of HTTP/2 may have been reported before.
+  // Node.js may have emitted the end of an empty HTTP/2 body already.
   if (body.readableEnded) queueMicrotask(onEnd);
   exchange.sendContinue();
   return stop;
@@ -106,13 +106,13 @@ export function listenToBody(exchange: Exchange, listener: BodyListener): () => 
 /** Largest body of a command, a login or a PROPFIND, in bytes (docs/spec/http.md#bad-input). */
 export const smallBodyLimitBytes = 1024 * 1024;
 
-/** A body in more pieces than this is refused… */
+/** A body in more pieces than this is refused if they are smaller, on average, than `smallPieceBytes`. */
 const maxPieces = 4096;
 
-/** …if they are smaller than this on average: each costs as much as kilobytes. */
+/** Smallest average size of pieces, in bytes. Each piece costs as much as kilobytes of content. */
 const smallPieceBytes = 16;
 
-/** The announced length of the body, if any (not for chunked ones). @throws ServiceError `bad-request` for a length that is no number */
+/** Returns the announced length of the body; undefined for a chunked one. @throws ServiceError `bad-request` if it is not a number */
 export function announcedLength(exchange: Exchange): number | undefined {
   const text = header(exchange, 'content-length');
   if (text === undefined) return undefined;
@@ -148,12 +148,12 @@ export async function readSmallBody(exchange: Exchange, limitBytes = smallBodyLi
   });
 }
 
-/** Reads a URL-encoded form of a few fields. @param limitBytes the default leaves air around two fields of 150 characters, percent-encoded */
+/** Reads a URL-encoded form with a few fields. @param limitBytes the default is ample for two percent-encoded fields of 150 characters */
 export async function readSmallForm(exchange: Exchange, limitBytes = 16 * 1024): Promise<URLSearchParams> {
   return new URLSearchParams((await readSmallBody(exchange, limitBytes)).toString('utf8'));
 }
 
-/** Reads a JSON body. @throws ServiceError `bad-request` when it is not UTF-8, not JSON, or nests too deep */
+/** Reads a JSON body. @throws ServiceError `bad-request` if it is not UTF-8, is not JSON, or nests too deeply */
 export async function readJsonBody(exchange: Exchange): Promise<unknown> {
   const bytes = await readSmallBody(exchange);
   let text: string;

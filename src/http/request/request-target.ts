@@ -4,10 +4,10 @@ import { checkMemberName, memberPath, pathFromSegments, type VirtualPath } from 
 /** The reserved name of the service's own URLs (docs/spec/http.md#urls). */
 export const reservedName = '__svc__';
 
-/** Name below it of the pages of links. */
+/** The URLs of links are below this name, which is itself below `reservedName`. */
 const linkName = 's';
 
-/** The path of a URL below a link, `/` at the end for folders. @param below relative to what the link shows */
+/** Returns a URL path below a link, with a final `/` for folders. @param below path relative to the file or folder that the link shows */
 export function linkUrlPath(secret: string, below: VirtualPath, isFolder: boolean): string {
   const path = `/${reservedName}/${linkName}/${encodeURIComponent(secret)}${below === '/' ? '' : below.split('/').map(encodeURIComponent).join('/')}`;
   return isFolder ? `${path}/` : path;
@@ -15,13 +15,13 @@ export function linkUrlPath(secret: string, below: VirtualPath, isFolder: boolea
 
 /** A parsed request target. */
 export type RequestTarget =
-  /** A file or folder of the account; `isFolder` says that the URL ends in `/`. */
+  /** A file or folder of the account. `isFolder`: the URL ends in `/`. */
   | { kind: 'member'; path: VirtualPath; isFolder: boolean; query: string }
   /** `/__svc__/<name>`. */
   | { kind: 'service'; name: string; query: string }
   /** `/home/__svc__/<name>`. */
   | { kind: 'account-service'; name: string; query: string }
-  /** `/__svc__/s/<secret>`, and what is below it; `isFolder` says that the URL ends in `/`. The secret stands in no log, event or message. */
+  /** `/__svc__/s/<secret>`, or a path below it. `isFolder`: the URL ends in `/`. The secret must not appear in a log, event or message. */
   | { kind: 'link'; secret: string; below: VirtualPath; isFolder: boolean; query: string }
   /** `/` itself. */
   | { kind: 'root'; query: string }
@@ -32,15 +32,15 @@ export type RequestTarget =
   /** `*` of an OPTIONS request. */
   | { kind: 'server'; query: '' }
   | { kind: 'unknown'; query: string }
-  /** An invalid target, and why. */
+  /** An invalid target, with the error that says why. */
   | { kind: 'refused'; fault: unknown; query: '' };
 
-/** The target of a request; an invalid one is `refused`. Never throws. */
+/** Reads the target of a request. Never throws: an invalid target becomes `refused`. */
 export function readTarget(method: string, raw: string): RequestTarget {
   try {
     const target = parseRequestTarget(raw);
-    // PROPFIND of a folder without its final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders); the home
-    // folder is no exception.
+    // A PROPFIND of a folder without the final slash is answered, not redirected (docs/spec/http.md#redirects-to-folders). This holds for
+    // the home folder, too.
     if (target.kind !== 'home' || method !== 'PROPFIND') return target;
     return { kind: 'member', path: pathFromSegments([]), isFolder: false, query: target.query };
   } catch (fault) {
@@ -48,7 +48,7 @@ export function readTarget(method: string, raw: string): RequestTarget {
   }
 }
 
-/** The path of a target in `routes.ts`: files and folders of any name are apart from everything else. */
+/** Returns the path of a target for `routes.ts`. A prefix for each kind keeps names of files from matching other routes. */
 export function canonicalPath(target: RequestTarget): string {
   switch (target.kind) {
     case 'member':
@@ -65,11 +65,12 @@ export function canonicalPath(target: RequestTarget): string {
 }
 
 /**
- * Reads a raw request target. Every segment is percent-decoded exactly once, as UTF-8, so that permissions and file system see the same. Empty segments
- * are ignored (`//` is `/`).
+ * Reads a raw request target. Every segment is percent-decoded exactly once, as UTF-8, so that permissions and the file system see the same
+ * name. Empty segments are ignored (`//` is `/`).
  *
  * @param raw the target as the client sent it, ASCII
- * @throws ServiceError `name-invalid` or `bad-request`: bad percent codes, invalid UTF-8, NUL, an encoded slash, `.` and `..` segments in any form
+ * @throws ServiceError `name-invalid` or `bad-request` for bad percent codes, invalid UTF-8, NUL, an encoded slash, or `.` and `..` segments
+ *   in any form
  */
 export function parseRequestTarget(raw: string): RequestTarget {
   if (raw === '*') return { kind: 'server', query: '' };
@@ -93,7 +94,7 @@ export function parseRequestTarget(raw: string): RequestTarget {
   return { kind: 'member', path: pathFromSegments(segments.slice(1)), isFolder, query };
 }
 
-// Most files: nothing to decode, no query, no segment that is empty or begins with a dot.
+// Matches the URLs of most files: nothing to decode, no query, and no segment that is empty or begins with a dot.
 const plainFile = /^\/home(\/[\w~!$&'()*+,;=:@-][\w.~!$&'()*+,;=:@-]{0,254})+$/;
 
 function splitTarget(raw: string): { path: string; query: string } {
@@ -107,7 +108,7 @@ function splitTarget(raw: string): { path: string; query: string } {
   return mark < 0 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark) };
 }
 
-/** Decodes one segment, percent codes and raw bytes alike. @throws ServiceError `name-invalid` */
+/** Decodes one segment, which may have percent codes and raw bytes. @throws ServiceError `name-invalid` */
 function decodeSegment(segment: string): string {
   if (/^[\w.~!$&'()*+,;=:@-]*$/.test(segment)) {
     checkDots(segment);
@@ -132,26 +133,26 @@ function checkDots(name: string): void {
   if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
 }
 
-/** The path of a command's target, one member name of the folder. @throws ServiceError `name-invalid` or `name-reserved` */
+/** Returns the path of a command's target, which is the name of a member of the folder. @throws ServiceError `name-invalid`, `name-reserved` */
 export function targetPath(folder: VirtualPath, target: string): VirtualPath {
   if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
   return selectedPath(folder, target);
 }
 
-/** The path of a member that was selected in a listing, with `\` in its name allowed. @throws ServiceError `name-invalid` or `name-reserved` */
+/** Returns the path of a member selected in a listing; its name may contain `\`. @throws ServiceError `name-invalid` or `name-reserved` */
 export function selectedPath(folder: VirtualPath, name: string): VirtualPath {
   checkMemberName(name);
   if (folder === '/' && name === reservedName) throw new ServiceError('name-reserved', 'This name is reserved.');
   return memberPath(folder, name);
 }
 
-/** Writes a virtual path as the path of a URL below `/home`, `/` at the end for folders. */
+/** Returns the URL path of a virtual path, below `/home`, with a final `/` for folders. */
 export function memberUrlPath(path: VirtualPath, isFolder: boolean): string {
   const encoded = `/home${path === '/' ? '' : path.split('/').map(encodeURIComponent).join('/')}`;
   return isFolder ? `${encoded}/` : encoded;
 }
 
-/** The URL of a page of an account, written anew with the query; undefined for other targets. */
+/** Builds the URL of an account's page, with its query, from a parsed target; undefined for other targets. */
 export function pageUrlOf(target: RequestTarget): string | undefined {
   if (target.kind === 'member') return memberUrlPath(target.path, target.isFolder) + target.query;
   if (target.kind === 'account-service')
@@ -160,8 +161,8 @@ export function pageUrlOf(target: RequestTarget): string | undefined {
 }
 
 /**
- * The value of a `server-path` header (docs/spec/http.md#server-path): the path in UTF-8, a character for each byte. If it has control characters or a final
- * space, which headers cannot carry, these and `%` are percent-encoded.
+ * Returns the value of a `server-path` header (docs/spec/http.md#server-path): the path in UTF-8, one character for each byte. Headers
+ * cannot hold control characters or a final space; if the path has any, they and `%` are percent-encoded.
  */
 export function serverPathValue(path: VirtualPath): string {
   if (/^[\x20-\x7e]*[\x21-\x7e]$/.test(path)) return path;

@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestTrace } from '../../events/event.ts';
 import { parseTraceparent } from '../../lib/headers/trace-context.ts';
 
-/** Header by which a client or its proxy names a request, and which every reply carries. */
+/** The header in which a client or its proxy sends a request ID. Every reply has it, too. */
 export const requestIdHeader = 'x-request-id';
 
-/** Valid request IDs cannot break a log line or fill a disk. */
+/** Matches request IDs that are safe in a log: they cannot break a line or fill the disk. */
 const requestIdText = /^[\w.:+/=@-]{1,128}$/;
 
 /** Facts of a request for metrics. */
@@ -21,7 +21,7 @@ export type RequestObserver = (facts: RequestFacts, trace: RequestTrace) => void
 
 export type RequestStyle = 'rest' | 'webdav' | 'browser' | 'service';
 
-/** The identity of a request, from its headers or new. */
+/** Returns the request ID from the headers, or a new one, and the `traceparent` if there is one. */
 export function requestTrace(headers: IncomingHttpHeaders): RequestTrace {
   const given = headers[requestIdHeader];
   const id = typeof given === 'string' && requestIdText.test(given) ? given : randomUUID();

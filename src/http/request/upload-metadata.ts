@@ -5,10 +5,10 @@ import { parseKeyValueList } from '../../lib/list-values.ts';
 import type { MetadataFields } from '../options.ts';
 import { type Exchange, header } from './exchange.ts';
 
-/** Latest time that `X-OC-Mtime` may name, Unix time in seconds: the end of year 9999. */
+/** Latest time for `X-OC-Mtime`, the end of the year 9999, as Unix time in seconds. */
 const latestTimeS = 253_402_300_799;
 
-/** `X-OC-Mtime`, Unix time in milliseconds; undefined without one. @throws ServiceError `bad-request` */
+/** Returns `X-OC-Mtime` as Unix time in milliseconds; undefined without the header. @throws ServiceError `bad-request` */
 export function requestedModificationTime(exchange: Exchange): number | undefined {
   const text = header(exchange, 'x-oc-mtime');
   if (text === undefined) return undefined;
@@ -21,9 +21,9 @@ export function requestedModificationTime(exchange: Exchange): number | undefine
 /**
  * Reads the configured upload metadata (docs/spec/files.md#upload-metadata).
  *
- * @param formValue the value of a form, which counts only without the header
+ * @param formValue metadata from a form, used only if there is no header
  * @returns each key with its values in order; undefined without metadata
- * @throws ServiceError `metadata-invalid` for malformed or undeclared items, or if a required one is missing
+ * @throws ServiceError `metadata-invalid` for a malformed or undeclared item, or if a required one is missing
  */
 export function uploadMetadata(exchange: Exchange, formValue?: string): Record<string, string[]> | undefined {
   const fields = exchange.service.options.metadata_fields;
@@ -34,7 +34,7 @@ export function uploadMetadata(exchange: Exchange, formValue?: string): Record<s
   return parseMetadata(fields, text);
 }
 
-/** The same from the value alone. */
+/** Does the same as `uploadMetadata`, for a value that was read before. */
 export function parseMetadata(fields: MetadataFields, value: string | undefined): Record<string, string[]> | undefined {
   if (value === undefined) {
     if (fields.required) throw new ServiceError('metadata-invalid', `The header "${fields.header}" is required.`);
@@ -47,7 +47,7 @@ export function parseMetadata(fields: MetadataFields, value: string | undefined)
     else metadata.set(key, [item]);
   }
   checkKeys(fields, [...metadata.keys()]);
-  // Not a literal: a key named __proto__ is a key like any other.
+  // Assigning to an object literal would lose a key named `__proto__`.
   return Object.fromEntries(metadata);
 }
 

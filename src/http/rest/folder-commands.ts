@@ -27,23 +27,23 @@ import {
   transferMembers,
 } from './member-actions.ts';
 
-/** One command of a request, its target as a list. */
+/** One command of a request. A single target is a list of one. */
 export interface FolderCommand {
   command: string;
   targets: string[];
-  /** For `move` and `copy`, as in the request. */
+  /** For `move` and `copy`: the destination as the request has it. */
   destination?: string;
   /** For `move` and `copy`: whether files there are replaced. */
   overwrite?: boolean;
 }
 
-/** Type of a reply with a line for each finished target. */
+/** Media type of a reply that has a line for each finished target. */
 const linesType = 'application/x-ndjson';
 
-/** Shortest time between two lines about how far a copy has come, in milliseconds. */
+/** Shortest time between two progress lines of a copy, in milliseconds. */
 const progressEveryMs = 200;
 
-/** Maximum of commands, and of targets, in one request; more is refused as malformed. */
+/** Maximum number of targets in one request; a request with more is refused as malformed. */
 const maxTargets = 10_000;
 
 /** Commands of every folder; custom triggers add their own (docs/spec/files.md#folder-commands). */
@@ -51,7 +51,10 @@ const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-mi
 
 const commonMembers = ['command', 'target'];
 
-/** POST of folder commands (docs/spec/files.md#folder-commands): checked whole before the first runs, then run in order, all of them. */
+/**
+ * Handles a POST of folder commands (docs/spec/files.md#folder-commands). The whole request is checked first. Then all commands run in order,
+ * even if one fails.
+ */
 export async function postFolderCommands(exchange: Exchange): Promise<Response> {
   const { path: folder } = exchange;
   if (mediaTypeOfRequest(exchange) !== 'application/json') {
@@ -70,7 +73,7 @@ export async function postFolderCommands(exchange: Exchange): Promise<Response> 
   return respond(exchange, jsonReply(status, { results: results.map(({ target, held }) => ({ target, held: held?.id })) }));
 }
 
-/** Aborts once the client is gone, if it prefers its commands to end then (RFC 7240): its user can press "Stop". */
+/** Returns a signal that aborts when a client disconnects that sent `Prefer: stop-when-gone` (RFC 7240), so that users can press "Stop". */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();
   const stop = () => gone.abort(clientGone());
@@ -80,7 +83,7 @@ function stopSignal(exchange: Exchange): AbortSignal {
   return gone.signal;
 }
 
-/** Sends a line for each finished target. A client that goes away interrupts nothing, unless it prefers that. */
+/** Sends a line for each finished target. The commands continue if the client disconnects, unless `stop` is aborted. */
 function sendLines(exchange: Exchange, results: AsyncIterable<MemberResult>, stop: AbortSignal): Promise<Response> {
   const headers = { 'content-type': linesType, 'cache-control': 'no-store' };
   const tellsProgress = prefers(exchange, 'progress');
@@ -116,7 +119,7 @@ async function* runAll(
 /**
  * Checks a folder command body (docs/spec/files.md#folder-commands).
  *
- * @throws ServiceError `bad-request` naming the member at fault; then nothing is done
+ * @throws ServiceError `bad-request` with the name of the wrong member; no command has run then
  */
 export function parseFolderCommands(body: unknown): FolderCommand[] {
   if (!isObject(body)) throw malformed('The body must be an object with the member "commands".');

@@ -25,13 +25,13 @@ interface PreparedBody {
   epilogue?: Buffer;
 }
 
-/** An uploaded file must never run as a page of this origin, by any type or guess of the browser. */
+/** Content security policy of files. No uploaded file may run as a page of this origin, whichever type the browser takes it for. */
 const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-/** For `?inline=frame`: browsers show no PDF in a sandbox. Its type is fixed, and nothing else that it might be has a right here. */
+/** Policy of a PDF for `?inline=frame`, as browsers show no PDF in a sandbox. Without the sandbox, the PDF still may load nothing. */
 const pdfPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; form-action 'none'; base-uri 'none'";
 
-/** Headers that describe a file. */
+/** Returns the headers that describe a file. */
 function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   const { etag, lastModifiedMs } = entryValidators(entry);
   const mediaType = mediaTypeByName(entry.name);
@@ -50,7 +50,7 @@ function fileHeaders(exchange: Exchange, entry: Entry): FileHeaders {
   };
 }
 
-/** GET and HEAD of a file (RFC 9110 §9.3.1, §13, §14): conditions, ranges, digest; or the redirect to the folder of that name. */
+/** Handles GET and HEAD of a file, with conditions, ranges and digest (RFC 9110 §9.3.1, §13, §14). A folder's URL is redirected. */
 export function getFile(exchange: Exchange): Promise<Response> {
   return exchange.isHead ? describeFile(exchange) : sendContent(exchange);
 }
@@ -95,7 +95,7 @@ async function sendContent(exchange: Exchange): Promise<Response> {
 /** Whether a GET asks for the whole file, without conditions. */
 function isPlain(exchange: Exchange): boolean {
   const { service, incoming, target } = exchange;
-  // For pages of other origins the reply names their origin; for links it tells no path.
+  // With `cors_origins`, the headers depend on the origin; those of links lack the path. Neither can be prepared once for all requests.
   if (target.query !== '' || target.kind === 'link' || service.options.cors_origins.length > 0) return false;
   const { range, 'want-repr-digest': wantedDigest } = incoming.headers;
   return range === undefined && wantedDigest === undefined && !isConditional(exchange);
@@ -136,7 +136,7 @@ function requestedRanges(exchange: Exchange, { sizeBytes, modifiedMs }: Entry, {
   });
 }
 
-/** A `multipart/byteranges` body (RFC 9110 §14.6). */
+/** Prepares a `multipart/byteranges` body (RFC 9110 §14.6). */
 function multipart(headers: ReplyHeaders, ranges: readonly ByteRange[], sizeBytes: number): PreparedBody {
   const boundary = `svc-${randomBytes(16).toString('hex')}`;
   const type = String(headers['content-type']);

@@ -17,7 +17,7 @@ interface LoginForm {
   next: string | undefined;
 }
 
-/** POST of a login (docs/spec/http.md#login): a session ID as JSON, or the cookie and a redirect. */
+/** Handles the POST of a login (docs/spec/http.md#login). Replies with a session ID as JSON, or with the session cookie and a redirect. */
 export async function postLogin(exchange: Exchange): Promise<Response> {
   const form = await readLogin(exchange);
   const identity = await checkPassword(exchange, form.username, form.password).catch((error) => {
@@ -35,7 +35,7 @@ export async function postLogin(exchange: Exchange): Promise<Response> {
   });
 }
 
-/** GET and POST of a logout: ends the session (docs/spec/http.md#logout). */
+/** Handles GET and POST of a logout, which ends the session (docs/spec/http.md#logout). */
 export async function logout(exchange: Exchange): Promise<Response> {
   const authorization = /^session (.*)$/i.exec(header(exchange, 'authorization') ?? '');
   const session = await presentedSession(exchange, authorization ? authorization[1]?.trim() : cookie(exchange, sessionCookie));
@@ -58,7 +58,7 @@ async function presentedSession({ service }: Exchange, id: string | undefined): 
   return id === undefined ? undefined : service.sessions.find(id);
 }
 
-/** The `Set-Cookie` line (docs/spec/http.md#cookie); an empty ID deletes the cookie. */
+/** Returns the value of `Set-Cookie` (docs/spec/http.md#cookie); an empty ID deletes the cookie. */
 function sessionCookieLine(exchange: Exchange, id: string): string {
   const { options } = exchange.service;
   const isSecure = options.type === 'https' || options.accepted_origins.length > 0;
@@ -66,8 +66,8 @@ function sessionCookieLine(exchange: Exchange, id: string): string {
 }
 
 /**
- * The page after a login: one below `/home/`, else the home folder. The requested page is parsed like the target of a request and written anew, so
- * that a browser reads no other host (`//evil`) and no other path (`/home/../__svc__/logout`) in it.
+ * Returns the URL of the page after a login: the requested page if it is below `/home/`, otherwise the home folder. The URL is parsed like
+ * a request target and rebuilt, so it cannot lead to another host (`//evil`) or another path (`/home/../__svc__/logout`).
  */
 export function safeNext(next: string | undefined): string {
   if (next === undefined || !/^\/home\/[\x21-\x7e]*$/.test(next)) return '/home/';
@@ -100,7 +100,7 @@ async function readLogin(exchange: Exchange): Promise<LoginForm> {
   throw new ServiceError('media-type-unsupported', 'A login is sent as application/x-www-form-urlencoded or application/json.');
 }
 
-/** The page that the client requested before the login. */
+/** Returns the URL of the page that the client requested before the login. */
 export function nextOfQuery(exchange: Exchange): string | undefined {
   return new URLSearchParams(exchange.target.query).get('next') ?? undefined;
 }

@@ -15,7 +15,7 @@ import { type Client, type Exchange, signedIn } from '../request/exchange.ts';
 import { mediaTypeOfRequest, replyFormat } from '../request/reply-format.ts';
 import { readJsonBody, readSmallForm } from '../request/request-body.ts';
 
-/** The page on which people change their own password. */
+/** Returns the page on which users change their own password. */
 function passwordPage(exchange: Exchange, status: number, problems: readonly string[]): Reply {
   const context = pageContextOf(exchange);
   const { language: text } = context;
@@ -39,7 +39,7 @@ ${problems.length > 0 && html`<div class="notice error" role="alert">${problems.
   return pageReply(context, status, { title: text.text('changePassword'), body, hasScript: true });
 }
 
-/** The requirements of a new password, before anybody types one. */
+/** Lists the rules for a new password, so that users know them before they type one. */
 function passwordRules(exchange: Exchange) {
   const { language } = pageContextOf(exchange);
   const { minimum_length: length, character_requirements: kinds, history } = exchange.service.passwords.policy;
@@ -55,7 +55,7 @@ function passwordRules(exchange: Exchange) {
 
 const ruleTexts = { lowercase: 'ruleLowercase', uppercase: 'ruleUppercase', digit: 'ruleDigit', symbol: 'ruleSymbol' } as const;
 
-/** GET of the page on which people change their own password (docs/spec/http.md#password-change). */
+/** Handles GET of the page on which users change their own password (docs/spec/http.md#password-change). */
 export function showPasswordPage(exchange: Exchange): Promise<Response> {
   if (!pageContextOf(exchange).account?.mayChangePassword) {
     const { session } = signedIn(exchange);
@@ -73,7 +73,7 @@ function problemsReply(problems: readonly string[]): Reply {
   );
 }
 
-/** POST of a password change (docs/spec/http.md#password-change): JSON, or the page's form. */
+/** Handles the POST of a password change, as JSON or from the page's form (docs/spec/http.md#password-change). */
 export async function updatePassword(exchange: Exchange): Promise<Response> {
   const client = signedIn(exchange);
   if (!client.session) throw new ServiceError('unauthorized', 'A password is changed within a session.');
@@ -105,11 +105,12 @@ async function updatePasswordByForm(exchange: Exchange, client: Client): Promise
 }
 
 /**
- * Changes the client's own password; events `passwordChanged` and `passwordChangeFailed`. All other sessions of the account end, on every service.
+ * Changes the client's own password and ends all other sessions of the account, on every service. Emits `passwordChanged` or
+ * `passwordChangeFailed`.
  *
- * @returns a sentence for each unmet rule, or for a wrong current password; empty if it was changed
- * @throws ServiceError `never-allowed` by the group or for a foreign password, `too-many-requests` after wrong current passwords, which count like failed
- *   logins; `not-durable` if it was changed
+ * @returns a sentence for each unmet rule, or for a wrong current password; empty if the password was changed
+ * @throws ServiceError `never-allowed` if the group forbids it or the password is not managed here; `too-many-requests` after wrong current
+ *   passwords, which count like failed logins; `not-durable` if the password was changed but may not survive a power failure
  */
 export async function changePassword(exchange: Exchange, client: Client, currentPassword: string, newPassword: string): Promise<string[]> {
   const { passwords, events, sessions, endSessions } = exchange.service;
@@ -127,7 +128,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
     (isKnown) => passwords.isCurrent(account.method.uuid, account.name, currentPassword, { ...turn, isKnown }),
     (isRight) => (isRight ? 'succeeded' : 'failed'),
   );
-  // The session goes on with the new password, from before that is in force.
+  // Renews the session before the new password becomes valid, so that the session never ends in between.
   const announce = async (fingerprints: readonly string[]) => {
     if (!exchange.inForce(identity)) throw new ServiceError('unauthorized', 'The session is not valid.');
     if (session) await sessions.renew(session, fingerprints);
@@ -137,7 +138,7 @@ export async function changePassword(exchange: Exchange, client: Client, current
   const problems = isCurrent
     ? await change().catch((error) => {
         if (!(error instanceof UnsyncedChange)) throw error;
-        // The new password counts already.
+        // The new password is already valid.
         unsynced = error;
         return [];
       })

@@ -8,10 +8,10 @@ import { listenToBody } from '../request/request-body.ts';
 let closedPort: MessagePort | undefined;
 
 /**
- * Frees the memory of buffers at once and leaves them empty; V8 would first collect many megabytes. A transfer detaches the memory even if
- * its port is closed and the message is dropped (HTML, "transferable objects").
+ * Frees the memory of buffers at once and leaves them empty, as V8 would let many megabytes of garbage pile up. It transfers the memory
+ * to a closed port: the message is dropped, but the memory is detached anyway (HTML, "transferable objects").
  *
- * @param buffers those that share their memory with others stay as they are
+ * @param buffers a buffer that shares its memory with others is left unchanged
  */
 export function freeBuffers(buffers: readonly Buffer[]): void {
   if (!closedPort) {
@@ -25,23 +25,23 @@ export function freeBuffers(buffers: readonly Buffer[]): void {
   );
 }
 
-/** Maximum held of one body: the data of a write and the data that gathers meanwhile for the next. */
+/** Maximum of data held for one body, in bytes: the data being written and the data received meanwhile. */
 const heldBytes = 2 * 1024 * 1024;
 
-/** Maximum held of all bodies together: each of many has less. */
+/** Maximum of data held for all bodies together, in bytes. If there are many bodies, each gets an equal share. */
 const heldInAllBytes = 4 * heldBytes;
 
-/** Maximum of pieces held of a body: a client may send single bytes, each of which takes some hundred. */
+/** Maximum number of pieces held for one body. A client may send single bytes, each of which takes some hundred bytes of memory. */
 const heldPieces = 2048;
 
-/** Bodies that are being received. */
+/** Number of bodies that are being received. */
 let streaming = 0;
 
 /**
  * Writes a request body into an upload.
  *
- * @param limitBytes largest body that the service takes, 0 = no limit
- * @returns its length
+ * @param limitBytes largest body that the service accepts, 0 = no limit
+ * @returns the length of the body, in bytes
  * @throws ServiceError `client-gone`, `too-large`, and what `upload.write` throws
  */
 export async function receiveBody(
@@ -64,21 +64,22 @@ export async function receiveBody(
   return receivedBytes;
 }
 
-/** A body that came with its headers, as small ones do. */
+/** Returns the whole body if it arrived together with the headers, as small ones do. */
 function bodyAtHand({ incoming, body }: Exchange): Buffer | undefined {
   const { readableLength } = body;
   if (readableLength === 0 || readableLength !== Number(incoming.headers['content-length'])) return undefined;
-  // Without a length Node.js 26 returns only the first piece.
+  // Without the length argument, Node.js 26 returns only the first piece.
   const whole: Buffer | null = body.read(readableLength);
-  // Reads the end after it.
+  // Reads the end of the stream, too.
   body.resume();
   return whole ?? undefined;
 }
 
 /**
- * Streams a request body into an upload: data gathers during a write for the next one, and a client that is faster than the disk waits.
+ * Streams a request body into an upload. The data received during a write is written by the next one. A client that is faster than the
+ * disk has to wait.
  *
- * @param take gets each chunk; may throw to refuse it
+ * @param take called with each chunk; may throw to refuse it
  */
 function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take: (chunk: Buffer) => void): Promise<void> {
   const { body } = exchange;
@@ -127,7 +128,7 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
       onFault(error) {
         waitingBytes = 0;
         fault = { error };
-        // The caller closes the file, so a write must have ended.
+        // The caller will close the file, so a running write must end first.
         if (!isWriting) reject(error);
       },
     });
@@ -136,19 +137,19 @@ function streamBody(exchange: Exchange, upload: Pick<FileUpload, 'write'>, take:
   });
 }
 
-/** @param limitBytes largest body that the service takes, 0 = no limit @throws ServiceError `too-large` */
+/** @param limitBytes largest body that the service accepts, 0 = no limit @throws ServiceError `too-large` */
 export function checkRequestBytes(sizeBytes: number, limitBytes: number): void {
   if (limitBytes > 0 && sizeBytes > limitBytes)
     throw new ServiceError('too-large', `A request must not be larger than ${limitBytes} bytes.`);
 }
 
-/** @throws ServiceError `digest-mismatch` for content with another digest than the announced one */
+/** @throws ServiceError `digest-mismatch` if the content does not have the announced digest */
 export function checkDigest(verifier: DigestVerifier | undefined): void {
   const mismatch = verifier?.mismatch();
   if (mismatch) throw new ServiceError('digest-mismatch', `The content does not have the digest that ${mismatch} announced.`);
 }
 
-/** @throws ServiceError `length-mismatch` when fewer bytes came than the client announced */
+/** @throws ServiceError `length-mismatch` if the client sent another number of bytes than it announced */
 export function checkReceivedLength(exchange: Exchange, receivedBytes: number): void {
   const announced = header(exchange, 'content-length');
   if (announced !== undefined && Number(announced) !== receivedBytes) {

@@ -29,15 +29,15 @@ import { selectedPath } from '../request/request-target.ts';
 interface ZipMember {
   entry: ZipEntry;
   folder: VirtualPath;
-  /** Name in that folder. */
+  /** Name of the member in `folder`. */
   name: string;
 }
 
 /**
- * The members of an archive, without links and unreadable members.
+ * Gathers the members of an archive. Links and unreadable members are omitted.
  *
- * @param names as of `sendZip`
- * @param topName names that precede those of a whole folder's members
+ * @param names as for `sendZip`
+ * @param topName the path, as a list of names, under which the members of a whole folder are archived
  * @param checkClient called between members; throws once the client is gone
  * @throws ServiceError `not-found` for a name that does not exist, `name-invalid`
  */
@@ -101,17 +101,17 @@ function zipMember(nameInArchive: string, folder: VirtualPath, { name, isFolder,
   return { folder, name, entry: { name: isFolder ? `${nameInArchive}/` : nameInArchive, isFolder, sizeBytes, modifiedMs } };
 }
 
-/** Up to this size a synchronous read beats the thread pool (docs/design/costs.md). */
+/** Up to this size, in bytes, a synchronous read is faster than the thread pool (docs/design/costs.md). */
 const atOnceBytes = 128 * 1024;
 
-/** Minimum of free space for a read. */
+/** Minimum free space in the send buffer for a read, in bytes. */
 const leastReadBytes = 64 * 1024;
 
 /**
- * Sends a folder, or some of its members, as a ZIP archive, stored and streamed, with its exact length known before the first byte. Unreadable
- * members and links are omitted (docs/spec/files.md#archives).
+ * Streams a folder, or some of its members, as a ZIP archive without compression, so its exact length is known before the first byte.
+ * Links and unreadable members are omitted (docs/spec/files.md#archives).
  *
- * @param names relative to the folder; without them the whole folder, under full virtual paths
+ * @param names the members, relative to the folder; without them, the whole folder is sent, with full virtual paths as names
  */
 export async function sendZip(exchange: Exchange, names?: readonly string[]): Promise<Response> {
   const { path: folder, files } = exchange;
@@ -195,18 +195,18 @@ async function sendMembers(files: AccountFiles, zip: ZipWriter, members: readonl
   }
 }
 
-/** Whether a synchronous read of a member is faster. */
+/** Whether a member is read faster synchronously. */
 function isQuick(entry: ZipEntry): boolean {
   return entry.sizeBytes <= atOnceBytes && !entry.isFolder;
 }
 
 /**
- * Adds small members of one folder to the present page, as many as fit.
+ * Adds as many small members of one folder to the current buffer as fit.
  *
- * @param start the first of them, which fits
+ * @param start index of the first member, which fits
  * @param readInto reads a member of the folder
- * @param foreignNames members that are mounted from elsewhere
- * @returns their number; 0 if the first has to be sent by itself
+ * @param foreignNames names of members that are mounted from elsewhere
+ * @returns the number of members added; 0 if the first must be sent separately
  */
 function putQuick(
   zip: ZipWriter,
@@ -249,7 +249,7 @@ async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, 
   }
 }
 
-// The CRC precedes the content, so the content is read into its place before the header is written.
+// The header before the content has its CRC. So the content is read into the buffer first, behind the space for the header.
 async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
   const headerBytes = localHeaderLength(entry);
   const free = await body.free(headerBytes + entry.sizeBytes);
@@ -281,7 +281,7 @@ async function sendLargeMember(zip: ZipWriter, entry: ZipEntry, fd: number, body
   await body.add(zip.end());
 }
 
-/** An archive of one member is named like that, another one like the folder. */
+/** Returns the archive's name: that of its only member, or that of the folder. */
 function archiveName(folder: VirtualPath, names: readonly string[] | undefined): string {
   const [only = '', ...others] = names ?? [];
   return (others.length === 0 && only) || baseName(folder) || 'home';

@@ -32,18 +32,18 @@ import {
   uploadUrl,
 } from './upload-request.ts';
 
-/** Whether a PUT begins an upload that may take several requests. One with all the content does only if its client can go on elsewhere. */
+/** Whether a PUT begins a resumable upload. A PUT with the whole content does so only if its client sends an interop version. */
 export function beginsUpload(exchange: Exchange): boolean {
   const isComplete = uploadComplete(exchange);
   return isComplete === false || (isComplete === true && interopVersion(exchange) !== undefined);
 }
 
-/** PUT of a file, or of its beginning, by a client that can continue it (docs/spec/uploads.md#the-draft). */
+/** Handles PUT of a file, or of its first part, by a client that can resume the upload (docs/spec/uploads.md#the-draft). */
 export function putUpload(exchange: Exchange): Promise<Response> {
   return createUpload(exchange, exchange.path);
 }
 
-/** POST of a file, or of the beginning of one, to the collection of uploads. */
+/** Handles POST of a file, or of its first part, to the collection of uploads. */
 export async function postUpload(exchange: Exchange): Promise<Response> {
   const { path, metadataValue } = postTarget(exchange);
   return createUpload(exchange, path, metadataValue);
@@ -92,7 +92,7 @@ async function finish(exchange: Exchange, upload: ResumableUpload, whole: WholeC
   }
 }
 
-/** The reply to the request that completes an upload. */
+/** Returns the reply to the request that completes an upload. */
 function stored({ visit }: Exchange, record: UploadRecord, headers: ReplyHeaders): Reply {
   return visit ? storedReply(record, headers) : { status: 201, headers };
 }
@@ -106,20 +106,23 @@ async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<R
 const partialUpload = 'application/partial-upload';
 
 /**
- * Takes the upload of a request exclusively: another request that holds it is cut.
+ * Takes the upload of a request for this request only. Ends the connection of another request that holds it.
  *
- * @throws ServiceError `not-found`, also for foreign uploads
+ * @throws ServiceError `not-found`, also for uploads of other accounts
  */
 export function requestedUpload(exchange: Exchange): Promise<ResumableUpload> {
   return exchange.files.resumable(requestedUploadId(exchange), () => exchange.outgoing.destroy());
 }
 
-/** The record of an upload for a query, which cuts a request that brings content. @throws ServiceError `not-found`, also for foreign uploads */
+/**
+ * Returns the record of an upload, to answer a query. Ends a request that is still sending content to this upload.
+ * @throws ServiceError `not-found`, also for uploads of other accounts
+ */
 export function requestedRecord(exchange: Exchange): Promise<UploadRecord> {
   return exchange.files.inspectResumable(requestedUploadId(exchange));
 }
 
-/** HEAD and GET of an upload: how far it is (docs/spec/uploads.md#the-draft). */
+/** Handles HEAD and GET of an upload, which return its progress (docs/spec/uploads.md#the-draft). */
 export async function showUpload(exchange: Exchange): Promise<Response> {
   const record = await requestedRecord(exchange);
   const { outcome, lengthBytes } = record;
@@ -133,26 +136,26 @@ export async function showUpload(exchange: Exchange): Promise<Response> {
   return respond(exchange, { status: 204, headers });
 }
 
-/** Headers for a client whose reply was lost: whether the upload is held, and for a visitor the receipt. */
+/** Returns headers for a client that lost the first reply: whether the upload is held, and the receipt for a visitor. */
 function toldAgain({ visit }: Exchange, headers: ReplyHeaders): ReplyHeaders {
   return visit ? headers : { held: headers.held };
 }
 
-/** DELETE of an upload: cancels it, or removes the record of one that is over. */
+/** Handles DELETE of an upload, which cancels it, or removes the record of a finished one. */
 export async function cancelUpload(exchange: Exchange): Promise<Response> {
   await cancel(exchange);
   return respond(exchange, { status: 204 });
 }
 
-/** Cancels the upload of the URL, or removes the record of one that is over. */
+/** Cancels the upload of the URL, or removes the record of a finished one. */
 export async function cancel(exchange: Exchange): Promise<void> {
-  // Newer requests wait: cutting this one would lose its reply, but not undo its effect.
+  // Newer requests have to wait for this one. Ending this one instead would lose its reply without undoing its effect.
   const upload = await exchange.files.resumable(requestedUploadId(exchange));
   if (upload.record.outcome) await upload.forget();
   else await upload.end(new ServiceError('not-found', 'Its client cancelled the upload.'), 'cancelled');
 }
 
-/** PATCH of an upload: more content, or the end of it. */
+/** Handles PATCH of an upload, which sends more content, or the last part. */
 export async function appendToUpload(exchange: Exchange): Promise<Response> {
   const offsetBytes = integerField(exchange, 'upload-offset');
   const isComplete = uploadComplete(exchange);
@@ -180,7 +183,7 @@ export async function appendToUpload(exchange: Exchange): Promise<Response> {
   }
 }
 
-/** Why a request does not go on with an upload; it is released, or over, then. */
+/** Returns the reply if a request cannot continue an upload; the upload is then released or ended. Otherwise returns undefined. */
 async function refusal(exchange: Exchange, upload: ResumableUpload, offsetBytes: number, isComplete: boolean): Promise<Reply | undefined> {
   const { record } = upload;
   const released = (reply: Reply) => {
@@ -217,7 +220,7 @@ async function keep(exchange: Exchange, upload: ResumableUpload): Promise<Respon
   return respond(exchange, { status: 204, headers: stateHeaders(exchange, upload.record, false) });
 }
 
-// Interop version 5 had no type of its own.
+// Interop version 5 of the draft defined no media type, so any type is accepted for it.
 function checkType(exchange: Exchange): void {
   const type = mediaTypeOfRequest(exchange);
   if (type === partialUpload || interopVersion(exchange) === 5) return;

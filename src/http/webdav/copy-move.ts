@@ -10,7 +10,7 @@ import { preconditions } from '../request/preconditions.ts';
 import { memberUrlPath } from '../request/request-target.ts';
 import { requestedModificationTime } from '../request/upload-metadata.ts';
 
-/** The headers of COPY and MOVE. */
+/** The parsed headers of a COPY or MOVE. */
 interface TransferRequest {
   destination: VirtualPath;
   /** Whether the destination's URL ends in `/`. */
@@ -23,12 +23,12 @@ interface TransferRequest {
 /**
  * Reads all headers of COPY and MOVE (RFC 4918 §9.8, §9.9, §10.3, §10.6).
  *
- * @throws ServiceError `bad-request`; `other-host`, `never-allowed` or `name-reserved` for a destination that is no member of the account
+ * @throws ServiceError `bad-request`; `other-host`, `never-allowed` or `name-reserved` for a destination outside the account's files
  */
 export function transferRequest(exchange: Exchange): TransferRequest {
   const { target, method } = exchange;
   const depth = header(exchange, 'depth')?.trim().toLowerCase() ?? 'infinity';
-  // RFC 4918 §9.9.2: a folder moves whole or not at all.
+  // RFC 4918 §9.9.2: a folder is moved as a whole, so a MOVE of one allows no other depth.
   const isKnown = method === 'COPY' || !(target.kind === 'member' && target.isFolder) ? ['0', 'infinity'] : ['infinity'];
   if (!isKnown.includes(depth)) throw new ServiceError('bad-request', `Depth must be ${isKnown.join(' or ')}.`);
   const overwrite = header(exchange, 'overwrite')?.trim();
@@ -38,7 +38,7 @@ export function transferRequest(exchange: Exchange): TransferRequest {
     destination: path,
     namesFolder: isFolder,
     rules: {
-      // RFC 4918 §10.6 takes a missing header for T; that replaces no folder here.
+      // RFC 4918 §10.6: a missing header means T. Here, a missing header still replaces no folder.
       mayReplace: overwrite === 'F' ? 'nothing' : overwrite === 'T' ? 'anything' : 'file',
       acrossKinds: exchange.service.options.webdav_compatibility,
     },
@@ -54,7 +54,7 @@ function readDestination(exchange: Exchange): MemberUrl {
   return memberOfUrl(exchange, text);
 }
 
-/** COPY (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8): files only. 201 for a new destination, 204 for a replaced one. */
+/** Handles COPY of a file (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8). Replies 201 for a new destination, 204 for a replaced one. */
 export async function copyMember(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   const request = transferRequest(exchange);
@@ -69,7 +69,10 @@ export async function copyMember(exchange: Exchange): Promise<Response> {
   return respond(exchange, replyTo(destination, created, false, modifiedMs !== undefined));
 }
 
-/** MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9): 201 for a new destination, 204 for a replaced one. */
+/**
+ * Handles MOVE of a file or a folder (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.9). Replies 201 for a new destination, 204 for a
+ * replaced one.
+ */
 export async function moveMember(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   const request = transferRequest(exchange);
@@ -87,7 +90,7 @@ export async function moveMember(exchange: Exchange): Promise<Response> {
   return respond(exchange, replyTo(destination, created, isFolder, false));
 }
 
-// Explorer and others name folders without the final slash and do not follow redirects.
+// With `webdav_compatibility`, the final slash of a folder may be missing: clients like Windows Explorer omit it and follow no redirect.
 function checkForm(exchange: Exchange, source: Entry, request: TransferRequest): void {
   const { target, service } = exchange;
   const isCompatible = service.options.webdav_compatibility;

@@ -12,7 +12,7 @@ import { memberUrlPath } from '../request/request-target.ts';
 import { xmlContentType } from './dav-properties.ts';
 import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-xml.ts';
 
-/** One lock as `activelock` (RFC 4918 §14.1). @param href URL of the locked resource as this client knows it */
+/** Writes a lock as `activelock` (RFC 4918 §14.1). @param href URL of the locked resource, as this client sees it */
 function activeLock({ owner, isDeep, expiresMs, token }: FileLock, href: string, nowMs: number): XmlNode {
   const link = (url: string) => [element('D:href', url)];
   return element('D:activelock', [
@@ -32,7 +32,7 @@ interface LockDiscovery {
   ofMember: (entry: Entry) => string;
 }
 
-/** Reads all locks that a PROPFIND shows before it begins to write. */
+/** Reads all locks that a PROPFIND shows, before it begins to write its reply. */
 export async function discoverLocks(exchange: Exchange, path: VirtualPath, isFolder: boolean): Promise<LockDiscovery> {
   const nowMs = exchange.service.clock.nowMs();
   const locked = exchange.files.locksAt(path);
@@ -52,12 +52,16 @@ export async function discoverLocks(exchange: Exchange, path: VirtualPath, isFol
   };
 }
 
-/** Longest life of a lock without a refresh, in seconds; the locks of a client that went away end then. */
+/** Longest lifetime of a lock without a refresh, in seconds. Locks of a client that disconnected end after it. */
 const longestLockS = 3600;
 
+/** Lifetime of a lock for which the client requests none, in seconds. */
 const usualLockS = 600;
 
-/** LOCK (RFC 4918 §9.10) of clients of class 2: takes an exclusive write lock, or refreshes one without a body. A free name becomes an empty file (§7.3). */
+/**
+ * Handles LOCK (RFC 4918 §9.10) of class 2 clients. Takes an exclusive write lock; a request without a body refreshes one. If there is no
+ * file of that name yet, creates an empty one (§7.3).
+ */
 export async function lockMember(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
   const isDeep = lockDepth(exchange);
@@ -72,7 +76,7 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = readOwner(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
-    // A client that asks another node must not find an unannounced lock of its own.
+    // The lock may exist although the call failed. This request records a change, so that other nodes will know of the lock.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });
@@ -98,7 +102,7 @@ async function createEmptyFile(exchange: Exchange, path: VirtualPath, lock: File
   }
 }
 
-/** UNLOCK (RFC 4918 §9.11): 204; 409 when the token names no lock of this path. */
+/** Handles UNLOCK (RFC 4918 §9.11). Replies 204, or 409 if the token is not that of a lock of this path. */
 export async function unlockMember(exchange: Exchange): Promise<Response> {
   const token = /^\s*<([^<>\s]+)>\s*$/.exec(header(exchange, 'lock-token') ?? '')?.[1];
   if (token === undefined) throw new ServiceError('bad-request', 'The header Lock-Token is missing or malformed.');
@@ -112,7 +116,7 @@ function lockDepth(exchange: Exchange): boolean {
   return depth === 'infinity';
 }
 
-/** Seconds of the first `Timeout` that is understood (RFC 4918 §10.7), within the limits of the service. */
+/** Returns the first valid value of `Timeout` (RFC 4918 §10.7) in seconds, restricted to the limits of the service. */
 function requestedTimeoutS(text: string | undefined): number {
   for (const item of text?.split(',') ?? []) {
     const match = /^\s*(?:(infinite)|second-(\d{1,10}))\s*$/i.exec(item);
@@ -121,7 +125,7 @@ function requestedTimeoutS(text: string | undefined): number {
   return usualLockS;
 }
 
-/** @throws ServiceError `bad-request` when it is no `lockinfo`, `unprocessable` for any lock but an exclusive write lock */
+/** @throws ServiceError `bad-request` if the body is not a `lockinfo`, `unprocessable` for any lock except an exclusive write lock */
 function readOwner(info: XmlElement): LockOwner | undefined {
   if (info.namespace !== davNamespace || info.name !== 'lockinfo')
     throw new ServiceError('bad-request', 'The LOCK body must be {DAV:}lockinfo.');

@@ -25,8 +25,8 @@ import { davChild, davNamespace, readXmlBody, type XmlElement } from './webdav-x
 const denial = 'Properties cannot be changed.';
 
 /**
- * PROPPATCH: always 403 (docs/spec/webdav.md#proppatch), event `propertiesDenied`. With `webdav_compatibility` a multistatus has the 403 of each
- * property (docs/spec/webdav.md#compatibility), since some clients take a bare 403 for a failed upload.
+ * Refuses every PROPPATCH with 403 and event `propertiesDenied` (docs/spec/webdav.md#proppatch). With `webdav_compatibility`, the reply is
+ * a multistatus with a 403 for each property (docs/spec/webdav.md#compatibility), as some clients take a bare 403 for a failed upload.
  */
 export async function refuseProperties(exchange: Exchange): Promise<Response> {
   const { path, files } = exchange;
@@ -51,25 +51,25 @@ export async function refuseProperties(exchange: Exchange): Promise<Response> {
   });
 }
 
-/** Name of a property. */
+/** The name of a property, with its namespace. */
 interface PropertyName {
   namespace: string;
   name: string;
 }
 
-/** The body of a PROPFIND. */
+/** The parsed body of a PROPFIND. */
 type PropfindRequest = { kind: 'allprop'; include: PropertyName[] } | { kind: 'propname' } | { kind: 'prop'; names: PropertyName[] };
 
-/** Maximum of properties in one request: each is answered for every member of the folder. */
+/** Maximum number of properties in one request, because the reply repeats them for every member of the folder. */
 const maxProperties = 250;
 
-/** Maximum length of their names and namespaces together, in characters, for the same reason. */
+/** Maximum length of all names and namespaces in one request, in characters, for the same reason. */
 const longestNames = 32 * 1024;
 
 /**
- * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). No body asks for all properties; unknown elements are ignored (§17).
+ * Reads the body of a PROPFIND (RFC 4918 §9.1, §14.20). A missing body means all properties. Unknown elements are ignored (§17).
  *
- * @throws ServiceError `bad-request` for anything but a `propfind` with one of `allprop`, `propname` and `prop`
+ * @throws ServiceError `bad-request` unless the body is a `propfind` with exactly one of `allprop`, `propname` and `prop`
  */
 export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
   if (!root) return { kind: 'allprop', include: [] };
@@ -82,9 +82,9 @@ export function propfindRequest(root: XmlElement | undefined): PropfindRequest {
   return { kind: 'allprop', include: propertyNames(davChild(root, 'include')?.children) };
 }
 
-/** The names of the elements in a `prop` or `include`, each once. @throws ServiceError `bad-request` above the limits */
+/** Returns the names of the elements in a `prop` or `include`, without duplicates. @throws ServiceError `bad-request` above the limits */
 export function propertyNames(elements: readonly XmlElement[] = []): PropertyName[] {
-  // By namespace first, as joining a namespace of a megabyte with each name would take long.
+  // Keeps the names of each namespace in their own set, because joining each name with a namespace of a megabyte would take long.
   const seen = new Map<string, Set<string>>();
   const names: PropertyName[] = [];
   let characters = 0;
@@ -112,7 +112,8 @@ interface ListingDepth {
 }
 
 /**
- * Reads `Depth` of PROPFIND (docs/spec/webdav.md#propfind): 0 and 1, each with `noroot`; missing and `infinity` count as 1.
+ * Reads the header `Depth` of a PROPFIND (docs/spec/webdav.md#propfind): 0 or 1, optionally with `noroot`. `infinity`, and a missing header,
+ * count as 1.
  *
  * @throws ServiceError `bad-request`
  */
@@ -126,8 +127,8 @@ export function listingDepth(exchange: Exchange): ListingDepth {
 type Writer = (entry: Entry, sources: PropertySources) => string;
 
 /**
- * PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind): 207, streamed by name in blocks, so that memory does not grow with the folder. The URL of a
- * folder without its final slash is answered, with `Content-Location`.
+ * Handles PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind). Streams the 207 reply in blocks, sorted by name, so that memory use does
+ * not grow with the folder. A folder's URL without the final slash is answered with `Content-Location`, not redirected.
  */
 export async function propfind(exchange: Exchange): Promise<Response> {
   const { path, target, files } = exchange;
@@ -158,7 +159,7 @@ export async function propfind(exchange: Exchange): Promise<Response> {
   );
 }
 
-// A virtual folder without its real one is listed, but has no disk.
+// A virtual folder whose real folder is missing is listed, but no disk space can be determined for it.
 async function folderSpace(files: AccountFiles, path: VirtualPath): Promise<PropertySources['space']> {
   try {
     return await files.space(path);
@@ -212,7 +213,7 @@ function propertyWriter(request: PropfindRequest): Writer {
   }
 }
 
-// Many clients ignore namespaces and read the first propstat, so no name occurs twice in it.
+// Writes a propstat for each namespace, so that no name occurs twice in the first: many clients ignore namespaces and read only that one.
 function byNamespace(wanted: readonly Property[], textOf: (property: Property) => string | undefined): string {
   let own = '';
   let extra = '';
@@ -225,7 +226,7 @@ function byNamespace(wanted: readonly Property[], textOf: (property: Property) =
   return propstat(own, 200) + propstat(extra, 200);
 }
 
-// Unknown properties, and known ones that an entry lacks, have a propstat of their own (RFC 4918 §9.1.1).
+// Writes unknown properties, and known ones that an entry lacks, to a separate propstat with 404 (RFC 4918 §9.1.1).
 function namedWriter(names: { namespace: string; name: string }[]): Writer {
   const wanted = names.flatMap(({ namespace, name }) => findProperty(namespace, name) ?? []);
   const unknown = names

@@ -2,21 +2,21 @@ import type { Reply } from '../reply/reply.ts';
 import { type Exchange, header } from '../request/exchange.ts';
 
 /**
- * Programs that mount a server read-only, or not at all, unless it says that it can lock: macOS Finder, Windows Explorer, and
- * Microsoft Office.
+ * Matches programs that mount a server read-only, or not at all, unless it offers locks: macOS Finder, Windows Explorer and Microsoft
+ * Office.
  */
 const lockingAgents =
   /^WebDAV(?:FS|Lib)\/|^Microsoft-WebDAV-MiniRedir\/|^Microsoft Office\b|^Microsoft Data Access Internet Publishing Provider\b|\b(?:ms-office|MSOffice)\b/i;
 
-/** Whether a client gets the replies of a class 2 server: one of those programs, with `webdav_compatibility` on. */
+/** Whether a client gets the replies of a class 2 server. It must be one of these programs, and `webdav_compatibility` must be on. */
 export function isClassTwo(exchange: Exchange): boolean {
   return exchange.service.options.webdav_compatibility && lockingAgents.test(header(exchange, 'user-agent') ?? '');
 }
 
 /**
- * The reply to OPTIONS (RFC 4918 §10.1; docs/spec/webdav.md#class). Older Microsoft clients take nothing but 200 for a yes.
+ * Returns the reply to OPTIONS (RFC 4918 §10.1; docs/spec/webdav.md#class). Older Microsoft clients accept only status 200.
  *
- * @param allow the methods of the URL
+ * @param allow the methods that the URL allows
  */
 export function optionsReply(exchange: Exchange, allow: string): Reply {
   const isLocking = isClassTwo(exchange);

@@ -3,27 +3,30 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { readSmallBody } from '../request/request-body.ts';
 
-/** Limits of one document. A WebDAV body has few elements and attributes; parsing many takes long. */
+/** Limits of one document. WebDAV bodies have few elements and attributes, and parsing many would take long. */
 const xmlLimits = {
   elements: 5000,
   attributes: 1000,
   attributesOfOne: 64,
   depth: 50,
   nameCharacters: 256,
-  /** Limit of all text, CDATA sections and white space included: the parser joins it character by character. */
+  /** Limit of all text, including CDATA sections and white space. It is low because the parser joins text character by character. */
   textCharacters: 256 * 1024,
   /** Comments, CDATA sections and processing instructions. */
   opaqueParts: 1000,
 } as const;
 
-/** Begin and end of parts without elements. */
+/** The start and end marks of parts that contain no elements. */
 const opaque = [
   ['<!--', '-->'],
   ['<![CDATA[', ']]>'],
   ['<?', '?>'],
 ] as const;
 
-/** Scans an XML document once before it is parsed. @returns the reason of a refusal: a limit, a part without end, or text around the root */
+/**
+ * Scans an XML document before it is parsed.
+ * @returns the reason to refuse it (a limit, a part without an end, or text around the root); undefined if it can be parsed
+ */
 export function xmlRefusal(text: string): string | undefined {
   let elements = 0;
   let attributes = 0;
@@ -67,13 +70,13 @@ function hasText(text: string, start: number, end: number): boolean {
   return /[^ \t\r\n]/.test(text.slice(start, end));
 }
 
-/** An element with a short name: the parser keeps the names of all ancestors for each element. */
+/** Matches a start tag with a short name. Long names are refused because the parser keeps the names of all ancestors for each element. */
 const shortName = new RegExp(`<[^\\s>]{0,${xmlLimits.nameCharacters}}[\\s>]`, 'y');
 
-/** Marks in a start tag: its end, values, and attributes without a value. */
+/** Matches in a start tag: its end, quoted values, equals signs, and the space before an attribute name. */
 const tagMark = /["'>=]|\s(?=[^\s"'>=/])/g;
 
-/** @returns undefined for a start tag without end */
+/** Finds the end of a start tag and counts its attributes. @returns undefined for a start tag without an end */
 function tagAt(text: string, start: number): { end: number; attributes: number; isEmpty: boolean } | undefined {
   let values = 0;
   let names = 0;
@@ -97,7 +100,7 @@ function tagAt(text: string, start: number): { end: number; attributes: number; 
 /** The namespace of RFC 4918. */
 export const davNamespace = 'DAV:';
 
-/** An element of a request body, its name resolved. */
+/** An element of a request body, with its namespace resolved. */
 export interface XmlElement {
   /** Empty for an element in no namespace. */
   namespace: string;
@@ -107,7 +110,7 @@ export interface XmlElement {
   text: string;
 }
 
-// The order is kept and nothing interpreted: entities are refused before, and text is only a name or an owner.
+// The parser keeps the order and interprets nothing. Entities were refused before, and text is only used as a name or an owner.
 const parserOptions = {
   preserveOrder: true,
   ignoreAttributes: false,
@@ -122,12 +125,12 @@ const parserOptions = {
   maxNestedTags: xmlLimits.depth,
 } as const;
 
-/** Made when the first body comes. */
+/** Created for the first body. */
 let parser: XMLParser | undefined;
 
 type Node = Record<string, unknown>;
 
-/** The namespaces that an element declares, by prefix, and those of its ancestors. */
+/** The namespaces that an element declares, by prefix, with a link to those of its ancestors. */
 interface Scope {
   declared: ReadonlyMap<string, string>;
   outer: Scope | undefined;
@@ -201,7 +204,7 @@ function extendScope(attributes: readonly [string, string][], outer: Scope): Sco
   for (const [name, value] of attributes) {
     if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
     const prefix = name.slice('xmlns:'.length);
-    // A prefix cannot be undeclared (Namespaces in XML 1.0 §5), and xml and xmlns are not for declaring.
+    // A declaration cannot remove a prefix (Namespaces in XML 1.0 §5), declare `xmlns`, or give `xml` another namespace.
     if (prefix !== '' && (value === '' || prefix === 'xmlns' || (prefix === 'xml' && value !== xmlScope.declared.get('xml'))))
       throw malformed(`The namespace prefix "${shown(prefix)}" is declared wrongly.`);
     if (name.endsWith(':')) throw malformed('A namespace declaration has no prefix.');
@@ -230,7 +233,7 @@ function resolve(qualified: string, scope: Scope, isAttribute: boolean): { names
 
 const characterNames: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
 
-/** Replaces XML's five predefined references and character numbers; other entities need a document type. */
+/** Replaces XML's five predefined entities and character references. Others are refused, as they need a document type. */
 function unescaped(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|([^;&\s]*));?/g, (reference, decimal?: string, hex?: string, name?: string) => {
@@ -246,13 +249,13 @@ function attributeValue(text: string): string {
   return unescaped(text);
 }
 
-/** Whether XML may hold a code point, as itself or as a reference (XML 1.0 §2.2). */
+/** Whether XML allows a code point, as a character or as a reference (XML 1.0 §2.2). */
 function isCharacter(code: number): boolean {
   if (code < 0x20) return code === 0x09 || code === 0x0a || code === 0x0d;
   return code <= 0xd7ff || (code >= 0xe000 && code <= 0xfffd) || (code >= 0x10000 && code <= 0x10ffff);
 }
 
-// A refusal goes into an event and a reply.
+// Shortens a text from the request, as an event and a reply will contain it.
 function shown(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
@@ -261,7 +264,7 @@ function malformed(reason: string): ServiceError {
   return new ServiceError('bad-request', `The request body is not valid XML: ${reason}`);
 }
 
-/** The first child of a name in the namespace of RFC 4918. */
+/** Returns the first child with this name in the namespace of RFC 4918. */
 export function davChild(element: XmlElement, name: string): XmlElement | undefined {
   return element.children.find((child) => child.namespace === davNamespace && child.name === name);
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
 
 export interface FairQueueLimits {
-  /** Concurrent turns. */
+  /** Maximum number of concurrent turns. */
   concurrency: number;
   maxWaitingPerParty: number;
   maxWaiting: number;
@@ -11,7 +11,7 @@ export interface FairQueueLimits {
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   readonly #urgent: (() => void)[] = [];
-  /** Waiting callers by party; the first party is the next. */
+  /** Waiting callers by party. The first party gets the next turn. */
   readonly #queues = new Map<string, (() => void)[]>();
   #waiting = 0;
   #running = 0;
@@ -23,9 +23,9 @@ export class FairQueue {
   /**
    * Waits for a turn.
    *
-   * @param isUrgent whether it precedes all that are not urgent, without a limit
-   * @returns ends the turn
-   * @throws ServiceError `unavailable` when too many wait already
+   * @param isUrgent whether the caller gets a turn before all that are not urgent; the limits of waiting callers do not apply to it
+   * @returns a function that ends the turn
+   * @throws ServiceError `unavailable` if too many callers are waiting already
    */
   async take(party: string, isUrgent = false): Promise<() => void> {
     if (this.#running < this.#limits.concurrency) this.#running++;
@@ -55,7 +55,7 @@ export class FairQueue {
     const [party, queue] = first;
     const next = queue.shift();
     this.#waiting--;
-    // The party goes behind all others.
+    // Moves the party to the end of the rotation.
     this.#queues.delete(party);
     if (queue.length > 0) this.#queues.set(party, queue);
     return next;

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 
-/** Time for work to end, and to emit its event, after its connection is gone. */
+/** Time in milliseconds for work to end and emit its event after its connection has closed. */
 const endsWithinMs = 5000;
 
-/** Counts pending work, and waits for its end. */
+/** Counts pending work and waits until all of it has ended. */
 export class PendingWork {
   #count = 0;
   #onEmpty: (() => void)[] = [];
@@ -24,7 +24,7 @@ export class PendingWork {
     work.then(end, end);
   }
 
-  /** Resolves when nothing is pending. */
+  /** Resolves when no work is pending. */
   async ended(): Promise<void> {
     while (this.#count > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve));
   }
@@ -33,16 +33,16 @@ export class PendingWork {
 interface Drain {
   /** Resolves when no connection is left. */
   closed: Promise<void>;
-  /** Resolves when all work behind the connections has ended. */
+  /** Resolves when all work of the connections has ended. */
   settled: () => Promise<void>;
-  /** Time until connections are cut, in milliseconds. */
+  /** Time after which the remaining connections are cut, in milliseconds. */
   timeoutMs: number;
-  /** Cuts them at once when aborted. */
+  /** Cuts all connections at once when aborted. */
   hurry: AbortSignal;
   cut: () => void;
 }
 
-/** Waits for connections to end, cuts them after their time, and waits for their work. @returns whether none was cut */
+/** Waits for connections to end, cuts the remaining ones after the timeout, and waits for their work. @returns whether none was cut */
 export async function drainConnections(clock: Clock, { closed, settled, timeoutMs, hurry, cut }: Drain): Promise<boolean> {
   let inTime = true;
   const end = () => {

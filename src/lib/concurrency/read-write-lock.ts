@@ -3,23 +3,23 @@ interface Waiting {
   begin: () => void;
 }
 
-/** A lock taken in the order of the calls: shared ones at the same time, an exclusive one alone. */
+/** A lock for shared and exclusive actions, which start in the order of the calls. An exclusive action never runs together with another. */
 export class ReadWriteLock {
   readonly #waiting: Waiting[] = [];
   #running = 0;
   #isExclusive = false;
 
-  /** Runs an action together with other shared ones, after the exclusive ones requested earlier. */
+  /** Runs an action after the exclusive ones that were requested earlier. It may run together with other shared actions. */
   shared<T>(action: () => T | Promise<T>): Promise<T> {
     return this.#run(false, action);
   }
 
-  /** Runs an action after all that were asked for before, and before later ones. */
+  /** Runs an action after all that were requested earlier and before all later ones. */
   exclusive<T>(action: () => T | Promise<T>): Promise<T> {
     return this.#run(true, action);
   }
 
-  // The action begins in this call or in the one that ends another: after a promise, a later one might overtake it.
+  // Starts the action synchronously, in this call or when another action ends. After an `await`, a later action could start before it.
   #run<T>(isExclusive: boolean, action: () => T | Promise<T>): Promise<T> {
     if (this.#waiting.length === 0 && this.#mayBegin(isExclusive)) return this.#begin(isExclusive, action);
     return new Promise((resolve) => {
@@ -43,7 +43,7 @@ export class ReadWriteLock {
   }
 }
 
-/** Runs an action under several exclusive locks. They are asked for at once, so that two such actions never wait for each other. */
+/** Runs an action under several exclusive locks. Requests all of them in the same step, so that two such actions cannot deadlock. */
 export function withExclusiveLocks<T>(locks: ReadonlySet<ReadWriteLock>, action: () => Promise<T>): Promise<T> {
   const [first] = locks;
   return first && locks.size === 1 ? first.exclusive(action) : withSeveralLocks(locks, action);

@@ -1,4 +1,4 @@
-/** Work whose runs callers share: callers during a run share the next run. */
+/** Runs work for several callers at once. All callers that arrive during a run share the next run. */
 export class SharedRuns<Argument = void> {
   readonly #work: (argument: Argument) => Promise<void>;
   #waiting: { argument: Argument; resolve: () => void; reject: (error: unknown) => void }[] = [];
@@ -13,10 +13,10 @@ export class SharedRuns<Argument = void> {
   }
 
   /**
-   * Resolves after a run that began later than this call.
+   * Resolves after a run that started after this call.
    *
-   * @param argument a shared run gets that of the first caller
-   * @throws what the work throws, to all that shared the run
+   * @param argument passed to the work; a shared run gets the argument of its first caller
+   * @throws what the work throws, for every caller that shares the run
    */
   run(argument: Argument): Promise<void> {
     return new Promise((resolve, reject) => {

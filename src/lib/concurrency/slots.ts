@@ -1,4 +1,4 @@
-/** Counts by name; names at zero take no memory. */
+/** Keeps a count for each name. Names with count zero use no memory. */
 export class NamedCounts {
   readonly #counts = new Map<string, number>();
 
@@ -15,14 +15,14 @@ export class NamedCounts {
 
 export type SlotLimit = readonly [name: string, max: number];
 
-/** Counts taken slots by name. */
+/** Limits how many slots of each name are taken. */
 export class Slots {
   readonly #taken = new NamedCounts();
 
   /**
-   * Takes one slot of each name, or none at all.
+   * Takes one slot of each name. If a name has no free slot, takes none at all.
    *
-   * @returns the first name without a free slot; undefined when all were taken
+   * @returns the first name without a free slot; undefined if the slots were taken
    */
   take(limits: readonly SlotLimit[]): string | undefined {
     const full = limits.find(([name, max]) => this.#taken.get(name) >= max);
@@ -31,7 +31,7 @@ export class Slots {
     return undefined;
   }
 
-  /** Gives back one slot of each name. */
+  /** Frees one slot of each name. */
   free(names: readonly string[]): void {
     for (const name of names) this.#taken.add(name, -1);
   }

@@ -6,25 +6,25 @@ import { openIfThere } from './descriptors.ts';
 import { makeFolders, readTextIfThere, writeFileNow } from './durable-files.ts';
 import { readingFault } from './named-file.ts';
 
-/** The service's own folder, held by one process. */
+/** The service's data folder, which only one process can hold at a time. */
 export interface DataFolder {
-  /** Absolute path, links resolved. */
+  /** Absolute path, with symbolic links resolved. */
   readonly path: string;
-  /** The server's UUID, made once and kept here. */
+  /** Returns the server's UUID, which is created once and kept in this folder. */
   serverUuid(): string;
-  /** Gives the folder up to the next process. */
+  /** Releases the folder, so that another process can take it. */
   release(): void;
 }
 
 interface Owner {
   pid: number;
-  /** Start of the process in clock ticks since boot, which distinguishes it from a later process with the same number. */
+  /** Start of the process in clock ticks since boot. It distinguishes the process from a later one with the same ID. */
   started: string;
 }
 
-/** A lock file as it was read. */
+/** The content of a lock file. */
 interface Lock {
-  /** Undefined when a power cut damaged the file; in that case its process is gone, too. */
+  /** Undefined if a power failure damaged the file. Its process has then ended, too. */
   owner: Owner | undefined;
   /** Differs between this lock and a later one of the same name. */
   fingerprint: string;
@@ -33,15 +33,15 @@ interface Lock {
 const lockName = 'svc.pid';
 
 /**
- * Version of the data folder's format. It rises with changes that an older svc cannot read; all earlier ones are read. A folder without
- * its file has format 1 (0.1.0) or is new.
+ * Version of the data folder's format. It rises with every change that an older svc cannot read; this svc reads all earlier formats. A
+ * folder without the file `form` has format 1 (svc 0.1.0) or is new.
  */
 const currentForm = 2;
 
 /**
- * Opens the data folder and takes it for this process (`svc.pid`). The lock of a process that died is taken over.
+ * Opens the data folder and locks it for this process (`svc.pid`). Replaces the lock of a process that has ended.
  *
- * @throws ServiceError `unavailable` when the folder cannot be written, or a living process holds it (`details.pid`)
+ * @throws ServiceError `unavailable` if the folder cannot be written, or if a running process holds it (`details.pid`)
  */
 export function openDataFolder(folder: string): DataFolder {
   let path: string;
@@ -81,7 +81,7 @@ function checkForm(path: string, folder: string): void {
   writeFileNow(formPath, `${currentForm}\n`, { mode: 0o600 });
 }
 
-/** Reads a data folder without taking it, for commands that run while the service does. */
+/** Reads a data folder without locking it, for commands that may run while the service runs. */
 export function peekDataFolder(folder: string): { ownerPid: number | undefined; serverUuid: string | undefined } {
   const owner = readLock(join(folder, lockName))?.owner;
   const serverUuid = readTextIfThere(join(folder, 'server-uuid'))?.trim() || undefined;
@@ -93,7 +93,7 @@ function takeLock(lockPath: string, folder: string): void {
   const owner: Owner = { pid: process.pid, started: processStart(process.pid) };
   writeFileSync(own, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    // link(2) creates the name with its content in one step, and fails when it exists.
+    // link(2) creates the lock file with its content in one step, and fails if the file exists.
     while (!tryLink(own, lockPath)) {
       const lock = readLock(lockPath);
       if (lock?.owner && isAlive(lock.owner)) {
@@ -118,8 +118,8 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-// Of two processes that find the same stale lock, the slower one must not remove the new lock of the faster one. So each first takes a lock
-// for the removal of this lock, and checks that the lock still exists.
+// If two processes find the same stale lock, the slower one must not remove the new lock of the faster one. So each process first takes
+// another lock, which is named after the stale one, and then checks that the stale lock still exists.
 function removeStale(lockPath: string, fingerprint: string, folder: string): void {
   const right = `${lockPath}.${fingerprint}`;
   takeLock(right, folder);
@@ -130,7 +130,7 @@ function removeStale(lockPath: string, fingerprint: string, folder: string): voi
   }
 }
 
-/** @returns undefined when there is none */
+/** @returns undefined if there is no lock file */
 function readLock(path: string): Lock | undefined {
   const fd = openIfThere(path);
   if (fd === undefined) return undefined;
@@ -147,7 +147,7 @@ function parseOwner(text: string): Owner | undefined {
   try {
     const value = JSON.parse(text) as { pid?: unknown; started?: unknown } | null;
     const { pid, started } = value ?? {};
-    // Numbers below 1 address groups of processes (kill(2)), not one.
+    // kill(2) takes numbers below 1 for groups of processes.
     return typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0 && typeof started === 'string' ? { pid, started } : undefined;
   } catch {
     return undefined;
@@ -163,7 +163,7 @@ function isAlive(owner: Owner): boolean {
   return owner.started === '' || processStart(owner.pid) === owner.started;
 }
 
-/** Start time of a process (proc(5), field 22 of stat), empty where there is no /proc. */
+/** Returns the start time of a process (proc(5), field 22 of `stat`); empty if it cannot be read, as on systems without `/proc`. */
 function processStart(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.ts';
 import { closeAsync, fsyncAsync, openAsync, openIfThere } from './descriptors.ts';
 
-/** Syncs the names in a folder: files created, renamed or removed there stay so after a power cut. */
+/** Syncs a folder, so that files created, renamed or removed in it stay so after a power failure. */
 export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r');
   try {
@@ -16,10 +16,10 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * Creates a folder and its missing parents, which then outlive a power cut.
+ * Creates a folder and its missing parents, and syncs them, so that they survive a power failure.
  *
  * @param options.mode permissions of the folders that are created
- * @returns whether any had to be created
+ * @returns whether any folder was created
  * @throws what `mkdirSync` throws
  */
 export function makeFolders(path: string, options: { mode?: number } = {}): boolean {
@@ -29,7 +29,7 @@ export function makeFolders(path: string, options: { mode?: number } = {}): bool
   return true;
 }
 
-/** Syncs the name of a new folder; a parent that this user may write but not read cannot be synced. */
+/** Syncs the parent of a new folder. A parent that the process cannot read cannot be synced, which is no error. */
 export function syncParentFolder(path: string): void {
   try {
     syncFolder(dirname(path));
@@ -38,7 +38,7 @@ export function syncParentFolder(path: string): void {
   }
 }
 
-/** A file was written, renamed or removed, but not synced. */
+/** Thrown if a file was written, renamed or removed, but could not be synced. */
 export class UnsyncedChange extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
@@ -46,11 +46,11 @@ export class UnsyncedChange extends Error {
 }
 
 /**
- * Writes a small file, so that a crash leaves the old content or the whole new one: writes a temporary file, syncs it, renames it and syncs
- * the folder.
+ * Writes a small file so that a crash leaves either the old content or the whole new one. Writes a temporary file, syncs it, renames it and
+ * syncs the folder.
  *
  * @param options.mode permissions of the file, for example 0o600
- * @throws UnsyncedChange when the file has its new content, which a power cut may undo
+ * @throws UnsyncedChange if the file has its new content, but a power failure may undo it
  */
 export async function writeFileAtomically(path: string, data: string | Buffer, options: { mode: number }): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
@@ -71,7 +71,7 @@ export async function writeFileAtomically(path: string, data: string | Buffer, o
 }
 
 /**
- * The same for starts, before anything is served: in one step for this process, too.
+ * Writes a file like `writeFileAtomically`, but synchronously, for use at the start before anything is served.
  *
  * @throws what writing throws
  */
@@ -82,7 +82,7 @@ export function writeFileNow(path: string, text: string, options: { mode: number
   syncFolder(dirname(path));
 }
 
-/** @returns undefined when there is none */
+/** @returns undefined if there is no such file */
 export function readTextIfThere(path: string): string | undefined {
   const fd = openIfThere(path);
   if (fd === undefined) return undefined;
@@ -93,7 +93,7 @@ export function readTextIfThere(path: string): string | undefined {
   }
 }
 
-/** Removes a file, if there is one, so that a power cut does not bring it back. @throws UnsyncedChange when a power cut may */
+/** Removes a file, if it exists, and syncs its folder. @throws UnsyncedChange if a power failure may bring the file back */
 export async function removeDurably(path: string): Promise<void> {
   try {
     await unlink(path);
@@ -116,7 +116,7 @@ async function syncParent(path: string): Promise<void> {
   }
 }
 
-/** Bytes that are free on the disk of a folder for those without special rights. */
+/** Returns the free bytes on the disk of a folder that processes without root rights can use. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;

@@ -2,16 +2,16 @@ import { readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:
 import type { Clock } from '../clock.ts';
 import { ServiceError, systemErrorCode } from '../errors.ts';
 
-/** A lock older than this is that of a dead process: writing a small file takes milliseconds. */
+/** Age in milliseconds at which a lock counts as left by a dead process: writing a small file takes only milliseconds. */
 const staleAfterMs = 10_000;
 const retryEveryMs = 20;
 const giveUpAfterMs = 15_000;
 
 /**
- * Runs an action under a lock that all processes and nodes on one file system share (`<path>.lock`, created
- * exclusively).
+ * Runs an action while this process holds a lock file (`<path>.lock`, created exclusively). The lock works for all processes and nodes that
+ * share the file system.
  *
- * @throws ServiceError `unavailable` when the lock is held for too long
+ * @throws ServiceError `unavailable` if another process holds the lock for too long
  */
 export async function withFileLock<T>(path: string, clock: Clock, action: () => Promise<T>): Promise<T> {
   const lockPath = `${path}.lock`;

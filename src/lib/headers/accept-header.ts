@@ -1,12 +1,12 @@
-/** No browser sends a longer header; the rest is ignored. */
+/** Length after which the rest of a header is ignored, in characters. No browser sends a longer one. */
 const maxHeaderCharacters = 1000;
 
 /**
  * Chooses a language by `Accept-Language` (RFC 9110 §12.5.4, RFC 4647 §3.4 lookup).
  *
  * @param acceptLanguage the header's value
- * @param offers our languages as primary subtags (`en`), best first
- * @returns the offer, and the range that named it (`de-AT`) when it is a language with a region, else the offer itself
+ * @param offers the available languages as primary subtags (`en`), preferred ones first
+ * @returns `tag`: the chosen offer; `range`: the requested language with its region (`de-AT`), or the offer if no region was requested
  */
 export function preferredLanguage(acceptLanguage: string | undefined, offers: readonly string[]): { tag: string; range: string } {
   const fallback = offers[0] ?? 'en';
@@ -24,14 +24,14 @@ export function preferredLanguage(acceptLanguage: string | undefined, offers: re
   return { tag: best.tag, range: best.range };
 }
 
-/** One weighed element of an Accept-like header (RFC 9110 §12.4.2). */
+/** An element with its weight in a header such as `Accept` (RFC 9110 §12.4.2). */
 interface Weighed {
   value: string;
   hasParameters: boolean;
   quality: number;
 }
 
-/** Parses a header of elements with `q` weights; malformed elements are left out. */
+/** Parses a header whose elements have `q` weights. Malformed elements are omitted. */
 function weighedElements(text: string): Weighed[] {
   return text.split(',').flatMap((element) => {
     const [rawValue, ...parameters] = element.split(';').map((part) => part.trim());
@@ -44,8 +44,8 @@ function weighedElements(text: string): Weighed[] {
 }
 
 /**
- * Finds the quality of one of our types by the most specific range (RFC 9110 §12.5.1). A type has one variant, so a range with parameters
- * (`application/json; charset=utf-8`) matches it too, after the same range without.
+ * Finds the quality of an offered type by the most specific range (RFC 9110 §12.5.1). A range with parameters
+ * (`application/json; charset=utf-8`) matches, too, as a type has only one variant; the same range without parameters precedes it.
  */
 function findQuality(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
   const [main] = type.split('/');
@@ -63,9 +63,9 @@ function findQuality(elements: readonly Weighed[], type: string): { quality: num
 /**
  * Chooses a media type by `Accept` (RFC 9110 §12.5.1).
  *
- * @param offers our types, best first, in lower case
- * @returns the offer with the highest quality; among equals the more specifically named, then the first offered; undefined
- *   when none is acceptable or the header is absent
+ * @param offers the available types in lower case, preferred ones first
+ * @returns the offer with the highest quality, then with the most specific range, then the first; undefined if no offer is acceptable or
+ *   the header is absent
  */
 export function preferredType(accept: string | undefined, offers: readonly string[]): string | undefined {
   if (accept === undefined) return undefined;
@@ -80,12 +80,12 @@ export function preferredType(accept: string | undefined, offers: readonly strin
   return best?.offer;
 }
 
-/** Whether `Accept` names the very type, with a quality above 0; `*` does not count. */
+/** Whether `Accept` names exactly this type, with a quality above 0. Wildcards do not count. */
 export function namesType(accept: string | undefined, type: string): boolean {
   return accept !== undefined && weighedElements(accept).some((element) => element.value === type && element.quality > 0);
 }
 
-/** Whether `Accept-Encoding` takes a coding (RFC 9110 §12.5.3): its own element counts before `*`. */
+/** Whether `Accept-Encoding` allows a coding (RFC 9110 §12.5.3). An element for the coding itself takes precedence over `*`. */
 export function takesCoding(acceptEncoding: string | undefined, coding: string): boolean {
   if (acceptEncoding === undefined) return false;
   const elements = weighedElements(acceptEncoding);

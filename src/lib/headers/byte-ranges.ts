@@ -1,18 +1,18 @@
-/** A range of bytes, both ends inclusive. */
+/** A range of bytes. Both ends are inclusive. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
-/** A header with more ranges is an attack (RFC 9110 §14.2, CVE-2011-3192) and ignored. */
+/** Maximum number of ranges. A header with more is probably an attack (RFC 9110 §14.2, CVE-2011-3192) and is ignored. */
 const maxRanges = 50;
 
 /**
  * Reads a `Range` header (RFC 9110 §14).
  *
  * @param sizeBytes size of the representation
- * @returns the satisfiable ranges in order, `unsatisfiable` (416), or undefined when the header is to be ignored: another
- *   unit, bad syntax, too many ranges, or many that overlap
+ * @returns the satisfiable ranges in the order of the header; `unsatisfiable` (416) if there is none; undefined if the header must be
+ *   ignored because of another unit, bad syntax, too many ranges, or too many overlaps
  */
 export function parseRange(header: string, sizeBytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const set = /^bytes\s*=(.*)$/i.exec(header.trim())?.[1];
@@ -47,7 +47,7 @@ function parseSpec(spec: string, sizeBytes: number): ByteRange | 'unsatisfiable'
   return start >= sizeBytes ? 'unsatisfiable' : { start, end: Math.min(end, sizeBytes - 1) };
 }
 
-// Three overlaps and more serve only to make a small request cost a large reply.
+// Ranges with more than two overlaps have no legitimate use. They only make a small request cause a large reply.
 function overlaps(ranges: readonly ByteRange[]): boolean {
   const sorted = ranges.toSorted((a, b) => a.start - b.start);
   let count = 0;

@@ -1,32 +1,32 @@
 import { parseHttpDate } from './http-dates.ts';
 
-/** A condition of `If-Match` or `If-None-Match`: any, or a list of entity tags as written. */
+/** The value of `If-Match` or `If-None-Match`: `*` for any entity, or a list of entity tags as written. */
 type EntityTagCondition = '*' | readonly string[];
 
 /**
- * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). A malformed header gives the tags that can be read, possibly
- * none, so that `If-Match` fails safely.
+ * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). A malformed header returns the tags that can be read. If there are none,
+ * `If-Match` fails, which is the safe result.
  */
 export function parseEntityTags(header: string): EntityTagCondition {
   if (header.trim() === '*') return '*';
   return header.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\uffff]*"/g) ?? [];
 }
 
-/** Strong comparison (RFC 9110 §8.8.3.2): equal, and neither weak. */
+/** Compares strongly (RFC 9110 §8.8.3.2): the tags are equal and neither is weak. */
 export function matchesStrongly(condition: EntityTagCondition, etag: string): boolean {
   return condition === '*' || (!etag.startsWith('W/') && condition.includes(etag));
 }
 
-/** Weak comparison (RFC 9110 §8.8.3.2): equal but for `W/`. */
+/** Compares weakly (RFC 9110 §8.8.3.2): the tags are equal if `W/` is ignored. */
 function matchesWeakly(condition: EntityTagCondition, etag: string): boolean {
   const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
   return condition === '*' || condition.some((tag) => opaque(tag) === opaque(etag));
 }
 
 /**
- * Makes the strong entity tag of a file. Each upload is a new file with its own number and time, and so a new tag.
+ * Returns the strong entity tag of a file. Each upload creates a new file with another inode and time, so its tag differs, too.
  *
- * @param file modification time in milliseconds with a fraction, size in bytes, the file system's number of the file
+ * @param file modification time in milliseconds with a fraction, size in bytes, inode number
  */
 export function fileEntityTag(file: { modifiedMs: number; sizeBytes: number; inode: number }): string {
   return `"${file.inode.toString(36)}-${file.sizeBytes.toString(36)}-${Math.round(file.modifiedMs * 1000).toString(36)}"`;
@@ -39,7 +39,7 @@ export interface Validators {
   lastModifiedMs: number;
 }
 
-/** The conditional headers of a request, absent ones undefined. */
+/** The conditional headers of a request. Absent headers are undefined. */
 export interface ConditionHeaders {
   'if-match'?: string | undefined;
   'if-none-match'?: string | undefined;
@@ -48,10 +48,10 @@ export interface ConditionHeaders {
 }
 
 /**
- * Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2. Dates have second resolution; an invalid
- * date is ignored.
+ * Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2. Dates are compared in whole seconds; invalid dates are
+ * ignored.
  *
- * @param request.current undefined when there is no resource
+ * @param request.current undefined if the resource does not exist
  */
 export function evaluateConditions(request: {
   method: string;
@@ -77,7 +77,7 @@ export function evaluateConditions(request: {
   return 'proceed';
 }
 
-/** Whether `If-Range` names the current representation, so that `Range` applies (RFC 9110 §13.1.5). */
+/** Whether `Range` applies, because `If-Range` is absent or matches the current representation (RFC 9110 §13.1.5). */
 export function rangeApplies(ifRange: string | undefined, current: Validators): boolean {
   if (ifRange === undefined) return true;
   if (ifRange.includes('"')) return matchesStrongly(parseEntityTags(ifRange), current.etag) && ifRange.trim() === current.etag;

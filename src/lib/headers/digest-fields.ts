@@ -3,21 +3,21 @@ import { ServiceError } from '../errors.ts';
 
 /** A digest that a client announced for its content. */
 export interface ExpectedDigest {
-  /** The header that announced it. */
+  /** The header that announced the digest. */
   field: string;
   algorithm: 'md5' | 'sha1' | 'sha256' | 'sha512' | 'adler32';
   expected: Buffer;
 }
 
-/** Compares content with the announced digests while it passes. */
+/** Computes the digests of content as it arrives, and compares them with the announced ones. */
 export interface DigestVerifier {
   update(chunk: Buffer): void;
-  /** The header whose digest does not match, or undefined. Called once, at the end. */
+  /** Returns the header whose digest does not match; undefined if all match. To be called once, at the end. */
   mismatch(): string | undefined;
 }
 
 type Algorithm = ExpectedDigest['algorithm'];
-// Maps, as the name of a member of every object ("constructor") is an unknown algorithm too.
+// These are Maps because an object would also find names that every object has, such as "constructor".
 const dictionaryAlgorithms = new Map<string, Algorithm>([
   ['sha-256', 'sha256'],
   ['sha-512', 'sha512'],
@@ -28,10 +28,10 @@ const ownCloudAlgorithms = new Map<string, Algorithm>(
 const digestBytes = { md5: 16, sha1: 20, sha256: 32, sha512: 64, adler32: 4 } as const;
 
 /**
- * Reads the digests that a request announces: `Content-MD5` (RFC 1864), `Content-Digest` and `Repr-Digest` (RFC 9530;
- * sha-256 and sha-512, other algorithms are ignored), `OC-Checksum` (ownCloud).
+ * Reads the digests that a request announces in `Content-MD5` (RFC 1864), `Content-Digest` and `Repr-Digest` (RFC 9530), and `OC-Checksum`
+ * (ownCloud). Of RFC 9530, only sha-256 and sha-512 are supported; other algorithms are ignored.
  *
- * @throws ServiceError `bad-request` when a digest is malformed
+ * @throws ServiceError `bad-request` if a digest is malformed
  */
 export function parseExpectedDigests(headers: {
   'content-md5'?: string | undefined;
@@ -85,7 +85,7 @@ function malformed(field: string): ServiceError {
   return new ServiceError('bad-request', `The ${field} header is malformed.`);
 }
 
-/** Begins to verify content against announced digests. */
+/** Creates a verifier for announced digests. */
 export function createDigestVerifier(digests: readonly ExpectedDigest[]): DigestVerifier {
   const running = digests.map((digest) => ({
     ...digest,
@@ -101,13 +101,13 @@ export function createDigestVerifier(digests: readonly ExpectedDigest[]): Digest
   };
 }
 
-/** Adler-32 (RFC 1950 §8.2), which node:crypto does not have. */
+/** Computes Adler-32 (RFC 1950 §8.2), which node:crypto does not offer. */
 class Adler32 {
   #a = 1;
   #b = 0;
 
   update(chunk: Buffer): void {
-    // 3800 steps keep both sums below 2^31 between two reductions.
+    // After at most 3800 additions, both sums are still below 2^31.
     for (let start = 0; start < chunk.length; start += 3800) {
       const end = Math.min(start + 3800, chunk.length);
       for (let index = start; index < end; index++) {
@@ -132,7 +132,7 @@ export function wantsReprDigest(header: string | undefined): boolean {
   return weight !== undefined && weight !== null && weight[1] !== '0';
 }
 
-/** Writes a `Repr-Digest` (RFC 9530 §3) of a SHA-256. */
+/** Writes a SHA-256 digest as the value of `Repr-Digest` (RFC 9530 §3). */
 export function formatReprDigest(sha256: Buffer): string {
   return `sha-256=:${sha256.toString('base64')}:`;
 }

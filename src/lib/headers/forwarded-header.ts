@@ -1,14 +1,14 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 
-/** The address of a client as a proxy reports it; port 0 when the proxy gives none. */
+/** The address of a client as a proxy reports it. The port is 0 if the proxy reports none. */
 export interface ForwardedClient {
   address: string;
   port: number;
 }
 
 /**
- * Writes an address the way the service shows it: IPv4-mapped IPv6 as IPv4 (docs/spec/authentication.md#client-address), without
- * a zone, in lower case.
+ * Writes an address as the service shows it: in lower case, without a zone, and an IPv4-mapped IPv6 address as IPv4
+ * (docs/spec/authentication.md#client-address).
  */
 export function normaliseAddress(address: string): string {
   const bare = (address.split('%', 1)[0] as string).toLowerCase();
@@ -16,18 +16,18 @@ export function normaliseAddress(address: string): string {
   return mapped?.[1] ?? bare;
 }
 
-/** The family of an address as events name it. */
+/** Returns the family of an address, as events name it. */
 export function addressFamily(address: string): 'IPv4' | 'IPv6' {
   return isIPv6(address) ? 'IPv6' : 'IPv4';
 }
 
 /**
- * Finds the client behind proxies: the rightmost address that is not a trusted proxy's, as each proxy appends its caller and a client may
- * have written the rest. If all are trusted it is the first address.
+ * Finds the client behind proxies. Each proxy appends the address of its caller, and a client may have written the addresses before them.
+ * So the client is the rightmost address that is not a trusted proxy, or the first address if all are trusted.
  *
- * @param headerName name of the header that the proxies write: `Forwarded` (RFC 7239), or one with a list as `X-Forwarded-For`
- * @param isTrusted whether an address is that of a trusted proxy
- * @returns undefined when the last proxy names none (no header, `unknown`, an obfuscated identifier, garbage)
+ * @param headerName name of the header that the proxies write: `Forwarded` (RFC 7239), or a list such as `X-Forwarded-For`
+ * @param isTrusted whether an address belongs to a trusted proxy
+ * @returns undefined if the last proxy reports no address (empty, `unknown`, an obfuscated identifier, or invalid)
  */
 export function clientBehindProxies(
   headerName: string,
@@ -45,12 +45,12 @@ export function clientBehindProxies(
   return client;
 }
 
-/** The `host` of the first element of a `Forwarded` header. */
+/** Returns the `host` of the first element in a `Forwarded` header. */
 export function forwardedHost(value: string): string | undefined {
   return findParameter(splitFromRight(value).at(-1) ?? '', 'host');
 }
 
-/** The value of a parameter of an element; quoted strings are unquoted (RFC 7239 §4). */
+/** Returns the value of a parameter of an element, without quotes (RFC 7239 §4). */
 function findParameter(element: string, name: string): string | undefined {
   for (const match of element.matchAll(/(?<![\w!#$%&'*+.^`|~-])([\w!#$%&'*+.^`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;,\s"]*)/g)) {
     if ((match[1] as string).toLowerCase() !== name) continue;
@@ -60,7 +60,7 @@ function findParameter(element: string, name: string): string | undefined {
   return undefined;
 }
 
-/** Splits elements from the last to the first: a quote that a client leaves open hides nothing that a proxy appends. */
+/** Splits elements from the last to the first, so that an unclosed quote of a client cannot hide elements that proxies append. */
 function splitFromRight(value: string): string[] {
   const elements: string[] = [];
   let isQuoted = false;

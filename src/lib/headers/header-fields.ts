@@ -1,4 +1,4 @@
-/** The value of one cookie in a `Cookie` header (RFC 6265 §5.4). */
+/** Returns the value of one cookie in a `Cookie` header (RFC 6265 §5.4). */
 export function cookieValue(cookies: string | undefined, name: string): string | undefined {
   for (const pair of cookies?.split(';') ?? []) {
     const equals = pair.indexOf('=');
@@ -7,7 +7,7 @@ export function cookieValue(cookies: string | undefined, name: string): string |
   return undefined;
 }
 
-/** Decodes UTF-8 in a header or status line, which Node.js delivers as latin1. @returns undefined for other bytes */
+/** Decodes UTF-8 in a header or status line, which Node.js delivers as Latin-1. @returns undefined if the bytes are not UTF-8 */
 export function latin1ToUtf8(bytes: string): string | undefined {
   if (!/[\u0080-\u00ff]/.test(bytes)) return bytes;
   try {
@@ -17,7 +17,7 @@ export function latin1ToUtf8(bytes: string): string | undefined {
   }
 }
 
-/** Headers that belong to one connection and are never passed on (RFC 9110 §7.6.1). */
+/** Headers that concern only one connection and are never forwarded (RFC 9110 §7.6.1). */
 export const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -31,7 +31,7 @@ export const hopByHopHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers that a back-end must not set on the reply to an upload: those of the framing and of the service
+ * Headers that a back-end must not set on the reply to an upload, because the connection or the service needs them
  * (docs/spec/delivery.md#upload-back-end).
  */
 export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
@@ -44,24 +44,24 @@ export const refusedPassthroughHeaders: ReadonlySet<string> = new Set([
   'server-path',
 ]);
 
-/** Whether the value of a header may be secret, by its name. */
+/** Whether the name of a header suggests that its value is secret. */
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|token|secret|password|key|signature/i.test(name);
 }
 
-/** Whether a text is a header name (RFC 9110 §5.1, token). */
+/** Whether a text is a valid header name (a token, RFC 9110 §5.1). */
 export function isHeaderName(name: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
 }
 
-/** Whether a text can be sent as a header value without becoming another header: no CR, LF, NUL or other control character. */
+/** Whether a text is a safe header value. CR, LF, NUL and other control characters are not, as they could start another header. */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }
 
 /**
- * Writes a `Content-Disposition` with a file name (RFC 6266, RFC 8187): an ASCII fallback, and the real name in UTF-8
- * where they differ. Control characters, quotes and separators cannot leave the value.
+ * Writes a `Content-Disposition` with a file name in ASCII and, if the real name differs, also in UTF-8 (RFC 6266, RFC 8187). Control
+ * characters, quotes and separators are replaced or encoded.
  */
 export function contentDisposition(type: 'attachment' | 'inline', fileName: string): string {
   const fallback = fileName.replace(/[^\x20-\x7e]|["\\%/]/g, '_');

@@ -1,13 +1,13 @@
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** A two-digit year that would be more than 50 years after this year belongs to the past century (RFC 9110 §5.6.7). */
+/** Reference for two-digit years. A year more than 50 years after it is taken to be in the previous century (RFC 9110 §5.6.7). */
 const nearYear = 2026;
 
 let lastSecond = Number.NaN;
 let lastText = '';
 
 /**
- * Writes a time as IMF-fixdate (RFC 9110 §5.6.7), seconds rounded down.
+ * Writes a time as IMF-fixdate (RFC 9110 §5.6.7), rounded down to seconds.
  *
  * @param timeMs Unix time in milliseconds
  */
@@ -28,7 +28,7 @@ const asctimeDate = /^(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat) (?<month>\w{3}) (?<day>[ \
 /**
  * Reads an HTTP date in any of the three forms of RFC 9110 §5.6.7.
  *
- * @returns Unix time in milliseconds, or undefined for anything else (the field is then ignored)
+ * @returns Unix time in milliseconds; undefined for anything else (callers then ignore the header)
  */
 export function parseHttpDate(text: string): number | undefined {
   const parts = (imfFixdate.exec(text) ?? rfc850Date.exec(text) ?? asctimeDate.exec(text))?.groups;

@@ -10,7 +10,7 @@ export interface IfCondition {
 
 /** Conditions that must all hold for one resource. */
 export interface IfList {
-  /** The URL of the resource as written; undefined for that of the request. */
+  /** The URL of the resource as written; undefined if the list applies to the resource of the request. */
   resource: string | undefined;
   conditions: IfCondition[];
 }
@@ -18,9 +18,9 @@ export interface IfList {
 const maxConditions = 200;
 
 /**
- * Reads an `If` header (RFC 4918 §10.4). It holds when one of its lists holds.
+ * Reads an `If` header (RFC 4918 §10.4). It is met if at least one of its lists is met.
  *
- * @throws ServiceError `bad-request` for anything that the grammar does not allow
+ * @throws ServiceError `bad-request` if the header does not match the grammar, or has too many conditions
  */
 export function parseIfHeader(text: string): IfList[] {
   const lists: IfList[] = [];
@@ -30,7 +30,7 @@ export function parseIfHeader(text: string): IfList[] {
   while (rest !== '') {
     const tag = /^<([^<>\s]+)>\s*/.exec(rest);
     if (tag) {
-      // Tagged and untagged lists do not mix, and a tag has at least one list.
+      // Tagged and untagged lists must not be mixed, and a tag must have at least one list.
       if (resource === undefined && lists.length > 0) throw malformed();
       resource = tag[1] as string;
       rest = rest.slice(tag[0].length);
@@ -64,7 +64,7 @@ function parseConditions(text: string): IfCondition[] {
   return conditions;
 }
 
-/** All lock tokens that a header submits (RFC 4918 §10.4.1). */
+/** Returns all lock tokens that a header submits (RFC 4918 §10.4.1). */
 export function submittedTokens(lists: readonly IfList[]): Set<string> {
   return new Set(lists.flatMap((list) => list.conditions.flatMap((item) => (item.kind === 'token' ? [item.value] : []))));
 }

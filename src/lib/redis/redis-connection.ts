@@ -5,15 +5,15 @@ import type { RedisAddress } from './redis-url.ts';
 /** Finds the server that has the data. */
 interface PrimaryFinder {
   /**
-   * Whether a server may not know that the data moved: a primary that is cut off from Sentinel does not; a node of a cluster answers MOVED,
-   * or not at all.
+   * Whether to check regularly that the server still has the data. A primary that is cut off from Sentinel does not know that it was
+   * replaced. A cluster node needs no check, as it answers MOVED or not at all.
    */
   readonly mustCheck: boolean;
-  /** @throws Error when no server answers, or none has the data */
+  /** @throws Error if no server answers, or none has the data */
   find(): Promise<HostPort>;
 }
 
-/** @param slotKey a key in the slot of all keys */
+/** @param slotKey a key in the cluster slot that holds all keys */
 function createFinder(address: RedisAddress, slotKey: string, connector: ClientConnector): PrimaryFinder {
   const { kind, hosts } = address;
   switch (kind) {
@@ -29,7 +29,7 @@ function createFinder(address: RedisAddress, slotKey: string, connector: ClientC
 }
 
 /**
- * Asks all Sentinels and believes the latest failover, as one that was cut off from the others still names the old primary.
+ * Asks all Sentinels and uses the answer with the latest failover, as a Sentinel that is cut off from the others still names the old primary.
  * https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
 async function askSentinels(hosts: readonly HostPort[], name: string, connector: ClientConnector): Promise<HostPort> {
@@ -49,13 +49,13 @@ async function askSentinels(hosts: readonly HostPort[], name: string, connector:
 
 type SlotRange = [first: number, last: number, primary: [host: string | null, port: number], ...replicas: [string | null, number][]];
 
-/** Finds the owner of a slot by asking any reachable node of the cluster: those of the URL and those that other nodes named. */
+/** Finds the owner of a slot by asking any reachable node of the cluster, from the URL or from earlier answers. */
 class ClusterFinder implements PrimaryFinder {
   readonly mustCheck = false;
   readonly #seeds: readonly HostPort[];
   readonly #slotKey: string;
   readonly #connector: ClientConnector;
-  /** The nodes to ask, a different one first each time: a node that is cut off from the others has stale knowledge. */
+  /** The nodes to ask. Each search starts with another one, because a node that is cut off from the others has outdated information. */
   #nodes: HostPort[];
   #slot: number | undefined;
 
@@ -83,7 +83,7 @@ class ClusterFinder implements PrimaryFinder {
     this.#slot ??= Number(await this.#connector.ask(node, 'data', ['CLUSTER', 'KEYSLOT', this.#slotKey]));
     const slot = this.#slot;
     const ranges = (await this.#connector.ask(node, 'data', ['CLUSTER', 'SLOTS'])) as SlotRange[];
-    // A node that does not know its own address omits it.
+    // A node that does not know its own address omits it; the address that was asked is then used.
     const at = ([host, port]: [string | null, number]): HostPort => ({
       host: host === null || host === '' || host === '?' ? node.host : host,
       port,
@@ -97,26 +97,26 @@ class ClusterFinder implements PrimaryFinder {
 }
 
 export interface ConnectionDependencies extends ConnectorOptions {
-  /** A key in the slot of all keys. */
+  /** A key in the cluster slot that holds all keys. */
   slotKey: string;
   onError: (error: Error) => void;
 }
 
-/** Pause before the n-th attempt to connect again, in milliseconds. */
+/** Returns the pause before the n-th attempt to reconnect, in milliseconds. */
 const reconnectDelayMs = (attempt: number) => Math.min(50 * 2 ** attempt, 1000);
 
-/** Period of asking Sentinel where the data is, in milliseconds. */
+/** Period at which Sentinel is asked where the data is, in milliseconds. */
 const checkEveryMs = 5000;
 
 /**
- * Errors of a server that is not, or no longer, the one to ask: the slot or the role of primary went elsewhere.
+ * Matches errors of a server that does not have the data, because the slot or the role of primary moved to another server.
  * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#redirection-and-resharding
  */
 const elsewhere = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN)\b/;
 
 /**
- * A connection to the one server that has the data, replaced when it breaks or when the data moves. The Sentinel and cluster clients of the
- * library are not used: they repeat a command whose connection broke, though the server may have executed it.
+ * A connection to the one server that has the data. It is replaced if it breaks or the data moves. The Sentinel and cluster clients of the
+ * library are not used, as they repeat a command after a broken connection although the server may have executed it.
  */
 export class RedisConnection {
   readonly #finder: PrimaryFinder;
@@ -141,7 +141,7 @@ export class RedisConnection {
     void this.#connect();
   }
 
-  /** Sends a command. Rejects when there is no connection or it breaks; a command is never sent twice. */
+  /** Sends a command. Rejects if there is no connection or it breaks. A command is never sent twice. */
   async send(command: RedisArguments): Promise<unknown> {
     const held = this.#client;
     if (!held) throw this.#reason;
@@ -202,7 +202,7 @@ export class RedisConnection {
     if (!held) return;
     const found = await this.#finder.find().catch(() => undefined);
     if (this.#client !== held) return;
-    // A server that answers is kept when no Sentinel says otherwise.
+    // Keeps the present server if no Sentinel answers, or if it is still the primary.
     if (!found || (found.host === held.at.host && found.port === held.at.port)) this.#checkLater();
     else this.#leave(held.client, new Error(`the data is at ${found.host}:${found.port} now`));
   }

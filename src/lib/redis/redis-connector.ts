@@ -11,9 +11,9 @@ export interface HostPort {
 }
 
 export interface ConnectorOptions {
-  /** Certificate authorities to trust in addition to those of the system. */
+  /** Certificate authorities to trust in addition to those of Node.js. */
   caPem: string | undefined;
-  /** Credentials for Sentinel; those of the URL are for Redis. */
+  /** Credentials for Sentinel. The URL has the credentials for Redis. */
   sentinel: { username: string; password: string } | undefined;
   clock: Clock;
 }
@@ -26,10 +26,10 @@ export interface RedisClient {
 /** Longest time to connect and log in, in milliseconds. */
 const openTimeoutMs = 3000;
 
-/** Longest time that Sentinel or a node of a cluster may take to connect and answer, in milliseconds. */
+/** Longest time to connect to Sentinel or to a cluster node and get an answer, in milliseconds. */
 const askTimeoutMs = 1500;
 
-/** Opens connections of the client library to the servers of one address. */
+/** Opens connections to the servers of one address, with the client library. */
 export class ClientConnector {
   readonly #address: RedisAddress;
   readonly #sentinel: ConnectorOptions['sentinel'];
@@ -43,7 +43,7 @@ export class ClientConnector {
     this.#clock = clock;
   }
 
-  /** Opens a connection without automatic reconnection. Rejects when that fails. */
+  /** Opens a connection, which does not reconnect by itself. Rejects if it cannot be opened. */
   async open({ host, port }: HostPort, role: 'data' | 'sentinel', onLost: (error: Error) => void): Promise<RedisClient> {
     const client = createClient({
       RESP: 2,
@@ -72,7 +72,7 @@ export class ClientConnector {
     return { send: (command) => client.sendCommand(command), destroy };
   }
 
-  /** Sends one command on a connection of its own. Rejects without an answer in `askTimeoutMs`. */
+  /** Sends one command on a separate connection. Rejects if there is no answer within `askTimeoutMs`. */
   ask(host: HostPort, role: 'data' | 'sentinel', command: RedisArguments): Promise<unknown> {
     const asking = this.open(host, role, () => {}).then((client) => client.send(command).finally(() => client.destroy()));
     return within(this.#clock, askTimeoutMs, asking);
@@ -88,7 +88,7 @@ export class ClientConnector {
   }
 }
 
-/** Rejects when a promise takes too long. */
+/** Returns the result of a promise. Rejects if it takes longer than `maxMs` milliseconds. */
 export async function within<T>(clock: Clock, maxMs: number, running: Promise<T>): Promise<T> {
   let timer: Timer | undefined;
   const timeout = new Promise<never>((_, reject) => {

@@ -8,27 +8,27 @@ import { dataRemoved, type RedisScript, redisScript } from './redis-script.ts';
 import { describeRedisAddress, parseRedisUrl, type RedisAddress } from './redis-url.ts';
 import { RedisValues, setForeignKeysAside } from './redis-values.ts';
 
-/** Period of heartbeats. */
+/** Period of heartbeats, in milliseconds. */
 const heartbeatMs = 500;
 
-/** A command without an answer in this time has failed, and its request gets 503. */
+/** Time in milliseconds after which a command without an answer fails. Its request gets 503. */
 const commandTimeoutMs = 2000;
 
-/** A connection that is silent for this time is replaced: the other end may be gone. */
+/** Time in milliseconds after which a silent connection is replaced, as the server may have disappeared. */
 const renewAfterMs = 8000;
 
-/** Time for all nodes, after a loss of data, to write again what must not be forgotten, before any serves. */
+/** Time in milliseconds that all nodes have to restore essential data after Redis lost it. No node serves requests before that. */
 const defaultSettleMs = 2000;
 
-/** Sends the commands of stores. */
+/** Sends the commands of the stores to Redis. */
 export interface RedisCaller {
   /**
    * Sends a command.
    *
-   * @throws ServiceError `unavailable` when Redis is away or does not answer in time; it may have executed the command
+   * @throws ServiceError `unavailable` if Redis is not reachable or does not answer in time; it may have executed the command anyway
    */
   call(command: RedisArguments): Promise<unknown>;
-  /** Runs a script, atomically. @throws as `call` */
+  /** Runs a script atomically. @throws like `call` */
   run(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown>;
 }
 
@@ -39,25 +39,25 @@ export interface RedisLinkOptions {
   caPem?: string | undefined;
   /** Credentials of Sentinel, if it has its own. */
   sentinel?: { username: string; password: string };
-  /** Milliseconds that nodes wait for one another after a loss of data; shorter in tests. */
+  /** Milliseconds that nodes wait for each other after a loss of data; shorter in tests. */
   settleMs?: number;
   clock: Clock;
   log: Log;
 }
 
 /**
- * Version of the data's format in Redis. It rises with changes that older nodes cannot read, which then refuse; all earlier ones are read.
- * Data without its key has format 1 (0.1.0).
+ * Version of the data's format in Redis. It rises with changes that older nodes cannot read; they then refuse to use the data. This svc
+ * reads all earlier formats. Data without the key `form` has format 1 (svc 0.1.0).
  */
 const currentForm = 2;
 
-/** KEYS form; ARGV current form. */
+/** Raises the format version to the current one. KEYS: form. ARGV: current form. */
 const raiseFormScript = redisScript(`
 if (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end`);
 
 /**
- * A monitored connection to Redis. While Redis does not answer, commands fail at once instead of piling up; when it is back, the data that it
- * may have lost is written again before any other command.
+ * A monitored connection to Redis. While Redis does not answer, commands fail at once instead of piling up. When it answers again, the data
+ * that it may have lost is restored before any other command.
  */
 export class RedisLink implements RedisCaller {
   readonly #options: RedisLinkOptions;
@@ -78,7 +78,7 @@ export class RedisLink implements RedisCaller {
   #marker: string | undefined;
   #settingAside: Promise<boolean> | undefined;
 
-  /** @throws ServiceError `bad-request` for a URL that cannot be read */
+  /** @throws ServiceError `bad-request` for an invalid URL */
   constructor(options: RedisLinkOptions) {
     this.#options = options;
     this.values = new RedisValues(options.log);
@@ -88,7 +88,7 @@ export class RedisLink implements RedisCaller {
     this.#heartbeat = options.clock.every(heartbeatMs, () => void this.#beat());
   }
 
-  /** Connects. If Redis is away, that is no error: it keeps trying. */
+  /** Connects, and waits a short time for Redis. If Redis is not reachable, this does not fail: the link keeps trying. */
   async start(): Promise<void> {
     this.#connect();
     const { clock } = this.#options;
@@ -108,28 +108,28 @@ export class RedisLink implements RedisCaller {
     return this.#isReady;
   }
 
-  /** Identifies the data of Redis, until it is emptied; known from the first connection on. */
+  /** Identifies the data in Redis until Redis loses it; undefined before the first connection. */
   get marker(): string | undefined {
     return this.#marker;
   }
 
-  /** Treats Redis as away after a suspicious answer, until a recovery. */
+  /** Treats Redis as unreachable after a suspicious answer, until a recovery succeeds. */
   doubt(reason: string): void {
     this.#lost(reason);
     void this.#beat();
   }
 
-  /** Whether Redis can be asked, or why not. */
+  /** Returns true if Redis can be used, otherwise the reason why not. */
   check(): true | string {
     return this.#isReady || `Redis (${describeRedisAddress(this.#address)}) is away: ${this.#lastError}`;
   }
 
-  /** Makes a key; the hash tag keeps all keys of an installation in one slot of a cluster, so that scripts may use several. */
+  /** Builds a key. Its hash tag keeps all keys of an installation in one cluster slot, so that a script can use several of them. */
   key(...parts: readonly string[]): string {
     return `{${this.#options.prefix}}:${parts.join(':')}`;
   }
 
-  /** Adds a hook that runs at the first connection and whenever Redis is back, before it counts as ready. */
+  /** Adds a hook that runs after the first connection and whenever Redis is reachable again, before the link is ready. */
   onRecover(hook: (caller: RedisCaller) => Promise<void>): void {
     this.#recoverHooks.push(hook);
   }
@@ -183,7 +183,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  /** @returns whether there were any, so that what failed may be tried again */
+  /** @returns whether there were foreign keys, so that the failed command may be tried again */
   #setForeignKeysAside(): Promise<boolean> {
     this.#settingAside ??= setForeignKeysAside(this.key(''), (command) => this.#sendOnce(command), this.values).finally(() => {
       this.#settingAside = undefined;
@@ -214,7 +214,7 @@ export class RedisLink implements RedisCaller {
     }
   }
 
-  // These errors are faults of svc; with all others Redis cannot serve at present.
+  // These errors are bugs of svc. All other errors mean that Redis cannot serve commands at present.
   #failure(error: Error): ServiceError {
     if (/^(NOSCRIPT|ERR|WRONGTYPE|BUSYGROUP|NOGROUP)/.test(error.message))
       return new ServiceError('internal', 'Redis refused a command.', { cause: error });

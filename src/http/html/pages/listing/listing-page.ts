@@ -8,7 +8,7 @@ import { firstRows, type ListingOrder, longFolder, orderQuery, rangeOfPage, rows
 import { listingRows } from './listing-rows.ts';
 import { memberActions, searchForm, tools } from './listing-tools.ts';
 
-/** The head of the table: each column is a link that sorts by it, or reverses the order. */
+/** The table head. Each column title is a link that sorts by that column, or reverses the order if the table is already sorted by it. */
 function listingHead(context: PageContext, order: ListingOrder) {
   const { language } = context;
   return html`<thead role="rowgroup"><tr role="row">
@@ -20,7 +20,7 @@ ${sortMenu(context, order)}
 </tr></thead>`;
 }
 
-/** The same order as a menu, for the grid, which has no columns. */
+/** Offers the same orders as a menu, because the grid view has no column titles. */
 function sortMenu({ language }: PageContext, order: ListingOrder) {
   const links = sortColumns.map((name) => {
     const isSorted = order.column === name;
@@ -31,7 +31,10 @@ function sortMenu({ language }: PageContext, order: ListingOrder) {
 <ul>${links}</ul></details></th>`;
 }
 
-/** The query that sorts by a column, or reverses its order. Most readers want sizes and times in descending order. */
+/**
+ * Returns the query that sorts by a column, or reverses the order if the listing is already sorted by it.
+ * Sizes and times start in descending order, as most readers want the largest or newest first.
+ */
 function columnQuery(order: ListingOrder, column: ListingOrder['column']): string {
   const first = column === 'name' ? 'asc' : 'desc';
   const direction = order.column === column ? (order.direction === 'asc' ? 'desc' : 'asc') : first;
@@ -45,7 +48,7 @@ function column(order: ListingOrder, name: ListingOrder['column'], label: string
 <span${localLabel !== undefined && html` data-local="${localLabel}"`}>${label}</span>${isSorted && icon(order.direction === 'asc' ? 'up' : 'down')}</a></th>`;
 }
 
-/** The button that puts folders before files, or among them; it is pressed while they come first. */
+/** The toggle button that lists folders before files. While it is not pressed, folders and files are mixed. */
 function foldersSwitch({ language }: PageContext, { column, direction, folders }: ListingOrder) {
   const isFirst = folders === 'first';
   const label = language.text('foldersFirst');
@@ -55,11 +58,11 @@ function foldersSwitch({ language }: PageContext, { column, direction, folders }
 </form>`;
 }
 
-/** The page of a folder, in chunks. */
+/** Yields the page of a folder in chunks. */
 export async function* listingPage(context: PageContext, model: ListingModel): AsyncGenerator<string> {
   const batches = model.entries[Symbol.asyncIterator]();
   try {
-    // After the first batch the length of the folder is known, or that it is large.
+    // The first batch is enough to know how long the folder is, or that it is a large one.
     const first = await batches.next();
     const isShort = !model.isWhole && model.entries.count > longFolder;
     const marker = '<!--rows-->';
@@ -99,7 +102,7 @@ ${memberActions(context, model)}
 </main>`;
 }
 
-/** The head of a folder: its name, the path to it, and messages. */
+/** Shows the name of a folder, the path to it, and messages. */
 export function folderHead(context: PageContext, { path, flash, about }: Pick<FolderModel, 'path' | 'flash' | 'about'>): Html {
   const { language } = context;
   return html`<h1 class="hidden">${new Html(nameHtml(pathSegments(path).at(-1) ?? language.text('files')))}</h1>
@@ -108,12 +111,12 @@ ${about}
 <div id="notices" aria-live="polite">${flash && html`<p class="notice ${flash.isError ? 'error' : 'success'}" role="status">${flash.text}</p>`}</div>`;
 }
 
-/** The limits of links, for the page's script. */
+/** The attribute that passes the limits of links to the page's script. */
 export function linksData({ share }: Pick<ListingModel, 'share'>): Html | false {
   return share !== undefined && html` data-links="${share}"`;
 }
 
-/** The rights that the script offers actions for; the service checks every request. */
+/** The rights for which the script offers actions. They only affect the page: the service checks every request anyway. */
 export function rightNames(
   { account }: PageContext,
   model: FolderModel & Partial<Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'>>,

@@ -6,15 +6,15 @@ import type { FolderModel, ListingModel } from './listing-model.ts';
 
 type Key = NonNullable<ListingModel['metadata']>['keys'][number];
 
-/** Keys that are names, not patterns of names (docs/spec/authentication.md#expressions). */
+/** Matches keys that are plain names, not patterns (docs/spec/authentication.md#expressions). */
 const literalKey = /^[^*?[\]|!/]+$/;
 
-/** Length limits of the fields, in characters. */
+/** Maximum length of a field, in characters. */
 const maxCharacters = 1000;
 
 /**
- * The fields for the metadata of uploads: one for each configured key, and one with a name for each pattern, or for any key. They come
- * before the files, because the service needs the metadata first.
+ * The fields for the metadata of uploads. A configured key has one field; a pattern, or "any key", has a second field for the key's name.
+ * They precede the file field in the form, because the service needs the metadata first.
  */
 function metadataFields(language: Language, metadata: NonNullable<ListingModel['metadata']>): Html {
   const named = metadata.keys.filter(({ pattern }) => literalKey.test(pattern));
@@ -45,12 +45,12 @@ function freeField(language: Language, { pattern, required }: Key, isHeaderRequi
 `;
 }
 
-/** With an optional header required keys count only if any is given; the script and the service check that. */
+/** If the metadata header is optional, a key is required only when other keys are given. The script and the service check that. */
 function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
 
-/** The tools of a folder: plain forms, which the script replaces (`plain`) or takes over. @param more other tools of the page */
+/** The tools of a folder, as forms that work without a script. The script replaces those of class `plain`. @param more other tools of the page */
 export function tools(context: PageContext, model: FolderModel, more?: Html) {
   const { language } = context;
   return html`<div class="tools" id="tools">
@@ -76,7 +76,7 @@ ${more}
 ${model.mayWrite && limits(language, model)}`;
 }
 
-/** Says that uploads replace nothing, and for how long they stay as they are. */
+/** Tells the user if uploads cannot replace files, and for how many days they cannot be changed. */
 function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
   const lines = [
     ...(mayReplace ? [] : [language.text('addOnly')]),
@@ -85,7 +85,7 @@ function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
   return lines.length > 0 && html`<p class="hint">${lines.join(' ')}</p>`;
 }
 
-/** The field to search a folder and all below it, or everywhere. @param asked the last search */
+/** The form that searches a folder with everything below it, or all folders. @param asked the last search */
 export function searchForm({ language }: PageContext, path: VirtualPath, asked = { text: '', isEverywhere: false }): Html {
   const hint = language.text('searchHint');
   const option = (value: string, label: string, isChosen: boolean) =>
@@ -100,7 +100,7 @@ ${path !== '/' && scope}
 </form>`;
 }
 
-/** The buttons for the selected members. Deleting asks on a page of its own; the action `delete-members` deletes at once. */
+/** The buttons for the selected members. "Delete" opens a page that asks first; the action `delete-members` deletes without asking. */
 export function memberActions({ language }: PageContext, model: ListingModel) {
   return html`<div class="actions" id="actions">
 <button type="submit" name="action" value="download-members" title="${language.text('downloadZip')}">${icon('download')}<span class="wide">${language.text('downloadZip')}</span></button>

@@ -17,7 +17,7 @@ import enTokens from '../../../../web/texts/tokens/en.json' with { type: 'json' 
 import esTokens from '../../../../web/texts/tokens/es.json' with { type: 'json' };
 import frTokens from '../../../../web/texts/tokens/fr.json' with { type: 'json' };
 
-/** The name of a text of the pages. */
+/** The name of a text on the pages. */
 export type PageTextName = keyof typeof en | keyof typeof enFound | keyof typeof enLinks | keyof typeof enTokens;
 
 const texts: Readonly<Record<string, Record<PageTextName, Text>>> = {
@@ -27,7 +27,7 @@ const texts: Readonly<Record<string, Record<PageTextName, Text>>> = {
   es: { ...es, ...esFound, ...esLinks, ...esTokens },
 };
 
-/** The languages of the pages, each by its own name. */
+/** The languages of the pages, each with its name in that language. */
 export const languages = [
   { tag: 'en', name: 'English' },
   { tag: 'de', name: 'Deutsch' },
@@ -35,21 +35,21 @@ export const languages = [
   { tag: 'es', name: 'Español' },
 ] as const;
 
-/** Maximum of cached texts of dates, times and sizes: formatting takes longer than the rest of a row of a listing. */
+/** Maximum number of cached dates, and of sizes. Without a cache, formatting takes longer than the rest of a listing row. */
 const maxTexts = 2_000;
 
 const dayMinutes = 24 * 60;
 
 const sizeUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte'] as const;
 
-/** Writes times as `Intl.DateTimeFormat` does, date and short time in UTC, from cached parts. */
+/** Writes the same text as `Intl.DateTimeFormat` with date and short time in UTC, but composes it from cached parts. */
 class DateTexts {
   readonly #whole: Intl.DateTimeFormat;
   readonly #date: Intl.DateTimeFormat;
   readonly #time: Intl.DateTimeFormat;
   readonly #days = new Map<number, string>();
   readonly #times: string[] = [];
-  /** The texts before, between and after date and time; undefined for a language with another order. */
+  /** The texts before, between and after date and time; undefined for a language that puts the time first. */
   readonly #around: readonly [string, string, string] | undefined;
 
   constructor(formatTag: string) {
@@ -85,13 +85,13 @@ class DateTexts {
   }
 }
 
-/** A language of the pages: its texts, and the formats of dates and sizes. */
+/** A language of the pages, with its texts and its formats of dates and sizes. */
 export class Language {
   /** Tag of the texts: en, de, fr or es. */
   readonly tag: string;
   readonly #texts: Record<PageTextName, Text>;
   readonly #formatTag: string;
-  // Formatters are made on first use: making them takes longer than a whole page.
+  // Formatters are created on first use, because creating them takes longer than writing a whole page.
   #dates: DateTexts | undefined;
   #sizes: readonly Intl.NumberFormat[] | undefined;
   readonly #sizeTexts = new Map<number, string>();
@@ -110,13 +110,13 @@ export class Language {
     return fillText(this.tag, this.#texts[name], values);
   }
 
-  /** A time for people, in UTC. */
+  /** Writes a time for people to read, in UTC. */
   date(timeMs: number): string {
     this.#dates ??= new DateTexts(this.#formatTag);
     return this.#dates.text(timeMs);
   }
 
-  /** A size for people, in powers of 1000, with one decimal. */
+  /** Writes a size for people to read, in units of powers of 1000, with at most one decimal. */
   size(bytes: number): string {
     const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), sizeUnits.length - 1);
     const tenths = Math.round((bytes / 1000 ** power) * 10);
@@ -140,14 +140,14 @@ function sizeFormat(tag: string, unit: (typeof sizeUnits)[number]): Intl.NumberF
 }
 
 const made = new Map<string, Language>();
-/** Maximum of cached languages, as clients name regions. */
+/** Maximum number of cached languages: clients may name any region, and each makes a language of its own. */
 const maxKept = 30;
 
 /**
- * The language for a reader.
+ * Returns the language of the pages for a reader.
  *
- * @param acceptLanguage value of `Accept-Language` (RFC 9110 §12.5.4); English when it names none that there is
- * @param chosen tag of the language that the reader chose instead; one that there is not counts for nothing
+ * @param acceptLanguage value of `Accept-Language` (RFC 9110 §12.5.4); English if it names no language of the pages
+ * @param chosen tag of the language that the reader chose instead; an unknown tag is ignored
  */
 export function languageFor(acceptLanguage: string | undefined, chosen?: string): Language {
   const isKnown = chosen !== undefined && Object.hasOwn(texts, chosen);
