@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 
-/** A certificate chain and its private key, as PEM. */
+/** A certificate chain and its private key, in PEM. */
 interface TlsPair {
   certificate: string;
   key: string;
@@ -10,14 +10,14 @@ interface TlsPair {
 const certificateBlock = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
 const keyBlock = /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[\s\S]*?-----END \1PRIVATE KEY-----/g;
 
-/** The certificates of a PEM text, one after the other. */
+/** Returns the certificates in a PEM text as separate blocks. */
 export function certificateBlocks(pem: string): string[] {
   return pem.match(certificateBlock) ?? [];
 }
 
 /**
- * Splits two files into pairs of a chain and its key. With several keys each chain begins with the certificate of its key; a key without
- * one gets the whole text, which a check refuses.
+ * Splits two files into pairs of a certificate chain and its key. If there are several keys, each chain begins with the certificate of its
+ * key. A key without a certificate gets the whole text, which `checkTlsPairs` reports as an error.
  *
  * @param certificates text of `tls_certificate_path`
  * @param keys text of `tls_key_path`
@@ -43,11 +43,11 @@ function belongTogether(certificate: string, key: string): boolean {
   }
 }
 
-/** A fault of TLS files. An error makes them unusable; with a warning TLS runs, though clients may refuse it. */
+/** A problem of TLS files. An error makes them unusable. With a warning, TLS works, but clients may refuse the certificate. */
 export interface TlsFault {
   severity: 'error' | 'warning';
   code: 'tls-unusable' | 'tls-mismatch' | 'tls-expired' | 'tls-expires-soon' | 'tls-chain' | 'tls-weak';
-  /** The file at fault. */
+  /** The file that has the problem. */
   file: 'certificate' | 'key' | 'authorities';
   message: string;
   hint?: string;
@@ -55,10 +55,10 @@ export interface TlsFault {
 
 const dayMs = 86_400_000;
 
-/** Days before its end when a certificate is reported. */
+/** Number of days before its expiry from which a certificate is reported. */
 const soonDays = 30;
 
-/** Keys below this can be broken, or are refused by clients (NIST SP 800-131A, CA/Browser Forum 6.1.5). */
+/** Minimum size of RSA keys. Smaller ones can be broken, or clients refuse them (NIST SP 800-131A, CA/Browser Forum 6.1.5). */
 const leastRsaBits = 2048;
 const weakCurves = new Set(['secp112r1', 'secp128r1', 'secp160r1', 'prime192v1', 'secp192k1']);
 
@@ -66,10 +66,10 @@ const weakCurves = new Set(['secp112r1', 'secp128r1', 'secp160r1', 'prime192v1',
 const weakSignatures = ['06092a864886f70d010105', '06072a8648ce3d0401', '06092a864886f70d010104'].map((hex) => Buffer.from(hex, 'hex'));
 
 /**
- * Checks that each chain parses, fits together and is valid now, and that each key belongs to its certificate.
+ * Checks that each chain can be parsed, is in order and is valid at present, and that each key belongs to its certificate.
  *
- * @param certificates text of the certificates' file
- * @param keys text of the keys' file; undefined skips the checks of keys
+ * @param certificates text of the certificate file
+ * @param keys text of the key file; if undefined, keys are not checked
  * @param nowMs Unix time in milliseconds
  */
 export function checkTlsPairs(certificates: string, keys: string | undefined, nowMs: number): TlsFault[] {
@@ -80,13 +80,13 @@ export function checkTlsPairs(certificates: string, keys: string | undefined, no
   });
 }
 
-/** Checks certificates of authorities. @param nowMs Unix time in milliseconds */
+/** Checks the certificates of authorities. @param nowMs Unix time in milliseconds */
 export function checkAuthorities(pem: string, nowMs: number): TlsFault[] {
   const { chain, faults } = parseCertificates(pem, 'authorities');
   return faults.length > 0 ? faults : chain.flatMap((certificate) => checkTime(certificate, 'authorities', nowMs));
 }
 
-/** Parses the certificates of a PEM text; each one that does not parse is a fault. */
+/** Parses the certificates in a PEM text. Each certificate that cannot be parsed adds a fault. */
 function parseCertificates(pem: string, file: TlsFault['file']): { chain: X509Certificate[]; faults: TlsFault[] } {
   const blocks = certificateBlocks(pem);
   if (blocks.length === 0) {
@@ -128,7 +128,7 @@ function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: 
   return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
 }
 
-/** Authorities leave out the subject, or have it for the first name alone; Node.js gives undefined then, against its types. */
+/** Returns a name for messages. Some authorities leave the subject empty; Node.js then returns undefined, although its types say otherwise. */
 function nameOf({ subject, subjectAltName }: { subject: string | undefined; subjectAltName: string | undefined }): string {
   return subject?.split('\n').at(-1) || subjectAltName || '';
 }
@@ -141,7 +141,7 @@ function checkStrength(certificate: X509Certificate): TlsFault[] {
     faults.push(`the key has ${bits} bits; use RSA with ${leastRsaBits} bits or more, or an elliptic curve`);
   if (details?.namedCurve && weakCurves.has(details.namedCurve))
     faults.push(`the curve ${details.namedCurve} is too small; use prime256v1 or larger`);
-  // Nobody checks the signature of a root.
+  // Clients do not check the signature of a root certificate, so a weak one is harmless.
   const isRoot = certificate.checkIssued(certificate) && certificate.ca;
   if (!isRoot && weakSignatures.some((identifier) => certificate.raw.includes(identifier)))
     faults.push('the certificate is signed with SHA-1 or MD5; clients refuse it');
@@ -154,7 +154,7 @@ function checkKey({ certificate, key }: TlsPair): TlsFault[] {
     return [{ ...unusable('key', 'the key is encrypted with a passphrase'), hint }];
   }
   try {
-    // TLS accepts a certificate and a key of different kinds, and then fails at every handshake.
+    // `createSecureContext` accepts a certificate and a key of different types. Every handshake would then fail.
     if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
       return [{ severity: 'error', code: 'tls-mismatch', file: 'key', message: 'the key does not belong to the certificate' }];
   } catch (error) {

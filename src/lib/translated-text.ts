@@ -1,18 +1,18 @@
-/** A text with `{name}` placeholders, or one form for each plural of the language. */
+/** A text with `{name}` placeholders, or such a text in a singular and a plural form. */
 export type Text = string | { readonly one: string; readonly other: string };
 
-/** Values of the placeholders; `count` chooses the plural form. */
+/** Values of the placeholders. `count` selects singular or plural. */
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** Whether a count uses the singular, in the languages of the pages. `Intl.PluralRules` would delay a page. */
+/** Whether a count takes the singular, for the languages of the pages. `Intl.PluralRules` would delay a page. */
 function isOne(language: string, count: number): boolean {
   return count === 1 || (count === 0 && language === 'fr');
 }
 
 /**
- * Writes a text in its language. Numbers get the language's digits and separators.
+ * Fills in the placeholders of a text. Numbers get the digits and separators of the language.
  *
- * @param language BCP 47 tag of the language that `text` is in
+ * @param language BCP 47 tag of the language of `text`
  */
 export function fillText(language: string, text: Text, values: TextValues = {}): string {
   const form = typeof text === 'string' ? text : isOne(language, Number(values.count)) ? text.one : text.other;

@@ -23,12 +23,12 @@ import type { RequestParts } from './parts.ts';
 
 /** The stores that the control socket shows. */
 export interface ControlledStores {
-  /** By the UUID of the service. */
+  /** Sessions by the UUID of the service. */
   sessions: () => ReadonlyMap<string, SessionOverview>;
   locks: LockStore;
   bans: BanOverview;
   files: FilesEnvironment;
-  /** Of events about what is done here. */
+  /** Context of the events about operators' actions. */
   context: EventContext;
 }
 
@@ -83,7 +83,7 @@ function shownLock({ token, path, isDeep, accountUuid, takenBy, owner, expiresMs
   };
 }
 
-/** Begins the names and addresses for which guesses at consoles are counted (`LoginAttempts`). */
+/** Prefix of the names and addresses for which failed console logins are counted (`LoginAttempts`). */
 const administratorRealm = 'administrator/';
 
 function withoutRealm(source: string): string {
@@ -133,7 +133,7 @@ function shownUpload({ id, path, origin, offsetBytes, lengthBytes, expiresMs }: 
 }
 
 function trashCollection(files: FilesEnvironment, context: EventContext): Collection {
-  /** By `handle`, those that are still there. */
+  /** Finds the given items that are still in the trash. */
   const find = async (items: readonly Item[]) => {
     const wanted = new Set(items.map(({ handle }) => handle));
     return (await listAllTrash(files)).filter((item) => wanted.has(item.trashed.id));
@@ -173,7 +173,7 @@ function shownTrashed({ known, trashed }: AccountTrashed): Shown<'trash'> {
   return { id, account: known.account, path, size: sizeBytes, is_directory: isFolder, deleted: isoTime(deletedMs), by: name };
 }
 
-/** Restores something where it was, with all rights. @returns why that cannot be */
+/** Restores an item to its former path, with all rights. @returns the reason if it cannot be restored */
 async function restoreForAdministrator(
   files: FilesEnvironment,
   { known: { root, mount, account: name, accountUuid: uuid }, trashed }: AccountTrashed,
@@ -209,7 +209,7 @@ function shownHeld({ id, path, contentPath, offsetBytes, held }: HeldUpload): Sh
   };
 }
 
-/** Names an item without showing its secret: the hash of a session's ID, the token of a lock, or the ID of an upload. */
+/** Returns an ID that can be shown instead of a secret one: a session's key, a lock's token or an upload's ID. */
 function opaqueId(secret: string): string {
   return hash('sha256', `shown ${secret}`).slice(0, 16);
 }
@@ -222,7 +222,7 @@ const occurrence = z.strictObject({ expectation: z.string(), due: z.string() });
 const excuse = occurrence.extend({ reason: z.string() });
 const expectAgain = occurrence.extend({ until: z.string() });
 
-/** Orders of the control socket beside lists and removals: those about tokens and links, and about an occurrence of an expectation. */
+/** Returns the requests of the control socket other than lists and removals. They concern tokens, links and occurrences of expectations. */
 export function controlOrders(
   { expectations, grants, server, files }: Pick<Core, 'expectations' | 'grants' | 'server' | 'files'>,
   parts: () => RequestParts,

@@ -52,13 +52,13 @@ interface CoreDependencies {
   state: State;
   uploadLimits: () => UploadLimits;
   heldLimits: () => UploadLimits;
-  /** The service's own folder, where no account comes. */
+  /** The service's own data folder, which no account can access. */
   excludedPath: string;
-  /** The account of the configuration that has a name. */
+  /** Finds an account of the configuration by its name. */
   findAccount: (name: string) => Account | undefined;
 }
 
-/** Outlives all reloads: journal, dispatcher, deliveries, file environment. */
+/** The parts of the server that reloads do not replace, such as the journal, the deliveries and the file environment. */
 export class Core {
   readonly server: EventServer;
   readonly events: JournalledDispatcher;
@@ -68,7 +68,7 @@ export class Core {
   readonly journal: EventLog;
   /** Tokens and links. */
   readonly grants: Grants;
-  /** For handlers that forward files. */
+  /** Dependencies of handlers that forward files. */
   readonly forward: ForwardMeans;
   readonly #temporaries: Temporaries;
   readonly #upkeeps: readonly { stop(): Promise<void> }[];
@@ -105,7 +105,7 @@ export class Core {
         folder: journalFolder(dataFolder.path),
         maximumFileSizeBytes: journal.maximum_file_size,
         retentionDays: journal.retention_days,
-        // A shared journal is searched in Redis.
+        // Searches in a shared journal use Redis, so the local one needs no summaries.
         hasSummaries: state.openShared === undefined,
         neededFrom,
         evidence: {
@@ -124,7 +124,7 @@ export class Core {
       return local;
     };
     const own = {
-      // The UUID in the data folder: the configuration may give all nodes one UUID.
+      // The UUID from the data folder identifies the node, as the configuration may have the same UUID for all nodes.
       node: dataFolder.serverUuid(),
       dataFolderPath: dataFolder.path,
       retentionDays: config.server.state.retention_days || journal.retention_days,
@@ -182,7 +182,7 @@ export class Core {
       missingFolders: new MissingFolders(log),
       excludedPaths: [excludedPath],
     };
-    // A node has its latest events in its own journal alone.
+    // The latest events of this node may be only in its own journal, so both journals are searched.
     const journals = new Set([local, opened.journal].filter((journal) => journal !== undefined));
     const isJournalled = async (uuid: string, sinceMs: number) => {
       for (const journal of journals) if (await hasEvent(journal, uuid, sinceMs)) return true;
@@ -204,13 +204,13 @@ export class Core {
     });
   }
 
-  /** Delivers and expects by a configuration from now on. @param handlers those of it, prepared */
+  /** Applies the event handlers and expectations of a configuration. @param handlers the prepared handlers of the configuration */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, { event_handlers, expectations }: Config): Promise<void> {
     await this.deliveries.apply(handlers, Object.keys(event_handlers));
     await this.expectations.apply(expectations);
   }
 
-  /** Whether changes can be recorded, or why not. */
+  /** Returns true if the journal can record changes, otherwise the reason why not. */
   journalCheck(): true | string {
     try {
       this.events.assertWritable();
@@ -232,27 +232,27 @@ export class Core {
     );
   }
 
-  /** Figures of the state that nodes share; undefined for a single process. */
+  /** Returns figures about the state that nodes share; undefined for a single process. */
   async sharedFigures(): Promise<SharedFigures | undefined> {
     return this.#shared.figures?.();
   }
 
-  /** Records of deliveries, of all nodes. */
+  /** The records of the deliveries of all nodes. */
   get records(): DeliveryRecords {
     return this.#shared.records;
   }
 
-  /** Begins the record of deliveries made by hand. */
+  /** Opens a new record for deliveries that an operator starts. */
   openReplayLog(): ReturnType<SharedJournal['openReplayLog']> {
     return this.#shared.openReplayLog();
   }
 
-  /** Puts all events so far on disk, for a process that is about to end by a fault. @throws what writing throws */
+  /** Writes all events to disk at once, before the process ends because of a fault. @throws what writing throws */
   flushNow(): void {
     this.journal.flushNow();
   }
 
-  /** @returns whether all deliveries under way ended in time */
+  /** Stops all parts. @param timeoutMs longest time to wait for running deliveries @returns whether all of them ended in time */
   async close(timeoutMs: number): Promise<boolean> {
     await this.files.held.stop();
     for (const upkeep of this.#upkeeps) await upkeep.stop();
@@ -266,7 +266,7 @@ export class Core {
   }
 }
 
-/** Journal and deliveries of a single process. */
+/** Opens the journal and the deliveries of a single process. */
 async function openOwn(
   makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
   config: Config,
@@ -276,7 +276,7 @@ async function openOwn(
 ): Promise<SharedJournal> {
   const folder = deliveriesFolder(dataFolder.path);
   const { maximum_file_size, retention_days } = config.server.events;
-  // Read first: opening the journal removes events that no handler needs.
+  // The positions are read first, because opening the journal removes events that no handler needs any more.
   const positions = await HandlerPositions.open(folder, log);
   let store: FileDeliveryStore | undefined;
   const journal = makeLocal(() => (store ? store.neededFrom() : positions.oldest(enabledHandlers(config))));
@@ -296,10 +296,10 @@ function enabledHandlers(config: Config): string[] {
 }
 
 /**
- * Opens the state that a configuration has; waits for a Redis that is away.
+ * Opens the state that the configuration selects. Waits a short time for Redis if it is not reachable.
  *
- * @param config the one in force
- * @throws as `redisLinkOf`
+ * @param config returns the current configuration
+ * @throws like `redisLinkOf`
  */
 export async function openState(
   config: () => Config,
@@ -309,7 +309,7 @@ export async function openState(
   const areLocksTaken = () => takesLocks(config());
   const { state } = config().server;
   if (state.type === 'memory') return memoryState(dependencies.clock, policy, areLocksTaken);
-  // Loaded only where it is wanted: other commands and servers start without it.
+  // Imported only if needed, so that other commands and servers start faster.
   const { openRedisState } = await import('./state-redis.ts');
   return openRedisState(state, { ...dependencies, policy, areLocksTaken });
 }

@@ -9,13 +9,14 @@ import { processAccount } from '../events/event-factory.ts';
 import { eventIds } from '../events/event-ids.ts';
 import type { FileServiceOptions, RequestParts } from './parts.ts';
 
-/** When the certificate of a service ends, as Unix time in milliseconds; undefined without TLS. */
+/** The expiry of a service's certificate. */
 export interface CertificateEnd {
   service: string;
+  /** Unix time in milliseconds; undefined without TLS. */
   endMs: number | undefined;
 }
 
-/** Counts of what ended for accounts that lost access. */
+/** The numbers of sessions, connections and transfers that were ended because their accounts lost access. */
 export type Ended = ReloadReport['ended'];
 
 export const nothingEnded: Ended = { sessions: 0, connections: 0, transfers: 0 };
@@ -25,13 +26,16 @@ export function sumOfEnded(all: readonly Ended[]): Ended {
   return { sessions: sum('sessions'), connections: sum('connections'), transfers: sum('transfers') };
 }
 
-/** A reload that can be made or dropped. */
+/** A prepared reload, to be committed or aborted. */
 export interface PreparedReload {
   commit(): Promise<Ended>;
   abort(): Promise<void>;
 }
 
-/** Prepares one part after the other: all of them are made or dropped together. @throws what one throws; those before it are dropped */
+/**
+ * Prepares all parts one after the other, to be committed or aborted together.
+ * @throws what a part throws; the parts before it have been aborted then
+ */
 export async function prepareAll(parts: readonly (() => Promise<PreparedReload>)[]): Promise<PreparedReload> {
   const prepared: PreparedReload[] = [];
   const abort = async () => {
@@ -51,26 +55,26 @@ export async function prepareAll(parts: readonly (() => Promise<PreparedReload>)
   return { commit, abort };
 }
 
-/** Emits an event about the life of a service: `serviceStarted`, `serviceStartFailed`, `serviceStopped`. */
+/** Emits an event about the start or stop of a service: `serviceStarted`, `serviceStartFailed` or `serviceStopped`. */
 export type Announce = (id: number, data: Record<string, unknown>, component: EventComponent) => void;
 
-/** A service as events name it. */
+/** Returns a service as the component of an event. */
 export function serviceComponent(uuid: string, options: { type: string; name: string }): EventComponent {
   return { uuid, type: options.type, name: options.name || uuid };
 }
 
-/** `data` of the events about the start of a service. */
+/** Returns the `data` of events about the start of a service. */
 export function startData(uuid: string, options: FileServiceOptions | ConsoleOptions, port = options.port): Record<string, unknown> {
   return { name: options.name || uuid, type: options.type, address: options.address, port };
 }
 
-/** The lifetimes of a service's sessions; of one that is gone, none. */
+/** Returns the lifetimes of a service's sessions; 0 for a service that is no longer configured. */
 export function sessionLifetimes(parts: RequestParts | undefined, uuid: string): SessionLifetimes {
   const options = parts?.config.services[uuid] as FileServiceOptions | undefined;
   return { idleMs: (options?.idle_connection_timeout ?? 0) * 1000, maximumAgeMs: (options?.session_maximum_age ?? 0) * 1000 };
 }
 
-/** The event of a session that timed out. @param account the present account, if it exists */
+/** Creates the event for a session that timed out. @param account the present account, if it still exists */
 export function timeoutEvent({ config }: RequestParts, uuid: string, identity: Identity, account: Account | undefined): EventDraft {
   const component = serviceComponent(uuid, config.services[uuid] as FileServiceOptions);
   const ofEvents = eventAccount(account ?? { ...identity, email: '' }, processAccount().peer);

@@ -10,12 +10,12 @@ import type { MetricFigures, MonitorSources } from '../monitor/sources.ts';
 import type { SshObserver } from '../ssh/ssh-service.ts';
 import type { DeliveryRecord } from '../webhooks/records/delivery-record.ts';
 
-/** Kinds of errors that are remembered. */
+/** Maximum number of kinds of errors that are kept. */
 const maxErrors = 20;
 
-/** Events of the group `failure` that differ in names and numbers alone: the newest of them, as consoles show it. */
+/** The newest of several events of the group `failure` that differ only in names and numbers. Consoles show it. */
 export interface RecentError {
-  /** The same for all errors of the kind. */
+  /** A key that all errors of one kind share. */
   kind: string;
   time: string;
   id: string;
@@ -24,7 +24,7 @@ export interface RecentError {
   /** The name of the server. */
   node: string;
   count: number;
-  /** Time of the first of them. */
+  /** Time of the first event of this kind. */
   first: string;
 }
 
@@ -34,21 +34,21 @@ export interface TallyFigures {
   failures: number;
   deliveries: number;
   failedDeliveries: number;
-  /** The newest last. */
+  /** Recent errors; the newest is last. */
   errors: RecentError[];
 }
 
 const failures = new Set(eventCatalogue.filter(({ groups }) => groups.includes('failure')).map(({ id }) => String(id)));
 
-/** Longest part of a message that distinguishes kinds. */
+/** Number of characters of a message that are compared to tell kinds apart. */
 const comparedCharacters = 200;
 
-/** The last kinds of errors, each with the number of its events. */
+/** Keeps the most recent kinds of errors, each with the number of its events. */
 export class ErrorKinds {
-  /** The kind of the newest error last. */
+  /** Errors by kind; the kind of the newest error is last. */
   readonly #kinds = new Map<string, RecentError>();
 
-  /** Adds an event of the group `failure`, not older than those before. */
+  /** Adds an event of the group `failure`. Events must be added in the order of their times. */
   add(event: ServiceEvent): void {
     const { id, uuid, message, timestamp, server } = event;
     const kind = kindOf(event);
@@ -64,7 +64,7 @@ export class ErrorKinds {
   }
 }
 
-/** Errors of one kind and component differ in names between quotes and in numbers. */
+/** Returns the kind of an error. Errors of one kind have the same ID and component, and differ only in quoted names and in numbers. */
 function kindOf({ id, message, component }: ServiceEvent): string {
   const compared = message
     .slice(0, comparedCharacters)
@@ -73,7 +73,7 @@ function kindOf({ id, message, component }: ServiceEvent): string {
   return `${id} ${component.uuid} ${compared}`;
 }
 
-/** Counts what consoles show; cheap enough to be done always. */
+/** Counts events and deliveries for consoles. It is cheap enough to run always. */
 class Tally {
   readonly #counts = { events: 0, failures: 0, deliveries: 0, failedDeliveries: 0 };
   readonly #errors = new ErrorKinds();
@@ -95,11 +95,14 @@ class Tally {
   }
 }
 
-/** The newest kinds of several lists, each once with all its errors; the newest last, those of one moment in the order of their list. */
+/**
+ * Merges lists of errors, adding up the errors of each kind, and returns the newest kinds; the newest is last. Errors with the same time
+ * keep the order of the lists.
+ */
 export function newestErrors(lists: readonly (readonly RecentError[])[]): RecentError[] {
   const kinds = new Map<string, RecentError>();
   for (const error of lists.flat().sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time))) {
-    // A node of an older version tells single errors.
+    // Nodes of older versions report single errors, without a kind.
     const key = error.kind || error.uuid;
     const { count = 0, first = error.first } = kinds.get(key) ?? {};
     kinds.delete(key);
@@ -108,7 +111,7 @@ export function newestErrors(lists: readonly (readonly RecentError[])[]): Recent
   return [...kinds.values()].slice(-maxErrors);
 }
 
-/** The `monitor` services of a server and the figures they show. Without such a service their figures are not counted. */
+/** Runs the `monitor` services of a server and counts the figures they show. Without such a service, no figures are counted. */
 export class Monitoring {
   readonly #log: Log;
   readonly #sources: MonitorSources;
@@ -119,8 +122,8 @@ export class Monitoring {
   #countsRequests = false;
 
   /**
-   * @param sources asked by `/ready` and at each scrape
-   * @param process names this process where there are several
+   * @param sources queried by `/ready` and by each scrape
+   * @param process name of this process, if there are several
    */
   constructor(sources: MonitorSources, log: Log, process?: string) {
     this.#sources = sources;
@@ -129,9 +132,9 @@ export class Monitoring {
   }
 
   /**
-   * Starts the services of a configuration that do not run yet, and ends those that it does not have.
+   * Starts the configured services that do not run yet, and stops those that are no longer configured.
    *
-   * @throws ServiceError `unavailable` when one cannot listen
+   * @throws ServiceError `unavailable` if a service cannot listen
    */
   async apply(config: Config): Promise<void> {
     const wanted = monitorServices(config);
@@ -148,7 +151,7 @@ export class Monitoring {
     }
     for (const [uuid, options] of wanted) {
       if (this.#running.has(uuid) || options.type !== 'monitor') continue;
-      // Loaded only where it is wanted: other commands and servers start without it.
+      // Imported only if needed, so that other commands and servers start faster.
       const { MonitorServer } = await import('../monitor/monitor-server.ts');
       const server = new MonitorServer(options, this.#sources, await this.#makeMetrics(), this.#log);
       await server.listen();
@@ -156,13 +159,13 @@ export class Monitoring {
     }
   }
 
-  /** Counts, when a configuration has a service that shows it; `apply` lets it be shown. */
+  /** Starts to count figures if the configuration has a `monitor` service. Starts no service; `apply` does that. */
   async count(config: Config): Promise<void> {
     this.#countsRequests = monitorServices(config).length > 0;
     if (this.#countsRequests) await this.#makeMetrics();
   }
 
-  /** Its figures, for another process that shows them. */
+  /** Returns the figures of this process, for another process that shows them. */
   async figures(): Promise<MetricFigures> {
     return (await this.#metrics?.figures()) ?? [];
   }
@@ -171,7 +174,7 @@ export class Monitoring {
     return [...this.#running].map(([uuid, { url, options }]) => ({ uuid, name: options.name || uuid, url }));
   }
 
-  /** Counts and logs the requests of a service; undefined where neither is wanted. */
+  /** Returns an observer that counts and logs the requests of a service; undefined if neither is needed. */
   requestObserver(service: string, config: Config): RequestObserver | undefined {
     if (!this.#log.isDebug && monitorServices(config).length === 0) return undefined;
     return (facts, { id }) => {
@@ -181,7 +184,7 @@ export class Monitoring {
     };
   }
 
-  /** Counts for an SSH service; undefined where no monitor shows it. */
+  /** Returns an observer that counts for an SSH service; undefined if there is no `monitor` service. */
   sshObserver(service: string, config: Config): SshObserver | undefined {
     if (monitorServices(config).length === 0) return undefined;
     const counts = () => (this.#countsRequests ? this.#metrics : undefined);

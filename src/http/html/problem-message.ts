@@ -53,7 +53,7 @@ export function prefers(exchange: Exchange, preference: 'translated-messages' | 
   return items.some((item) => item.split(';', 1)[0]?.trim().toLowerCase() === preference);
 }
 
-/** Returns the message for an item of an errors body, in English, or in the reader's language if the client prefers `translated-messages`. */
+/** Returns the message for an item of an errors body. It is in English unless the client prefers `translated-messages`. */
 export function messageFor(exchange: Exchange, problem: Problem): string {
   const shown = problem instanceof ServiceError ? shownRefusal(exchange, problem).message : undefined;
   if (shown !== undefined) return shown;

@@ -85,8 +85,8 @@ export function endReply(exchange: Exchange, body: Buffer | string): Promise<boo
 }
 
 /**
- * Does the same for an HTTP/2 stream. Node.js closes a stream with its last frame and reports a waiting `end` as a failure, so the stream is
- * ended only once the kernel has the body.
+ * Does the same for an HTTP/2 stream. Node.js closes a stream with its last frame and reports a waiting `end` as a failure. So the stream
+ * is ended only once the kernel has the body.
  */
 function endStream(stream: ServerHttp2Stream, body: Buffer | string): Promise<boolean> {
   return new Promise((resolve) => {

@@ -88,7 +88,7 @@ export class Exchange {
   readonly target: RequestTarget;
   readonly peer: EventPeer;
   readonly request: RequestTrace;
-  /** The foreign origin of the request, if `cors_origins` lists it. No cookie authenticates it (docs/spec/http.md#cross-origin-requests). */
+  /** The foreign origin of the request, if `cors_origins` lists it. Its cookies are ignored (docs/spec/http.md#cross-origin-requests). */
   readonly corsOrigin: string | undefined;
   /** Set once the client is authenticated. */
   client: Client | undefined = undefined;
@@ -161,7 +161,7 @@ export class Exchange {
     return this.incoming instanceof IncomingMessage ? this.incoming : this.incoming.stream;
   }
 
-  /** Headers of every reply: those of the service and the protocol, and `server-path` for a file or folder (docs/spec/http.md#server-path). */
+  /** Headers of every reply, among them `server-path` for a file or folder (docs/spec/http.md#server-path). */
   get baseHeaders(): ReplyHeaders {
     const { service, target, protocolHeaders } = this;
     const isShared = service.options.cors_origins.length > 0;

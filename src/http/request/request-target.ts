@@ -69,8 +69,8 @@ export function canonicalPath(target: RequestTarget): string {
  * name. Empty segments are ignored (`//` is `/`).
  *
  * @param raw the target as the client sent it, ASCII
- * @throws ServiceError `name-invalid` or `bad-request` for bad percent codes, invalid UTF-8, NUL, an encoded slash, or `.` and `..` segments
- *   in any form
+ * @throws ServiceError `name-invalid` or `bad-request` for bad percent codes, invalid UTF-8, NUL, an encoded slash, or `.` and `..`
+ *   segments in any form
  */
 export function parseRequestTarget(raw: string): RequestTarget {
   if (raw === '*') return { kind: 'server', query: '' };
@@ -133,7 +133,7 @@ function checkDots(name: string): void {
   if (name === '.' || name === '..') throw new ServiceError('name-invalid', 'A URL must not contain "." or ".." segments.');
 }
 
-/** Returns the path of a command's target, which is the name of a member of the folder. @throws ServiceError `name-invalid`, `name-reserved` */
+/** Returns the path of a command's target, a member's name in the folder. @throws ServiceError `name-invalid` or `name-reserved` */
 export function targetPath(folder: VirtualPath, target: string): VirtualPath {
   if (target.includes('\\')) throw new ServiceError('name-invalid', 'A target must not contain a path separator.');
   return selectedPath(folder, target);

@@ -52,8 +52,8 @@ const builtInCommands = new Set(['delete', 'create-folder', 'create-folder-if-mi
 const commonMembers = ['command', 'target'];
 
 /**
- * Handles a POST of folder commands (docs/spec/files.md#folder-commands). The whole request is checked first. Then all commands run in order,
- * even if one fails.
+ * Handles a POST of folder commands (docs/spec/files.md#folder-commands). The whole request is checked first. Then all commands run in
+ * order, even if one fails.
  */
 export async function postFolderCommands(exchange: Exchange): Promise<Response> {
   const { path: folder } = exchange;

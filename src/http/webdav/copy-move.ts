@@ -54,7 +54,10 @@ function readDestination(exchange: Exchange): MemberUrl {
   return memberOfUrl(exchange, text);
 }
 
-/** Handles COPY of a file (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8). Replies 201 for a new destination, 204 for a replaced one. */
+/**
+ * Handles COPY of a file (docs/spec/webdav.md#copy-and-move; RFC 4918 §9.8). Replies 201 for a new destination, 204 for a replaced one.
+ * Folders are refused.
+ */
 export async function copyMember(exchange: Exchange): Promise<Response> {
   const { path } = exchange;
   const request = transferRequest(exchange);

@@ -112,7 +112,7 @@ interface ListingDepth {
 }
 
 /**
- * Reads the header `Depth` of a PROPFIND (docs/spec/webdav.md#propfind): 0 or 1, optionally with `noroot`. `infinity`, and a missing header,
+ * Reads the header `Depth` of a PROPFIND (docs/spec/webdav.md#propfind): 0 or 1, optionally with `noroot`. `infinity` and a missing header
  * count as 1.
  *
  * @throws ServiceError `bad-request`

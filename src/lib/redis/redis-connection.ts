@@ -29,7 +29,7 @@ function createFinder(address: RedisAddress, slotKey: string, connector: ClientC
 }
 
 /**
- * Asks all Sentinels and uses the answer with the latest failover, as a Sentinel that is cut off from the others still names the old primary.
+ * Asks all Sentinels and uses the answer with the latest failover. A Sentinel that is cut off from the others still names the old primary.
  * https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
 async function askSentinels(hosts: readonly HostPort[], name: string, connector: ClientConnector): Promise<HostPort> {

@@ -222,7 +222,7 @@ export class RedisLink implements RedisCaller {
     return this.#away({ may_be_done: true });
   }
 
-  /** @param details `may_be_done` for a command that was sent */
+  /** @param details `may_be_done` if Redis may have executed the command */
   #away(details: Record<string, unknown> = {}): ServiceError {
     const cause = new Error(this.#lastError);
     return new ServiceError('unavailable', 'The state of the service cannot be reached at present.', { cause, details });
@@ -242,7 +242,7 @@ export class RedisLink implements RedisCaller {
     try {
       const [marker, form] = (await this.#send(['MGET', this.key('marker'), this.key('form')])) as (string | null)[];
       if (Number(form) > currentForm) return this.#lost(`a newer svc uses it (format ${form}; this one knows up to ${currentForm})`);
-      // Without its marker the data is gone (FLUSHALL) although the connection lives.
+      // A missing or other marker means that the data was removed (FLUSHALL), although the connection still works.
       if (this.#isReady && marker !== this.#marker) this.#lost(dataRemoved);
       if (!this.#isReady) await this.#recover();
     } catch (error) {
@@ -271,7 +271,7 @@ export class RedisLink implements RedisCaller {
       run: (script, keys, args) => this.#eval(script, keys, args),
     };
     for (const hook of this.#recoverHooks) await hook(caller);
-    // A starting node does not know the earlier Redis, but sees whether a node has used this process of Redis.
+    // A starting node cannot compare run IDs with an earlier connection. The key `run` tells it whether a node has used this Redis process.
     if (isOther || usedRunId !== runId) {
       this.#isSettling = true;
       await this.#options.clock.sleep(this.#settleMs);

@@ -1,14 +1,14 @@
 import { ServiceError } from '../errors.ts';
 
-/** Where Redis is: one server, servers watched by Sentinel, or a cluster. */
+/** The address of Redis, which may be one server, several servers with Sentinel, or a cluster. */
 export interface RedisAddress {
   kind: 'single' | 'sentinel' | 'cluster';
   hosts: { host: string; port: number }[];
   isTls: boolean;
-  /** ACL user; empty for the default one. */
+  /** ACL user; empty for the default user. */
   username: string;
   password: string;
-  /** Sentinel's name of the primary. */
+  /** Sentinel's name for the primary; empty without Sentinel. */
   primaryName: string;
   database: number;
 }
@@ -23,10 +23,10 @@ const shapes = {
 } as const;
 
 /**
- * Reads the URL of `server.state`: `redis://[user:password@]host[:port][/database]`, `rediss://` over TLS,
- * `redis+sentinel://host,host/primary[/database]`, `redis+cluster://host,host`.
+ * Reads the URL of `server.state`. Its forms are `redis://[user:password@]host[:port][/database]`,
+ * `redis+sentinel://host,host/primary[/database]` and `redis+cluster://host,host`. `rediss` instead of `redis` means TLS.
  *
- * @throws ServiceError `bad-request` saying what is wrong, never with the password in it
+ * @throws ServiceError `bad-request` with the reason, which never contains the password
  */
 export function parseRedisUrl(text: string): RedisAddress {
   const match = /^([a-z+]+):\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?$/.exec(text);

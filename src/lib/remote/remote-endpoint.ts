@@ -12,7 +12,7 @@ import {
   type TransportResponse,
 } from './remote-transport.ts';
 
-/** Why no usable reply came. */
+/** The reason why a request got no usable reply. */
 export type RemoteFault = 'refused' | 'dns' | 'tls' | 'timeout' | 'reset' | 'invalid-http' | 'too-large' | 'unreachable';
 
 /** The result of one request to a remote endpoint. */
@@ -23,29 +23,29 @@ export type RemoteResult =
       reason: string;
       headers: [string, string][];
       body: Buffer;
-      /** Whether the body is only the beginning of the received one. */
+      /** Whether `body` is only the beginning of the reply's body. */
       isTruncated: boolean;
-      /** Whether the reply began before all of a streamed body was sent; the rest was not sent then. */
+      /** Whether the reply began before a streamed request body was sent completely. The rest was then not sent. */
       isEarly: boolean;
       durationMs: number;
     }
-  /** No reply began. */
+  /** The server sent no reply, or none within the timeout. */
   | { kind: 'no-reply'; fault: RemoteFault; message: string; durationMs: number }
-  /** A reply began, but it is cut short, too large or not HTTP. */
+  /** The server sent a reply that is incomplete, too large or not HTTP. */
   | { kind: 'invalid-reply'; fault: RemoteFault; message: string; durationMs: number };
 
-/** How an endpoint is reached (docs/spec/authentication.md#own-requests). */
+/** Options for the requests to an endpoint (docs/spec/authentication.md#own-requests). */
 export interface RemoteEndpointOptions {
   headers: readonly (readonly [string, string])[];
-  /** HTTP Basic; wins over an Authorization line in `headers`. */
+  /** User name for HTTP Basic, which overrides an `Authorization` line in `headers`. */
   username: string;
   password: string;
-  /** Longest time for connecting, headers and body together. */
+  /** Longest time for connecting and receiving the whole reply, in milliseconds. */
   timeoutMs: number;
   maximumReplyBytes: number;
-  /** Whether a longer reply is cut off rather than invalid. */
+  /** Whether a longer reply is truncated. Otherwise, it is invalid. */
   truncatesReply?: boolean;
-  /** Whether a body in a content coding, which no request asks for, makes a reply invalid. */
+  /** Whether a reply with a content coding is invalid. Requests never ask for one. */
   refusesContentCodings?: boolean;
   caPem?: string | undefined;
   clock: Clock;
@@ -55,26 +55,26 @@ export interface RemoteEndpointOptions {
 export interface RemoteRequest {
   url: string;
   method: string;
-  /** Win over the configured headers only where those do not name the header. */
+  /** Headers of the request. Configured headers of the same name override them. */
   headers: Record<string, string>;
-  /** Win over all others. */
+  /** Headers that override all others. */
   finalHeaders?: Record<string, string>;
   body?: string | Buffer | StreamedBody | undefined;
-  /** In place of that of the endpoint's options. */
+  /** Timeout in milliseconds, instead of the one in the endpoint's options. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
 type HeaderLine = readonly [name: string, value: string];
 
-/** Headers of every request that configures no others. */
+/** Default headers, for requests in which no other headers of these names are set. */
 const defaultLines = new Map<string, HeaderLine>([
   ['user-agent', ['user-agent', `svc/${SVC_VERSION}`]],
   ['accept', ['accept', '*/*']],
   ['accept-encoding', ['accept-encoding', 'identity']],
 ]);
 
-/** A client of one remote endpoint: one request at a time or many, never a redirect, never more reply than allowed. */
+/** A client of one remote endpoint, for concurrent requests. It follows no redirects and limits the size of replies. */
 export class RemoteEndpoint {
   readonly #options: RemoteEndpointOptions;
   readonly #transport: Transport;
@@ -90,9 +90,9 @@ export class RemoteEndpoint {
   }
 
   /**
-   * Sends one request and reads the whole reply. Faults of the other side are results, not exceptions.
+   * Sends one request and reads the whole reply. Failures of the network or the server are returned as results, not thrown.
    *
-   * @throws the reason of the request's signal when that aborts
+   * @throws the reason of the request's signal, if it aborts
    */
   async request(request: RemoteRequest): Promise<RemoteResult> {
     const { clock } = this.#options;
@@ -133,7 +133,7 @@ export class RemoteEndpoint {
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
-      // The rest of the body would be taken for the next request.
+      // Without the rest of the body, the server would take the next request on this connection for it.
       if (isEarly) outgoing?.destroy();
       return {
         kind: 'reply',
@@ -160,13 +160,13 @@ export class RemoteEndpoint {
     this.#transport.close();
   }
 
-  // ofetch loads the fetch of Node.js, which takes longer than the rest of a start.
+  // Loaded on first use, because ofetch loads the `fetch` of Node.js, which takes longer than the rest of the start.
   async #createClient(): Promise<$Fetch> {
     const { createFetch } = await import('ofetch');
     return createFetch({ fetch: this.#transport.fetch });
   }
 
-  /** Names compare without case; the last spelling is sent. */
+  /** Merges all headers of a request. Names are compared without case, and the spelling of the last one is sent. */
   #mergeHeaders(request: RemoteRequest): Record<string, string> {
     const lines = new Map(defaultLines);
     for (const name in request.headers) lines.set(name.toLowerCase(), [name, request.headers[name] as string]);
@@ -204,7 +204,7 @@ export class RemoteEndpoint {
   }
 }
 
-/** Why this side ended the request. */
+/** The error with which this process ends a request itself. */
 class EndedError extends Error {
   readonly fault: RemoteFault;
 

@@ -5,19 +5,19 @@ import tls from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { latin1ToUtf8 } from '../headers/header-fields.ts';
 
-/** Idle connections kept to one endpoint. */
+/** Maximum number of idle connections to one endpoint. */
 const maxIdleConnections = 64;
 
-/** URLs whose parts are cached; an endpoint has a few. */
+/** Maximum number of URLs whose parsed parts are cached. An endpoint usually has only a few. */
 const maxKnownUrls = 100;
 
 /**
- * Idle time of a connection, less than that of common servers (2 s and more): a request hardly ever meets a connection that the other side is
- * closing. Requests are not repeated, as a POST that failed may have been executed (RFC 9110 §9.2.2); the configuration decides.
+ * Longest idle time of a connection, in milliseconds. It is shorter than that of common servers (2 s and more), so that a request rarely uses
+ * a connection that the server is just closing. The transport repeats no request, as a failed POST may have been executed (RFC 9110 §9.2.2).
  */
 const longestIdleMs = 1500;
 
-/** The connection ended before the reply did. */
+/** Thrown if the connection ended before the reply was complete. */
 export class CutShortError extends Error {
   readonly code = 'ECONNRESET';
 
@@ -29,43 +29,43 @@ export class CutShortError extends Error {
 /** A body that is read while it is sent. */
 export interface StreamedBody {
   sizeBytes: number;
-  /** Begins to read it, for each request anew; a chunk is valid until the next is asked for. */
+  /** Starts to read the body from its beginning, for each request. A chunk is valid until the next one is requested. */
   chunks(): AsyncIterable<Buffer>;
 }
 
-/** The options of a request beside those of `fetch`. */
+/** The options of a request, in addition to those of `fetch`. */
 export interface TransportInit extends RequestInit {
   /** Header lines, sent unchanged. */
   headerLines?: Record<string, string>;
-  /** Gets the request, to abort it. */
+  /** Called with the started request, so that the caller can abort it. */
   onOutgoing?: (outgoing: ClientRequest) => void;
-  /** The body, in place of `body`. */
+  /** The body to stream, instead of `body`. */
   streamed?: StreamedBody | undefined;
 }
 
-/** The part of a `Response` that ofetch reads, and the reply itself. */
+/** The members of a `Response` that ofetch reads, with the reply itself. */
 export interface TransportResponse extends Pick<Response, 'status' | 'statusText'> {
-  /** The reply, its body unread; undefined for statuses that have no body. */
+  /** The reply, whose body has not been read yet; undefined for statuses that have no body. */
   incoming?: IncomingMessage | undefined;
-  /** Header lines as sent, names in lower case. */
+  /** Header lines in the order in which they were sent, with names in lower case. */
   headerLines?: [string, string][];
-  /** Whether it began before all of a streamed body was sent. */
+  /** Whether the reply began before a streamed body was sent completely. */
   isEarly?: boolean;
 }
 
 /**
- * `fetch` over node:http and node:https, with a pool of connections, configured certificate authorities and no web streams, which cost more
- * than the rest of a small request.
+ * A `fetch` based on node:http and node:https, with a connection pool and configured certificate authorities. It avoids web streams, which
+ * cost more than the rest of a small request.
  */
 export interface Transport {
   fetch: typeof globalThis.fetch;
   close(): void;
 }
 
-// These statuses have no body, even if their headers announce one (RFC 9112 §6.3).
+// Replies with these statuses have no body, even if their headers announce one (RFC 9112 §6.3).
 const nullBodyStatuses = new Set([204, 304]);
 
-/** @param caPem certificate authorities in PEM, trusted in addition to those of the system */
+/** @param caPem certificate authorities in PEM, trusted in addition to those of Node.js */
 export function createTransport(caPem?: string): Transport {
   const keepAlive = { keepAlive: true, maxFreeSockets: maxIdleConnections, scheduling: 'lifo', timeout: longestIdleMs } as const;
   const httpAgent = cutUnasked(new HttpAgent(keepAlive));
@@ -97,20 +97,20 @@ export function createTransport(caPem?: string): Transport {
       const outgoing = (isTls ? httpsRequest : httpRequest)(options, (incoming) => {
         hasReply = true;
         const fault = checkHead(incoming);
-        // A server cannot have read what is still in this process.
+        // A server cannot have read the whole body if some of it has not left this process.
         const isEarly = init.streamed !== undefined && (sent.bytes < init.streamed.sizeBytes || outgoing.writableLength > 0);
         if (fault === undefined) return resolve({ ...toResponse(incoming), isEarly });
         incoming.destroy();
         reject(new RangeError(fault));
       });
       outgoing.on('error', reject);
-      // Node.js drops a 101 silently without a listener.
+      // Without this listener, Node.js would silently drop a reply with status 101.
       outgoing.on('upgrade', (_reply, socket) => {
         socket.destroy();
         reject(new RangeError('the status 101 switches to a protocol that was not requested'));
       });
       outgoing.on('close', () => {
-        // Errors are made only when needed: a stack costs.
+        // The error is created only if needed, because creating its stack is expensive.
         if (!hasReply) reject(new CutShortError());
       });
       init.onOutgoing?.(outgoing);
@@ -121,7 +121,7 @@ export function createTransport(caPem?: string): Transport {
 
   return {
     async fetch(input, init: TransportInit = {}) {
-      // Bytes that have arrived on idle connections are read before one of these is used.
+      // Lets Node.js read bytes that arrived on idle connections. It closes those connections, so that no request uses one of them.
       const hasIdle = [httpAgent, httpsAgent].some(({ freeSockets }) => Object.keys(freeSockets).length > 0);
       for (let turn = 0; hasIdle && turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
       return (await send(String(input), init)) as Response;
@@ -133,7 +133,7 @@ export function createTransport(caPem?: string): Transport {
   };
 }
 
-/** Closes idle connections on which something comes: the next request would take it for its own reply, and a refused login for accepted. */
+/** Closes idle connections that receive data. The next request would take it for its reply, which could let a refused login pass. */
 function cutUnasked<T extends HttpAgent>(agent: T): T {
   const cut = function (this: Socket) {
     this.destroy();
@@ -141,7 +141,7 @@ function cutUnasked<T extends HttpAgent>(agent: T): T {
   const keepSocketAlive = agent.keepSocketAlive.bind(agent);
   const reuseSocket = agent.reuseSocket.bind(agent);
   agent.keepSocketAlive = (socket) => {
-    // The types leave out what it returns (nodejs.org/api/http.html#agentkeepsocketalivesocket).
+    // The type lacks the return value (nodejs.org/api/http.html#agentkeepsocketalivesocket).
     const isKept = keepSocketAlive(socket) as unknown as boolean;
     if (isKept) socket.on('data', cut);
     return isKept;
@@ -153,7 +153,7 @@ function cutUnasked<T extends HttpAgent>(agent: T): T {
   return agent;
 }
 
-/** Sends a body chunk by chunk, until it ends or a reply begins. */
+/** Sends a body chunk by chunk. Stops when the body ends or the reply begins. */
 async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody, sent: { bytes: number }): Promise<void> {
   const over = new Promise<false>((resolve) => {
     outgoing.once('response', () => resolve(false));
@@ -161,14 +161,14 @@ async function sendChunks(outgoing: ClientRequest, { chunks }: StreamedBody, sen
   });
   for await (const chunk of chunks()) {
     sent.bytes += chunk.length;
-    // The callback comes once the chunk may be overwritten.
+    // Node.js calls back when the chunk's memory may be reused.
     const written = new Promise<true>((resolve) => outgoing.write(chunk, () => resolve(true)));
     if (!(await Promise.race([written, over]))) return;
   }
   outgoing.end();
 }
 
-/** Finds a fault in the head of a reply. */
+/** Checks the head of a reply. Returns the reason if it is invalid, otherwise undefined. */
 function checkHead({ statusCode = 0, httpVersion, httpVersionMajor, headers }: IncomingMessage): string | undefined {
   if (statusCode < 200 || statusCode > 599) return `${statusCode} is not a status of HTTP`;
   if (httpVersionMajor !== 1) return `the version ${httpVersion} is not HTTP/1`;

@@ -1,14 +1,14 @@
 import type { Clock } from '../clock.ts';
 
-/** Time that a failing URL of several is not asked (docs/spec/delivery.md#several-urls). */
+/** Time in milliseconds for which a failing URL is suspended, if there are several (docs/spec/delivery.md#several-urls). */
 export const suspensionMs = 300_000;
 
-/** Remembers which of several URLs fail. Implementations: memory here, Redis for many nodes. */
+/** Remembers which of several URLs fail. One implementation keeps this in memory (below), the other in Redis for several nodes. */
 export interface UrlHealth {
-  /** The URLs that are not suspended, in order. */
+  /** Returns the URLs that are not suspended, in the given order. */
   available(urls: readonly string[]): Promise<string[]>;
   suspend(url: string): Promise<void>;
-  /** Number of URLs that this process suspended and that still are. */
+  /** Counts the URLs that this process suspended and whose suspension has not ended. */
   countSuspended(): number;
 }
 
@@ -20,11 +20,11 @@ export interface Suspension {
 
 export interface UrlSuspensions extends UrlHealth {
   suspended(urls: readonly string[]): Promise<Suspension[]>;
-  /** Ends a suspension. @returns whether there was one */
+  /** Ends the suspension of a URL. @returns whether the URL was suspended */
   lift(url: string): Promise<boolean>;
 }
 
-/** Suspensions of one process. */
+/** Keeps suspensions in the memory of one process. */
 export class MemoryUrlHealth implements UrlSuspensions {
   readonly #clock: Clock;
   readonly #suspendedUntilMs = new Map<string, number>();

@@ -1,9 +1,9 @@
-// Characters that XML 1.0 §2.2 allows nowhere, not even as references. `u` treats a surrogate pair as one character.
+// Matches characters that XML 1.0 §2.2 forbids, even as references. With the flag `u`, a surrogate pair counts as one character.
 const noXmlCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]/gu;
 
-/** Escapes text for XML content and for attributes in double quotes; drops characters that XML 1.0 cannot carry. */
+/** Escapes text for XML content and for attributes in double quotes. Drops characters that XML 1.0 forbids. */
 export function escapeXml(text: string): string {
-  // Most texts need nothing.
+  // Most texts need no escaping.
   if (!/[&<>"\r\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]/.test(text)) return text;
   return text
     .replace(noXmlCharacter, '')
@@ -14,7 +14,7 @@ export function escapeXml(text: string): string {
     .replaceAll('\r', '&#13;');
 }
 
-/** Escapes text for attributes in quotes of either kind too. */
+/** Escapes text like `escapeXml`, but also for attributes in single quotes. */
 export function escapeXmlQuoted(text: string): string {
   return escapeXml(text).replaceAll("'", '&apos;');
 }

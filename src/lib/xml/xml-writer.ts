@@ -1,24 +1,24 @@
 import { XMLBuilder } from 'fast-xml-parser';
 import { escapeXmlQuoted } from './escape-xml.ts';
 
-/** The first line of every document. */
+/** The first line of every XML document. */
 export const xmlDeclaration = '<?xml version="1.0" encoding="utf-8"?>\n';
 
-/** A part of an XML document, made by `element`. */
+/** A part of an XML document, created by `element`. */
 export type XmlNode = Readonly<Record<string, unknown>>;
 
 let builder: XMLBuilder | undefined;
 
 /**
- * Makes an element.
+ * Creates an element.
  *
  * @param name an XML name with its prefix
- * @param attributes values by name, namespace declarations too
+ * @param attributes values by name, including namespace declarations
  */
 export function element(name: string, content: string | readonly XmlNode[], attributes?: Readonly<Record<string, string>>): XmlNode {
   const children = typeof content === 'string' ? escapeXmlQuoted(content) : content;
   if (!attributes) return { [name]: children };
-  // Line breaks and tabs would become spaces (XML 1.0 §3.3.3).
+  // In attributes, XML readers turn unescaped line breaks and tabs into spaces (XML 1.0 §3.3.3).
   const values = Object.entries(attributes).map(([attribute, value]) => [
     attribute,
     escapeXmlQuoted(value).replace(/[\t\n]/g, (character) => `&#${character.charCodeAt(0)};`),
@@ -26,7 +26,7 @@ export function element(name: string, content: string | readonly XmlNode[], attr
   return { [name]: children, ':@': Object.fromEntries(values) };
 }
 
-/** Writes elements without spaces between them. Hot paths use templates, which are faster. */
+/** Writes elements without white space between them. Hot paths use templates instead, which are faster. */
 export function writeXml(nodes: readonly XmlNode[]): string {
   builder ??= new XMLBuilder({
     preserveOrder: true,
@@ -34,7 +34,7 @@ export function writeXml(nodes: readonly XmlNode[]): string {
     attributeNamePrefix: '',
     suppressEmptyNode: true,
     suppressBooleanAttributes: false,
-    // `element` escapes all text, line ends and forbidden characters included.
+    // `element` has already escaped all text.
     processEntities: false,
     maxNestedTags: 0,
   });

@@ -2,9 +2,9 @@ import { crc32 } from 'node:zlib';
 import { ServiceError } from '../errors.ts';
 
 /**
- * The exact length in bytes of an archive of stored entries, known before its first byte.
+ * Computes the exact length, in bytes, of an archive before it is written. Its entries are stored without compression.
  *
- * @param entries all members, in the order they will be written
+ * @param entries all members, in the order in which they will be written
  */
 export function zipLength(entries: Iterable<ZipEntry>): number {
   let offset = 0;
@@ -18,12 +18,12 @@ export function zipLength(entries: Iterable<ZipEntry>): number {
   return offset + directoryBytes + endRecords(count, directoryBytes, offset).length;
 }
 
-/** Central directory records are gathered into blocks of this size: a million small objects would cost far more memory. */
+/** Size of the blocks that gather central directory records, in bytes. A million small buffers would use far more memory. */
 const blockBytes = 256 * 1024;
 
 /**
- * Writes a ZIP archive of stored entries, one call after the other: for each member `begin`, its data through `data`,
- * `end`; then `finish`. Nothing is kept but the central directory. ZIP64 where it is needed, UTF-8 names.
+ * Writes a ZIP archive of stored entries with UTF-8 names, and with ZIP64 where needed. For each member, call `begin`, `data` and `end`; at
+ * the end, call `finish`. Only the central directory is kept in memory.
  */
 export class ZipWriter {
   readonly #blocks: Buffer[] = [];
@@ -37,8 +37,8 @@ export class ZipWriter {
   /**
    * Begins a member.
    *
-   * @param content all of its data, for members without a descriptor (`hasDescriptor`), which then need no `data`; the caller
-   *   sends it behind the header
+   * @param content the whole data of a member without a descriptor (`hasDescriptor`), which needs no call of `data`; the caller sends it
+   *   after the header
    * @returns the local header
    */
   begin(entry: ZipEntry, content?: Buffer): Buffer {
@@ -52,9 +52,9 @@ export class ZipWriter {
   }
 
   /**
-   * Notes data of the current member; the caller sends it.
+   * Adds data of the current member to its CRC and length. The caller sends the data.
    *
-   * @throws ServiceError `internal` when there is more than the entry announced
+   * @throws ServiceError `internal` if there is more data than the entry announced
    */
   data(chunk: Buffer): void {
     const current = this.#now();
@@ -67,8 +67,8 @@ export class ZipWriter {
   /**
    * Ends the current member.
    *
-   * @returns what follows its data: a descriptor, or nothing
-   * @throws ServiceError `unavailable` when there was less data than announced
+   * @returns the bytes to send after the data: a descriptor, or none
+   * @throws ServiceError `unavailable` if there was less data than announced
    */
   end(): Buffer {
     const { entry, offset, crc, leftBytes } = this.#now();
@@ -80,7 +80,7 @@ export class ZipWriter {
     return trailer;
   }
 
-  /** The central directory and what ends the archive, in blocks. */
+  /** Yields the central directory and the end records of the archive, in blocks. */
   *finish(): Generator<Buffer> {
     yield* this.#blocks;
     yield this.#block.subarray(0, this.#blockUsedBytes);
@@ -107,7 +107,7 @@ export class ZipWriter {
 
 /** One member of an archive. */
 export interface ZipEntry {
-  /** Name in the archive, `/`-separated, with a `/` at the end for folders. */
+  /** Name in the archive, with `/` as separator, and with a final `/` for folders. */
   name: string;
   isFolder: boolean;
   sizeBytes: number;
@@ -115,13 +115,13 @@ export interface ZipEntry {
   modifiedMs: number;
 }
 
-/** Values from here on do not fit 32 bits and need ZIP64 (APPNOTE 4.4.1.4). */
+/** Values of at least this size do not fit the 32-bit fields and need ZIP64 (APPNOTE 4.4.1.4). */
 export const zip64Limit = 0xffffffff;
 const zip64EntriesLimit = 0xffff;
 
 /**
- * Files up to this size are read before their header is written, so that the header has the CRC and no data descriptor
- * is needed: readers that stream cannot find the end of stored data otherwise.
+ * Files up to this size, in bytes, are read before their header is written. The header then has the CRC, and no data descriptor is needed.
+ * With a descriptor, readers that stream cannot find the end of stored data.
  */
 export const crcFirstBytes = 1024 * 1024;
 
@@ -130,7 +130,7 @@ export function hasDescriptor(entry: ZipEntry): boolean {
   return entry.sizeBytes > crcFirstBytes;
 }
 
-/** Whether a member is too large for the fields of 32 bits (APPNOTE 4.3.9.2). */
+/** Whether a member is too large for 32-bit fields (APPNOTE 4.3.9.2). */
 export function isZip64(entry: ZipEntry): boolean {
   return entry.sizeBytes >= zip64Limit;
 }
@@ -143,10 +143,10 @@ function entryFlags(entry: ZipEntry): number {
   return utf8Flag | (hasDescriptor(entry) ? descriptorFlag : 0);
 }
 
-// Both headers of a member ask for it.
+// Cached, because both headers of a member need it.
 let lastDosTime = { modifiedMs: Number.NaN, time: 0, date: 0 };
 
-/** Time and date of MS-DOS (APPNOTE 4.4.6), local time as is the custom, within 1980 to 2107. */
+/** Returns time and date in MS-DOS format (APPNOTE 4.4.6), as local time, which is customary. Years are limited to 1980 to 2107. */
 function dosTime(modifiedMs: number): { time: number; date: number } {
   if (modifiedMs === lastDosTime.modifiedMs) return lastDosTime;
   const at = new Date(modifiedMs);
@@ -159,7 +159,7 @@ function dosTime(modifiedMs: number): { time: number; date: number } {
   return lastDosTime;
 }
 
-/** Seconds of the extended timestamp (0x5455), in UTC where DOS time is local; undefined when the field cannot hold them. */
+/** Returns the seconds for the extended timestamp (0x5455), which is in UTC, unlike the DOS time; undefined if they do not fit the field. */
 function unixSeconds(entry: ZipEntry): number | undefined {
   const seconds = Math.floor(entry.modifiedMs / 1000);
   return seconds > 0x7fffffff || seconds < -0x80000000 ? undefined : seconds;
@@ -167,12 +167,12 @@ function unixSeconds(entry: ZipEntry): number | undefined {
 
 const timestampBytes = 9;
 
-/** Bytes of both extra fields (APPNOTE 4.5.3, and Info-ZIP's timestamp). @param large how many values ZIP64 has to hold */
+/** Returns the length of both extra fields, ZIP64 (APPNOTE 4.5.3) and Info-ZIP's timestamp. @param large number of ZIP64 values */
 function extraLength(entry: ZipEntry, large: number): number {
   return (large === 0 ? 0 : 4 + 8 * large) + (unixSeconds(entry) === undefined ? 0 : timestampBytes);
 }
 
-/** Little-endian fields, written one after the other. */
+/** Writes little-endian fields one after the other. */
 class ZipRecord {
   readonly bytes: Buffer;
   #at = 0;
@@ -201,7 +201,7 @@ class ZipRecord {
     return this;
   }
 
-  /** Both extra fields. @param large the values that ZIP64 has to hold */
+  /** Writes both extra fields. @param large the values of the ZIP64 field */
   extras(entry: ZipEntry, large: readonly number[]): this {
     if (large.length > 0) this.u16(0x0001, 8 * large.length).u64(...large);
     const seconds = unixSeconds(entry);
@@ -218,7 +218,7 @@ export function localHeaderLength(entry: ZipEntry): number {
   return 30 + Buffer.byteLength(entry.name) + extraLength(entry, isZip64(entry) ? 2 : 0);
 }
 
-/** Local file header (APPNOTE 4.3.7). @param crc of the data, 0 when a descriptor follows */
+/** Returns the local file header (APPNOTE 4.3.7). @param crc CRC-32 of the data; 0 if a descriptor follows */
 export function localHeader(entry: ZipEntry, crc: number): Buffer {
   const large = isZip64(entry) ? [entry.sizeBytes, entry.sizeBytes] : [];
   const extraBytes = extraLength(entry, large.length);
@@ -239,7 +239,7 @@ export function descriptorLength(entry: ZipEntry): number {
   return isZip64(entry) ? 24 : 16;
 }
 
-/** Data descriptor with its signature (APPNOTE 4.3.9). */
+/** Returns the data descriptor with its signature (APPNOTE 4.3.9). */
 export function descriptor(entry: ZipEntry, crc: number): Buffer {
   const record = new ZipRecord(descriptorLength(entry)).u32(0x08074b50, crc);
   return isZip64(entry) ? record.u64(entry.sizeBytes, entry.sizeBytes).bytes : record.u32(entry.sizeBytes, entry.sizeBytes).bytes;
@@ -255,7 +255,7 @@ export function centralHeaderLength(entry: ZipEntry, offset: number): number {
   return 46 + Buffer.byteLength(entry.name) + extraLength(entry, large);
 }
 
-/** Central directory header (APPNOTE 4.3.12). */
+/** Returns the central directory header (APPNOTE 4.3.12). */
 export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buffer {
   const large = zip64Values(entry, offset);
   const extraBytes = extraLength(entry, large.length);
@@ -263,7 +263,7 @@ export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buf
   const { time, date } = dosTime(entry.modifiedMs);
   const version = large.length > 0 ? 45 : 20;
   const shownSize = Math.min(entry.sizeBytes, zip64Limit);
-  // Unix mode in the upper half, the DOS directory bit in the lower.
+  // The upper half has the Unix mode, the lower half the DOS directory bit.
   const attributes = (entry.isFolder ? (0o40755 << 16) | 0x10 : 0o100644 << 16) >>> 0;
   return new ZipRecord(46 + nameBytes + extraBytes)
     .u32(0x02014b50)
@@ -275,7 +275,7 @@ export function centralHeader(entry: ZipEntry, crc: number, offset: number): Buf
     .extras(entry, large).bytes;
 }
 
-/** End of central directory, with the ZIP64 records where they are needed (APPNOTE 4.3.14 to 4.3.16). */
+/** Returns the end of the central directory, with ZIP64 records if needed (APPNOTE 4.3.14 to 4.3.16). */
 export function endRecords(entries: number, directoryBytes: number, directoryOffset: number): Buffer {
   const shownEntries = Math.min(entries, zip64EntriesLimit);
   const [shownBytes, shownOffset] = [Math.min(directoryBytes, zip64Limit), Math.min(directoryOffset, zip64Limit)];
@@ -297,17 +297,17 @@ export function endRecords(entries: number, directoryBytes: number, directoryOff
 // Windows reads `\` as a separator and `C:` as a drive.
 const unsafePart = /\\|^[a-z]:/i;
 
-/** Makes a name that no archiver reads as a path: `\` and the `:` of a drive prefix become `_`. */
+/** Returns a name that no archiver reads as a path. `\` and the `:` of a drive prefix become `_`. */
 export function safeName(name: string): string {
   return unsafePart.test(name) ? name.replaceAll('\\', '_').replace(/^([a-z]):/i, '$1_') : name;
 }
 
 /**
- * Names the members of one folder in an archive: `safeName`, and if that is taken with ` (2)`, ` (3)` … before the extension. Safe names
- * stay.
+ * Chooses archive names for the members of one folder. An unsafe name becomes its `safeName`, with ` (2)`, ` (3)` … before the extension if
+ * that is already taken. Safe names are not changed.
  *
- * @param names each once; their order does not matter
- * @returns new names by old names, only for those that change
+ * @param names the names, without duplicates, in any order
+ * @returns new names by old names, only for the names that change
  */
 export function archiveNames(names: readonly string[]): ReadonlyMap<string, string> {
   const unsafe = names.filter((name) => unsafePart.test(name)).sort();

@@ -50,7 +50,7 @@ function field(name: string, isRequired: boolean, isHeaderRequired: boolean) {
   return html`<input name="${name}" autocomplete="off" maxlength="${maxCharacters}"${isRequired && html` data-needed`}${isRequired && isHeaderRequired && html` required`}>`;
 }
 
-/** The tools of a folder, as forms that work without a script. The script replaces those of class `plain`. @param more other tools of the page */
+/** The tools of a folder, as forms that work without a script. The script replaces those of class `plain`. @param more other tools */
 export function tools(context: PageContext, model: FolderModel, more?: Html) {
   const { language } = context;
   return html`<div class="tools" id="tools">
