@@ -53,11 +53,11 @@ export interface SessionStore extends SessionOverview {
    */
   create(identity: Identity, address?: string, client?: string): Promise<string>;
   /**
-   * Begins the session of a connection. It ends at the latest with this process.
+   * Begins the session of a connection. The session ends with this process at the latest.
    *
    * @param most maximum number of concurrent sessions of the account
    * @param client the name of its program
-   * @returns its ID; undefined when the account has that many already
+   * @returns its ID; undefined when the account already has the maximum
    */
   createForConnection(identity: Identity, address: string, most: number, client?: string): Promise<string | undefined>;
   /** Finds the active session of an ID and records its use. @returns undefined when there is none */
@@ -79,7 +79,7 @@ export interface SessionStore extends SessionOverview {
   close(): void;
 }
 
-/** Hashes a session ID to the key of the session in its store. Nobody can log in with a key. */
+/** Hashes a session ID. The store uses the hash as the key of the session; nobody can log in with the hash. */
 export const sessionKey = memoizeForTick((id) => hash('sha256', id, 'base64url'));
 
 /** Creates a random session ID of 256 bits (docs/spec/http.md#sessions). */

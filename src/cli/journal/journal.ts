@@ -49,9 +49,10 @@ export interface JournalOptions {
 const recordFileBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the journal in the folder of `--data-folder`, else of the configuration, else in `defaultDataFolder`. The caller closes it.
+ * Opens the journal in `--data-folder`; without that option the journal of the configuration, or else the one in `defaultDataFolder`.
+ * The caller closes it.
  *
- * @param needsHandlers reads the configuration for its event handlers even with `--data-folder`
+ * @param needsHandlers whether to read the configuration even with `--data-folder`, because its event handlers are needed
  * @throws ConfigError for a configuration that is not valid, ServiceError `unavailable` when its Redis cannot be reached
  */
 export async function findJournal(options: JournalOptions, needsHandlers: boolean): Promise<Journal> {
@@ -60,7 +61,7 @@ export async function findJournal(options: JournalOptions, needsHandlers: boolea
   return fileJournal(config, source, resolve(options.dataFolder ?? config?.server.data_folder_path ?? defaultDataFolder));
 }
 
-/** @throws ServiceError `bad-request` when there is no journal */
+/** Checks that there is a journal. @throws ServiceError `bad-request` when there is none */
 export function assertJournal({ missing }: Journal): void {
   if (missing !== undefined) throw new ServiceError('bad-request', missing);
 }
@@ -135,7 +136,7 @@ async function redisJournal(config: Config, source: Source | undefined): Promise
       const orders = new HandlerOrders(link, systemClock);
       await orders.refresh();
       const isPaused = (uuid: string) => orders.known(uuid)?.state === 'paused';
-      // No node delivers for a handler without a lease, so no event is waiting for it.
+      // No node delivers events for a handler without a lease, so none of its events counts as waiting.
       const owners = (await link.call(['MGET', ...[...positions.keys()].map((uuid) => link.key('lease', uuid))])) as (string | null)[];
       const running = [...positions].filter(([uuid], index) => owners[index] !== null || isPaused(uuid));
       if (running.length === 0) return new Map();

@@ -233,7 +233,7 @@ async function run(service: Server | Supervisor, { log, afterStart, isStarted = 
   await afterStart?.();
   for (const { name, url } of service.listening()) print(`${paint(process.stdout, 'green', name)} listening on ${url}/`);
   const code = await stopped;
-  // The caller exits with this code, so a handle left open does not keep a stopped server alive.
+  // Set the code here too: if stdout closes before the process ends, the handler of EPIPE in main.ts exits with it.
   process.exitCode = code;
   return code;
 }

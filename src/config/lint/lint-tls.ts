@@ -49,7 +49,7 @@ function readNeeded(file: string, path: PropertyKey[], type: 'https' | 'console'
 
 function readText(file: string, path: PropertyKey[], report: Report): string | undefined {
   try {
-    // `readSecretFile` keeps what root reads, for nodes that start after the process has dropped its privileges.
+    // `readSecretFile` remembers content that only root can read, for nodes that start after this process has dropped its privileges.
     return readSecretFile(file, false).toString('latin1');
   } catch (error) {
     report.error('file-unreadable', path, `cannot read ${file}: ${readingFault(file, error)}`);

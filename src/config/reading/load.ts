@@ -35,7 +35,7 @@ function pathsAtFault(rest: unknown, issue: z.core.$ZodIssue): PropertyKey[][] {
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...path, key]);
   // If an option is missing, the whole entry is removed.
   if (valueAt(rest, path) === undefined) return [path.slice(0, 2)];
-  // An entry is at depth two (`services.web`) and its options are below. A wrong option is removed alone, a wrong `type` with its entry.
+  // Entries are at depth two (`services.web`), their options below. A wrong option is removed; a wrong `type` removes the whole entry.
   return [path[0] === 'server' ? path.slice(0, 3) : path.at(-1) === 'type' ? path.slice(0, 2) : path.slice(0, 3)];
 }
 

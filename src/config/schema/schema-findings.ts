@@ -116,7 +116,7 @@ function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   return schema;
 }
 
-/** Returns the member at a path, without inherited members. */
+/** Returns the member at a path. Inherited members do not count. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let current = value;
   for (const part of path) {

@@ -245,7 +245,7 @@ export class FileEventLog implements EventLog {
     this.#segments.writer.append(bytes);
   }
 
-  // The constructor of SegmentChain may call this before `#evidence` is set, so wait until the constructor has ended.
+  // The constructor of SegmentChain may call this before `#evidence` is set, so first wait for the rest of our constructor.
   async #removing(upTo: number): Promise<void> {
     await Promise.resolve();
     await this.#evidence?.removing(upTo);
@@ -262,7 +262,7 @@ export class FileEventLog implements EventLog {
     }
   }
 
-  // Wakes readers only once for all events of the current request, and after its work.
+  // Wakes readers after the current request has done its work, and only once for all its events.
   #wakeSoon(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;

@@ -12,7 +12,7 @@ interface Prepared extends Appearance {
 
 const prepared = new WeakMap<AppearanceOptions, Prepared>();
 
-/** Returns the appearance of a service, which is prepared once per options object. If the logo cannot be read, there is none. */
+/** Returns the appearance of a service, prepared once per options object. If the logo file cannot be read, there is no logo. */
 export function preparedAppearance(options: AppearanceOptions): Prepared {
   const known = prepared.get(options);
   if (known) return known;

@@ -205,7 +205,7 @@ class UploadReceiver {
   readonly #results: MemberResult[] = [];
   readonly #keptBack: { name: string; path: VirtualPath; upload: FileUpload }[] = [];
   readonly #stored: Pick<UploadResult, 'path' | 'eventUuid'>[] = [];
-  /** Headers that the replies of the upload back-end add. */
+  /** Headers from replies of the upload back-end, for the reply to the form. */
   #passed: ReplyHeaders = {};
   #receivedBytes = 0;
 
@@ -274,7 +274,7 @@ class UploadReceiver {
 
   async #copy(file: FormFile, upload: FileUpload): Promise<void> {
     const limitBytes = this.#exchange.service.options.maximum_request_size;
-    // An error must not destroy the stream: the parser waits until the rest of the file is read, so the form would never end.
+    // An error must not destroy the stream: the parser waits until all of the file is read, so otherwise the form would never end.
     for await (const chunk of file.content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#receivedBytes += chunk.length;
       checkRequestBytes(this.#receivedBytes, limitBytes);

@@ -8,7 +8,7 @@ import { type Theme, themes, type View, views } from './pages/page.ts';
 /** Cookies that keep the user's choices. The page's script also sets those of the theme and the view. */
 const choiceCookies = { theme: 'SVC_THEME', language: 'SVC_LANGUAGE', view: 'SVC_VIEW' } as const;
 
-/** Attributes of a cookie that lasts one year. */
+/** Attributes of a cookie that is kept for one year. */
 export const keptForYear = 'SameSite=strict; Max-Age=31536000';
 
 /** Returns the theme that the user chose; `system` without a choice. */

@@ -1,4 +1,4 @@
-// Opens connections and keeps them open; prints `ready` once all are in the state of their kind.
+// Opens connections and keeps them open; prints `ready` once all are in the state that `kind` names.
 //   node connection-holder.mjs '{"kind":"idle","port":8080,"path":"/home/small","count":1000,"headers":{}}'
 //   idle: each connection has received one complete reply; slow: each has sent a request and does not read the reply
 import { connect } from 'node:net';

@@ -1,4 +1,4 @@
-// Sends resumable uploads from a separate process. Bare sockets and one buffer keep its own cost low.
+// Sends resumable uploads from a separate process. It uses plain sockets and one buffer, so that the client itself needs little CPU.
 //   node resumable-transfer.mjs '{"port":8080,"headers":{},"protocol":"draft","target":"/home/put","bodyBytes":1073741824,
 //     "pieceBytes":8388608,"streams":1}'
 //   draft: `target` is the path of the file, to which the number of the stream is added; tus: the URL that creates uploads.
