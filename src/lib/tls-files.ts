@@ -128,7 +128,7 @@ function checkTime(certificate: X509Certificate, file: TlsFault['file'], nowMs: 
   return [warning('tls-expires-soon', file, `the certificate ${name} ends on ${day(toMs)}, in ${days} day${days === 1 ? '' : 's'}`)];
 }
 
-/** Returns a name for messages. Some authorities leave the subject empty; Node.js then returns undefined, although its types say otherwise. */
+/** Returns a name for messages. If the authority left the subject empty, Node.js returns undefined, although its types say otherwise. */
 function nameOf({ subject, subjectAltName }: { subject: string | undefined; subjectAltName: string | undefined }): string {
   return subject?.split('\n').at(-1) || subjectAltName || '';
 }

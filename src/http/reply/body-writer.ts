@@ -40,7 +40,7 @@ export class BodyWriter {
     return this.#settled((done) => this.#outgoing.write(chunk, done));
   }
 
-  /** Ends the body, after an optional last piece. */
+  /** Ends the body. If there is a last chunk, writes it first. */
   async end(chunk?: Buffer): Promise<void> {
     if (chunk !== undefined) await this.write(chunk);
     await this.#settled((done) => {

@@ -22,7 +22,7 @@ interface Prepared {
   path: string;
   /** Header lines for HTTP/1. `x-request-id` is the first, because each request changes its value. */
   lines: OutgoingHttpHeader[];
-  /** The same for HTTP/2. */
+  /** Headers for HTTP/2. */
   head: OutgoingHttpHeaders;
 }
 

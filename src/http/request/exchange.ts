@@ -48,11 +48,11 @@ export interface HttpService {
   readonly endSessions: (accountUuid: string, except: Session | undefined) => Promise<void>;
   /** Tokens and links. */
   readonly grants: Grants;
-  /** Recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
+  /** Returns the recent changes of an account (by UUID), newest first. @throws ServiceError `unavailable` */
   readonly recentChanges: (accountUuid: string) => Promise<RecentChange[]>;
   /** Finds the events of files that visitors uploaded by a link, for their receipt. @throws ServiceError `unavailable` */
   readonly droppedFiles: (wanted: DroppedSelection) => Promise<ServiceEvent[]>;
-  /** The files that are due from an account. @throws ServiceError `unavailable` */
+  /** Returns the files that an account is expected to send. @throws ServiceError `unavailable` */
   readonly expectations: (account: Account) => Promise<ToldExpectation[]>;
   readonly bans: AddressBans;
   readonly attempts: LoginAttempts;

@@ -9,7 +9,7 @@ export const requestIdHeader = 'x-request-id';
 /** Matches request IDs that are safe in a log: they cannot break a line or fill the disk. */
 const requestIdText = /^[\w.:+/=@-]{1,128}$/;
 
-/** Facts of a request for metrics. */
+/** Data about a finished request, for metrics. */
 export interface RequestFacts {
   method: string;
   style: RequestStyle;

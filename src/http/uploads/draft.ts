@@ -32,7 +32,10 @@ import {
   uploadUrl,
 } from './upload-request.ts';
 
-/** Whether a PUT begins a resumable upload. A PUT with the whole content does so only if its client sends an interop version. */
+/**
+ * Whether a PUT begins a resumable upload. A PUT with the whole content does so only if its client sends an interop version, and so can
+ * resume it.
+ */
 export function beginsUpload(exchange: Exchange): boolean {
   const isComplete = uploadComplete(exchange);
   return isComplete === false || (isComplete === true && interopVersion(exchange) !== undefined);

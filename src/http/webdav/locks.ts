@@ -76,7 +76,8 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = readOwner(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
-    // The lock may exist although the call failed. This request records a change, so that other nodes will know of the lock.
+    // The lock may exist although the call failed. Marks the request as a change, so that nobody repeats it at another node, where the
+    // client's own lock would refuse it.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });

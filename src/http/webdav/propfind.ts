@@ -127,8 +127,8 @@ export function listingDepth(exchange: Exchange): ListingDepth {
 type Writer = (entry: Entry, sources: PropertySources) => string;
 
 /**
- * Handles PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind). Streams the 207 reply in blocks, sorted by name, so that memory use does
- * not grow with the folder. A folder's URL without the final slash is answered with `Content-Location`, not redirected.
+ * Handles PROPFIND (RFC 4918 §9.1; docs/spec/webdav.md#propfind). Streams the 207 reply in blocks, in the order of `openListing`, so that
+ * memory use does not grow with the folder. A folder's URL without the final slash is answered with `Content-Location`, not redirected.
  */
 export async function propfind(exchange: Exchange): Promise<Response> {
   const { path, target, files } = exchange;

@@ -4,8 +4,8 @@ import { parseHttpDate } from './http-dates.ts';
 type EntityTagCondition = '*' | readonly string[];
 
 /**
- * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). A malformed header returns the tags that can be read. If there are none,
- * `If-Match` fails, which is the safe result.
+ * Parses `If-Match` and `If-None-Match` (RFC 9110 §13.1.1). For a malformed header, returns the tags that can be read. If there
+ * are none, `If-Match` fails, which is the safe result.
  */
 export function parseEntityTags(header: string): EntityTagCondition {
   if (header.trim() === '*') return '*';

@@ -12,8 +12,9 @@ const maxIdleConnections = 64;
 const maxKnownUrls = 100;
 
 /**
- * Longest idle time of a connection, in milliseconds. It is shorter than that of common servers (2 s and more), so that a request rarely uses
- * a connection that the server is just closing. The transport repeats no request, as a failed POST may have been executed (RFC 9110 §9.2.2).
+ * Longest idle time of a connection, in milliseconds. It is shorter than that of common servers (2 s and more), so that a request rarely
+ * uses a connection that the server is just closing. The transport repeats no request, as a failed POST may have been executed (RFC 9110
+ * §9.2.2); the configuration decides about repetitions.
  */
 const longestIdleMs = 1500;
 

@@ -159,7 +159,7 @@ function dosTime(modifiedMs: number): { time: number; date: number } {
   return lastDosTime;
 }
 
-/** Returns the seconds for the extended timestamp (0x5455), which is in UTC, unlike the DOS time; undefined if they do not fit the field. */
+/** Returns the seconds for the extended timestamp (0x5455), in UTC, unlike the DOS time; undefined if they do not fit the field. */
 function unixSeconds(entry: ZipEntry): number | undefined {
   const seconds = Math.floor(entry.modifiedMs / 1000);
   return seconds > 0x7fffffff || seconds < -0x80000000 ? undefined : seconds;

@@ -76,7 +76,7 @@ ${more}
 ${model.mayWrite && limits(language, model)}`;
 }
 
-/** Tells the user if uploads cannot replace files, and for how many days they cannot be changed. */
+/** Tells the user if uploads cannot replace files, and for how many days uploaded files cannot be changed. */
 function limits(language: Language, { mayReplace, retainDays }: FolderModel) {
   const lines = [
     ...(mayReplace ? [] : [language.text('addOnly')]),

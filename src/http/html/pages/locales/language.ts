@@ -49,7 +49,7 @@ class DateTexts {
   readonly #time: Intl.DateTimeFormat;
   readonly #days = new Map<number, string>();
   readonly #times: string[] = [];
-  /** The texts before, between and after date and time; undefined for a language that puts the time first. */
+  /** The texts before, between and after date and time; undefined for a language whose format does not have the date before the time. */
   readonly #around: readonly [string, string, string] | undefined;
 
   constructor(formatTag: string) {
@@ -140,7 +140,7 @@ function sizeFormat(tag: string, unit: (typeof sizeUnits)[number]): Intl.NumberF
 }
 
 const made = new Map<string, Language>();
-/** Maximum number of cached languages: clients may name any region, and each makes a language of its own. */
+/** Maximum number of cached languages. There is a limit because each region adds one, and clients may send any region. */
 const maxKept = 30;
 
 /**
