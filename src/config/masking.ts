@@ -24,7 +24,7 @@ export function maskSecrets(line: string): string {
   );
 }
 
-/** Whether a text only refers to a variable or a file and so is not a secret. A reference with a default does not count: it may be one. */
+/** Whether a text only refers to a variable or file, so that it is not a secret. One with a default does not count: that may be secret. */
 export function isReference(text: string): boolean {
   return /^["']?\$\{(?:env:[^}:]*|file:[^}]*)\}?["']?$/.test(text);
 }
@@ -49,7 +49,7 @@ export function maskedText(text: string, path: readonly string[]): string {
   return maskedUrls(path[2] === 'custom_body' ? text.split('\n').map(maskSecrets).join('\n') : text);
 }
 
-/** Whether the name of an option, or of a parent option, means a secret. @param path option names, beginning with the section */
+/** Whether the name of an option or of a parent marks it as a secret. @param path option names, beginning with the section */
 export function isSecret([section, entry, ...options]: readonly string[]): boolean {
   if (section === 'server') return entry !== 'password_policy' && [entry ?? '', ...options].some((name) => secretName.test(name));
   const [option = ''] = options;

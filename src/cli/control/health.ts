@@ -80,7 +80,7 @@ async function ask(url: string, timeoutS: number): Promise<{ status: number; tex
   return { status: result.status, text: result.body.toString('utf8') };
 }
 
-/** Reads the state of each part from the reply. The reply of a different server has none. */
+/** Reads the state of each part from the reply; empty if the reply is not from svc. */
 function parseChecks(text: string): Record<string, string> {
   try {
     const { checks } = JSON.parse(text) as { checks?: Record<string, unknown> };

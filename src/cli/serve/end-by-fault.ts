@@ -9,7 +9,7 @@ const flushWithinMs = 1000;
  * Makes the first uncaught fault end this process with code 70. Each request catches its own faults; any other fault leaves the process
  * in an unknown state.
  *
- * @param flush saves on disk, or starts to save, every change that a client was told is done; its faults are logged
+ * @param flush saves, or starts to save, all changes that were reported to clients as done; its faults are logged
  */
 export function endByFault(log: Log, flush: () => void | Promise<void>): void {
   let isEnding = false;

@@ -138,7 +138,7 @@ function folderServices({ address = '127.0.0.1', port = 8080, ssh, console }: Se
   };
 }
 
-/** The administrator whom the login link of `svc serve --console` signs in. */
+/** The name of the administrator who signs in with the login link of `svc serve --console`. */
 const trialAdministrator = 'operator';
 
 /** Configures an administrator with a random password hash, so that no password works. */

@@ -298,7 +298,7 @@ function addRight(account: Account, path: VirtualPath, { purpose, anyOf, isUsual
 /**
  * Adds steps that explain what happens if the name of a new file is taken, and how long the file is retained.
  *
- * @param overwriting the right to replace an existing file; undefined adds no step about taken names
+ * @param overwriting the right to replace an existing file; when it is undefined, no step about taken names is added
  */
 function addFate(account: Account, path: VirtualPath, overwriting: ConditionalRight | undefined, addStep: AddStep): void {
   const { permissions, onNameTaken, retainDays } = account;

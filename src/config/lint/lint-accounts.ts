@@ -14,7 +14,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { homeOptionsInForce } from './lint-homes.ts';
 
-/** Replaces a wildcard when two globs are compared. It is a private-use character that no path in a configuration contains. */
+/** A private-use character that replaces wildcards when two globs are compared. No path in a configuration contains it. */
 const anything = '\ue000';
 
 /** A glob of an earlier rule, which may make later rules unreachable. */
@@ -33,12 +33,12 @@ class EarlierRules {
   readonly #byPrefix = new Map<string, Cover[]>();
   readonly #bySuffix = new Map<string, Cover[]>();
 
-  /** Adds the next rule. @returns the earlier rules that match everything it matches, as text; undefined when there are none */
+  /** Adds the next rule. @returns the text of the earlier rules that cover it; undefined when none do */
   add(expression: string): string | undefined {
     const single = this.#firstThatCovers(expression);
     const together = single === undefined ? this.#coveredTogether(expression) : undefined;
-    // If an earlier rule covers this one, it also covers all that this one could cover, so this one need not be indexed. A glob that
-    // begins with "*" is an exception: "/*.csv" covers "*.csv", but only "*.csv" is found to cover "?.csv".
+    // A covered rule need not be indexed, because the earlier rule also covers everything that this rule would cover.
+    // Globs that begin with "*" are the exception: "/*.csv" covers "*.csv", but only with "*.csv" is "?.csv" found to be covered.
     const isNeeded = single === undefined || (/(?:^|\|)\s*(?:g\/)?\*/.test(expression) && !this.#orders.has(normalised(expression)));
     if (isNeeded) this.#index(expression);
     return single === undefined ? together : this.#expressions[single];

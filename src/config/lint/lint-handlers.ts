@@ -15,7 +15,7 @@ import type { Report } from '../findings.ts';
 import type { Config } from '../schema/schema.ts';
 import { isHttpService } from '../schema/schema.ts';
 
-/** Finds handlers that never fire, filters and templates that name data which the selected events lack, and options without effect. */
+/** Finds handlers that never fire, filters and templates for data that no selected event has, and options without effect. */
 export function lintHandlers(config: Config, report: Report): void {
   const known = knownNames(config);
   for (const [uuid, handler] of Object.entries(config.event_handlers)) {
@@ -78,7 +78,7 @@ function knownNames({ server, services, authentications, event_handlers, groups 
   };
 }
 
-/** Finds filters that name groups or components which do not exist. Patterns are not checked. */
+/** Finds filters with groups or components that do not exist. Patterns are not checked. */
 function lintNames(known: KnownNames, handler: EventHandlerOptions, at: At, report: Report): void {
   for (const option of ['user_groups', 'components'] as const) {
     const names = known[option];

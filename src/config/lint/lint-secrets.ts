@@ -6,7 +6,7 @@ import type { Report } from '../findings.ts';
 import type { LoadedConfig } from '../reading/load.ts';
 import { isCredentialHeader } from './lint-remotes.ts';
 
-/** Finds files with secrets that every user of the machine can read: keys, `${file:…}`, accounts files and the configuration itself. */
+/** Finds secret files that every user of the machine can read: keys, files of `${file:…}`, accounts files and the configuration. */
 export function lintSecrets({ config, file, source }: LoadedConfig, report: Report): void {
   const check = (path: PropertyKey[], target: string, what: string) => {
     if (isReadableByAll(target))

@@ -128,7 +128,7 @@ export async function probe(target: Target, credentials: Credentials, signal?: A
   return reports;
 }
 
-/** Reports that no method was asked, in the name of the first method of the chain. */
+/** Creates the report that no method was asked. It names the first method of the chain. */
 function unasked(method: string, { type }: AuthenticationOptions, credentials: Credentials): MethodReport {
   const reason = `${notAskable} No method is asked.`;
   return { method, type, credentials: credentials.type, outcome: 'next', invalid: false, reason, warnings: [], duration_ms: 0 };

@@ -44,7 +44,7 @@ interface OpenSegment extends Segment {
 }
 
 /**
- * Reads the lines of consecutive files, even while another process writes them. It needs memory for one block or the longest line only.
+ * Reads the lines of consecutive files, even while another process writes them. Memory is limited to one block or the longest line.
  * A line that has no newline yet is left for the next call.
  */
 export class LineReader {
