@@ -9,7 +9,7 @@ import type { Log } from '../../lib/log.ts';
 /** Adds members that the type definitions of Node.js lack. */
 type ProcessWithGroups = NodeJS.Process & { initgroups(user: string, group: number): void; permission?: unknown };
 
-/** The value 1 of this environment variable allows a service that other machines can reach to run as root. */
+/** If this environment variable is 1, a service that other machines can reach may run as root. */
 const allowRootVariable = 'SVC_ALLOW_ROOT';
 
 /**

@@ -318,7 +318,7 @@ function describeRule({ index, expression, permissions }: PermissionSet): string
     : `rule ${index} "${expression}" matches; it has ${keywords}`;
 }
 
-// Call it after the permissions are checked, as in files/account-files.ts, so that a refusal does not reveal which paths exist.
+// This runs after the check of permissions, as in files/account-files.ts, so that a refusal does not reveal which paths exist.
 function checkPlace(mounts: Mounts, method: string, { path, isFolder }: { path: VirtualPath; isFolder: boolean }): void {
   const { kind, isFixed } = mounts.locate(path);
   const creates = ['PUT', 'MKCOL', 'OPEN-WRITE', 'MKDIR'].includes(method);

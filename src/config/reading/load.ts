@@ -62,8 +62,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const searchPlaces = 'svc.config.yaml svc.config.yml svc.config.json .svcrc .svcrc.yaml .svcrc.yml .svcrc.json package.json'.split(' ');
 
 /**
- * Finds the configuration file: the named one (`-` is stdin), else that of `SVC_CONFIG`, else the first known name in the folder. Parent
- * folders are not searched, so that a server never starts with somebody else's file.
+ * Finds the configuration file: the named one (`-` is stdin), else the one in `SVC_CONFIG`, else the first known name in the folder.
+ * Parent folders are not searched, so that a server never starts with somebody else's file.
  *
  * @returns undefined when there is none
  */

@@ -99,7 +99,7 @@ const chunkBytes = 1024 * 1024;
 /** Number of bytes in which lines are counted exactly. The rest is estimated from the average line. */
 const countedBytes = 64 * chunkBytes;
 
-/** Counts the events between a position in the journal of a folder and its end. */
+/** Counts the events from a position to the end of the journal in a folder. */
 export async function measureBacklog(folder: string, from: LogPosition, end: LogPosition): Promise<Backlog> {
   if (comparePositions(from, end) >= 0) return { events: 0, oldestMs: undefined };
   const reader = new JournalReader(folder, () => {});
