@@ -47,7 +47,7 @@ export function problemItem(exchange: Exchange, problem: Problem | undefined, ta
   return { target, message, inspection, response, durable: problem?.code === 'not-durable' ? false : undefined };
 }
 
-/** Whether the `Prefer` header has a preference (RFC 7240). The page's script sends them. */
+/** Whether the client sent a preference in the `Prefer` header (RFC 7240), as the page's script does. */
 export function prefers(exchange: Exchange, preference: 'translated-messages' | 'stop-when-gone' | 'progress'): boolean {
   const items = (header(exchange, 'prefer') ?? '').split(',');
   return items.some((item) => item.split(';', 1)[0]?.trim().toLowerCase() === preference);

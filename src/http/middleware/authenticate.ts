@@ -122,7 +122,7 @@ async function findClient(
   );
 }
 
-/** Accepts a token again that was accepted within the last minute, if it is still valid and comes with the same user name. */
+/** Accepts a token again that was accepted within the last minute, if it is still valid and the user name fits it. */
 function acceptRecalled(exchange: Exchange, identity: Identity): boolean {
   const { scheme, value } = schemeAndValue(header(exchange, 'authorization') ?? '');
   const username = scheme === 'basic' ? parseBasic(value).username : tokenUserName;

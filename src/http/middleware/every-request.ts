@@ -7,7 +7,7 @@ import { isOwnOrigin } from '../request/own-origin.ts';
 import { replyFormat } from '../request/reply-format.ts';
 import type { RequestStyle } from '../request/request-trace.ts';
 
-/** Makes the first checks of each request, in a single Hono middleware: more of them, with their promises, would slow small requests. */
+/** Makes the first checks of each request. Splitting it into several Hono middlewares, with their promises, would slow small requests. */
 export const receive: HttpMiddleware = ({ env: exchange }, next) => {
   nameReply(exchange.outgoing, exchange.request.id);
   // An error of the reply must only end its own connection.

@@ -130,7 +130,7 @@ export class Exchange {
     this.#expectsContinue = expectsContinue;
   }
 
-  /** Sends 100 to a client that waits for it before it sends its body (`Expect: 100-continue`). */
+  /** Sends status 100 if the client waits for it before sending its body (`Expect: 100-continue`). */
   sendContinue(): void {
     if (!this.#expectsContinue) return;
     this.#expectsContinue = false;

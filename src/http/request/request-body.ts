@@ -48,7 +48,7 @@ function mayHaveBody(exchange: Exchange): boolean {
   }
 }
 
-/** Receives a request body. The last call is one of either `onEnd` or `onFault`. */
+/** Receives a request body. The last call is either `onEnd` or `onFault`, never both. */
 interface BodyListener {
   onData(chunk: Buffer): void;
   onEnd(): void;

@@ -73,7 +73,7 @@ export async function postFolderCommands(exchange: Exchange): Promise<Response> 
   return respond(exchange, jsonReply(status, { results: results.map(({ target, held }) => ({ target, held: held?.id })) }));
 }
 
-/** Returns a signal that aborts when a client disconnects that sent `Prefer: stop-when-gone` (RFC 7240), so that users can press "Stop". */
+/** Returns a signal for "Stop". It aborts when the client disconnects, if the client sent `Prefer: stop-when-gone` (RFC 7240). */
 function stopSignal(exchange: Exchange): AbortSignal {
   const gone = new AbortController();
   const stop = () => gone.abort(clientGone());

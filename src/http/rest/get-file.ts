@@ -28,7 +28,7 @@ interface PreparedBody {
 /** Content security policy of files. No uploaded file may run as a page of this origin, whichever type the browser takes it for. */
 const filePolicy = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-/** Policy of a PDF for `?inline=frame`, as browsers show no PDF in a sandbox. Without the sandbox, the PDF still may load nothing. */
+/** Policy of a PDF for `?inline=frame`. It lacks the sandbox, in which browsers show no PDF, but still allows only inline styles. */
 const pdfPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; form-action 'none'; base-uri 'none'";
 
 /** Returns the headers that describe a file. */

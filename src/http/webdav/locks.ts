@@ -76,8 +76,8 @@ export async function lockMember(exchange: Exchange): Promise<Response> {
   if (!info) return respond(exchange, lockReply(exchange, path, await locked.refresh(timeoutMs), isFolder, 200));
   const owner = readOwner(info);
   const lock = await locked.take(isDeep, owner, timeoutMs).catch((error) => {
-    // The lock may exist although the call failed. Marks the request as a change, so that nobody repeats it at another node, where the
-    // client's own lock would refuse it.
+    // The lock may exist although the call failed. The request counts as a change, so that the reply is 500: proxies repeat a 503 at
+    // another node, where the client's own lock would refuse it.
     if (isServiceError(error, 'unavailable') && error.details.may_be_done === true) recordChange(exchange.request);
     throw error;
   });

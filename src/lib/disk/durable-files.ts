@@ -29,7 +29,7 @@ export function makeFolders(path: string, options: { mode?: number } = {}): bool
   return true;
 }
 
-/** Syncs the parent of a new folder. A parent that the process cannot read cannot be synced, which is no error. */
+/** Syncs the parent of a new folder. Does nothing if the process may not read the parent, which can then not be synced. */
 export function syncParentFolder(path: string): void {
   try {
     syncFolder(dirname(path));
@@ -116,7 +116,7 @@ async function syncParent(path: string): Promise<void> {
   }
 }
 
-/** Returns the free bytes on the disk of a folder that processes without root rights can use. */
+/** Returns the number of free bytes on a folder's disk, without those reserved for root. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;

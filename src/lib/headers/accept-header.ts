@@ -44,8 +44,8 @@ function weighedElements(text: string): Weighed[] {
 }
 
 /**
- * Finds the quality of an offered type by the most specific range (RFC 9110 §12.5.1). A range with parameters
- * (`application/json; charset=utf-8`) matches, too, as a type has only one variant; the same range without parameters precedes it.
+ * Finds the quality of an offered type by the most specific range (RFC 9110 §12.5.1). A range with parameters, such as
+ * `application/json; charset=utf-8`, matches, too, as a type has only one variant. The same range without parameters takes precedence.
  */
 function findQuality(elements: readonly Weighed[], type: string): { quality: number; specificity: number } {
   const [main] = type.split('/');

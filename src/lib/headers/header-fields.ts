@@ -54,7 +54,7 @@ export function isHeaderName(name: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
 }
 
-/** Whether a text is a safe header value. CR, LF, NUL and other control characters are not, as they could start another header. */
+/** Whether a text is a safe header value. It must not have CR, LF, NUL or other control characters, which could start another header. */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }
