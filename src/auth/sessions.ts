@@ -64,7 +64,7 @@ export interface SessionStore extends SessionOverview {
   find(id: string): Promise<Session | undefined> | Session | undefined;
   /** Marks a session as busy with a transfer. It does not become idle until `done` is called. */
   hold(session: Session): { done(): void };
-  /** @returns whether it was active: of several at once, at all nodes, one ends it */
+  /** Ends a session. @returns whether it was active; of simultaneous calls on all nodes, only one gets `true` */
   end(session: Session): Promise<boolean>;
   /** Ends all sessions of an account (by UUID) except one. @returns how many ended */
   endAll(accountUuid: string, except?: Session): Promise<number>;

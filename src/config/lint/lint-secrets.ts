@@ -46,7 +46,7 @@ function isReadableByAll(file: string): boolean {
   }
 }
 
-/** Whether a text is a secret written directly in the configuration file, not taken from an `${env:…}` or `${file:…}` variable. */
+/** Whether a text is a secret that the configuration file itself contains, instead of an `${env:…}` or `${file:…}` variable. */
 function isSecretOption(path: readonly PropertyKey[], text: string): boolean {
   const [section, name, option, member] = path;
   if (text === '' || text.includes('${env:') || text.includes('${file:')) return false;

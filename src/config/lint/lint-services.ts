@@ -86,7 +86,7 @@ function parseAddress(address: string): { family: number; text: string; isAll4: 
 /**
  * Finds host keys that cannot be used or are never offered to a client, and algorithms that the list `secure` leaves out.
  *
- * @param options.isRunning whether the service is running: it may have read the keys as root, so it may be unable to read them now
+ * @param options.isRunning whether the service is running: then keys that it read as root earlier may be unreadable now
  * @param options.isFolderShared whether nodes share the data folder, and with it the host keys created there
  */
 export function lintSsh(

@@ -101,7 +101,7 @@ export function takeFlash(exchange: Exchange, language: Language): { flash?: Fla
 }
 
 /**
- * Attributes of the cookie with the endpoint's message about a refused login (`public_error`). A cookie keeps the message out of URLs, and
+ * Attributes of the cookie that carries an endpoint's message about a refused login (`public_error`). It keeps the message out of URLs, and
  * its path limits it to the login page. It is `Lax`, because the browser may come from another site.
  */
 const loginMessageAttributes = 'Path=/__svc__/login; HttpOnly; SameSite=Lax';
