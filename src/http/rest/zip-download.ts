@@ -249,7 +249,7 @@ async function sendMember(files: AccountFiles, zip: ZipWriter, { entry, folder, 
   }
 }
 
-// The header before the content has its CRC. So the content is read into the buffer first, behind the space for the header.
+// The header holds the CRC of the content after it. So the content is read first, leaving space for the header in the buffer.
 async function sendSmallMember(zip: ZipWriter, entry: ZipEntry, fd: number, body: PagedBody): Promise<void> {
   const headerBytes = localHeaderLength(entry);
   const free = await body.free(headerBytes + entry.sizeBytes);

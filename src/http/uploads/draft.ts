@@ -109,7 +109,7 @@ async function keepBegun(exchange: Exchange, upload: ResumableUpload): Promise<R
 const partialUpload = 'application/partial-upload';
 
 /**
- * Takes the upload of a request for this request only. Ends the connection of another request that holds it.
+ * Takes the requested upload exclusively. Ends the connection of another request that holds the upload.
  *
  * @throws ServiceError `not-found`, also for uploads of other accounts
  */

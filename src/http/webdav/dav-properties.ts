@@ -42,7 +42,7 @@ export interface PropertySources {
 export interface Property {
   namespace: string;
   name: string;
-  /** Whether `allprop` lacks it (RFC 4918 §9.1.2; RFC 4331 §2: quotas). */
+  /** Whether `allprop` omits the property (RFC 4918 §9.1.2), as it does quotas (RFC 4331 §2). */
   isRare?: true;
   /** Returns the value as XML; undefined if the entry does not have the property. */
   value: (entry: Entry, sources: PropertySources) => string | undefined;
