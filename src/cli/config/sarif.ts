@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type { Finding } from '../../config/report-shapes.ts';
 import { type FindingCode, findingCodes } from '../../config/report-shapes.ts';
 
-/** Converts findings to a SARIF 2.1.0 log (OASIS sarif-v2.1.0, §3). Code hosts show it beside the lines. */
+/** Converts findings to a SARIF 2.1.0 log (OASIS sarif-v2.1.0, §3). Code hosts show such findings next to the source lines. */
 export function sarifLog(findings: readonly Finding[]): Record<string, unknown> {
   const codes = [...new Set(findings.map(({ code }) => code))].sort();
   return {

@@ -103,7 +103,7 @@ function shareLimits({ visit, path, client, service }: Exchange): string | undef
 export function memberRights(exchange: Exchange): Pick<ListingModel, 'mayRead' | 'mayDelete' | 'mayRename' | 'share'> {
   const { path, files, visit } = exchange;
   return {
-    // With a limit of downloads there are no previews, because a preview would count as a download.
+    // If the link limits downloads, there are no previews, because a preview would count as a download.
     mayRead: files.may(path, 'readFile') && visit?.link.link?.maximumDownloads === undefined,
     mayDelete: files.may(path, 'deleteMember'),
     mayRename: files.may(path, 'rename'),
