@@ -15,7 +15,7 @@ export function isClientGone(outgoing: Outgoing): boolean {
   return outgoing.destroyed;
 }
 
-/** Whether the client caused this fault, for which Node.js ended the connection or stream. */
+/** Whether Node.js ended the connection or stream with this fault, because of something the client did. */
 export function endedClient(outgoing: Outgoing, fault: unknown): boolean {
   return isClientGone(outgoing) && fault instanceof Error && outgoing.errored === fault;
 }

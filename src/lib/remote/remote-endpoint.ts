@@ -133,7 +133,7 @@ export class RemoteEndpoint {
       if (this.#options.refusesContentCodings) refuseContentCoding(response);
       const { body, isTruncated } = await this.#readBody(response.incoming);
       if (end) throw end;
-      // Without the rest of the body, the server would take the next request on this connection for it.
+      // Closes the connection, because the server still expects the rest of the body and would take the next request for it.
       if (isEarly) outgoing?.destroy();
       return {
         kind: 'reply',
