@@ -51,9 +51,9 @@ interface ListenerDependencies {
   expectations: HttpService['expectations'];
   clock: Clock;
   log: Log;
-  /** Keys of TLS session tickets. */
+  /** Keys that encrypt TLS session tickets. */
   tickets: TicketKeys;
-  /** Whether this process renews them, and no supervisor. */
+  /** Whether this process renews the keys itself; otherwise its supervisor does. */
   renewsTickets: boolean;
   dataFolderPath: string;
 }
@@ -63,7 +63,7 @@ interface ServiceSetup extends Pick<HttpService, 'uuid' | 'sessions' | 'attempts
   handles: HandleShares;
 }
 
-/** Makes an HTTP or HTTPS service of its options. */
+/** Makes an HTTP or HTTPS service from its options. */
 function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup): HttpService {
   const { uuid, parts, endSessions } = setup;
   const options = parts.config.services[uuid] as HttpServiceOptions;
@@ -80,7 +80,7 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
     tlsChallenge: options.type === 'https' ? dependencies.tlsChallenge(parts.config) : undefined,
     proxies: {
       header: options.client_forwarded_header,
-      // Node.js 20 takes as long to prepare its expression of IPv6 addresses as for most of a listener.
+      // Node.js 20 compiles its expression of IPv6 addresses on first use, which takes about as long as the rest of a listener.
       isProxy: options.client_forwarded_header === '' ? () => false : compileAddressRanges(options.trusted_proxies),
     },
     passwords: parts.passwords,
@@ -93,11 +93,11 @@ function makeHttpService(dependencies: ListenerDependencies, setup: ServiceSetup
   };
 }
 
-/** Makes an SSH service of its options. @throws ServiceError `unavailable` when its host keys cannot be used */
+/** Makes an SSH service from its options. @throws ServiceError `unavailable` when its host keys cannot be used */
 async function makeSshService(dependencies: ListenerDependencies, setup: ServiceSetup): Promise<SshService> {
   const { uuid, parts } = setup;
   const options = parts.config.services[uuid] as SshServiceOptions;
-  // Loaded only where it is wanted: other servers start without it.
+  // Loaded on demand, because a server without SSH starts faster without it.
   const { loadHostKeys } = await import('../ssh/host-keys.ts');
   return {
     ...commonParts(dependencies, setup, options),
@@ -127,26 +127,26 @@ function commonParts(dependencies: ListenerDependencies, { uuid, parts, sessions
   return { uuid, component, chain, sessions, attempts, bans: state.bans, files, events, clock, log };
 }
 
-/** Share of a process's descriptors for files and folders of SFTP clients; an upload may have two. */
+/** The share of the process's file descriptors that SFTP clients may use for files and folders; an upload may need two. */
 const shareOfHandles = 1 / 4;
 
-/** A running service with what outlives a reload. */
+/** A running service and the sessions that survive its reload. */
 interface Running {
   server: HttpServer | SshServer;
   sessions: SessionStore;
 }
 
-/** The file transfer services that this process answers for. */
+/** The file transfer services that run in this process. */
 export class OwnListeners {
   readonly #dependencies: ListenerDependencies;
   readonly #running = new Map<string, Running>();
-  /** Services that a reload removed, until their last request is answered. */
+  /** Services that a reload removed and that still answer requests. */
   readonly #retired = new Set<Running>();
   readonly #attempts: LoginAttempts;
   readonly #handles = new HandleShares(Math.floor(maxDescriptors() * shareOfHandles));
-  /** Ends with the last request of the retired services. */
+  /** Resolves when the retired services have answered their last request. */
   readonly #retiring = new PendingWork();
-  /** Aborted when transfers get no more time. */
+  /** Aborted when transfers must end at once. */
   readonly #hurry = new AbortController();
   #ticketRenewal: Timer | undefined;
   #parts: RequestParts | undefined;
@@ -157,7 +157,7 @@ export class OwnListeners {
     dependencies.grants.store.onEnded(() => void this.endOthers());
   }
 
-  /** Begins to accept connections. @throws ServiceError `unavailable` when one cannot listen; then none does */
+  /** Begins to accept connections. @throws ServiceError `unavailable` when one service cannot listen; then none of them does */
   async start(parts: RequestParts): Promise<void> {
     this.#parts = parts;
     const { clock, tickets, renewsTickets } = this.#dependencies;
@@ -170,9 +170,9 @@ export class OwnListeners {
   }
 
   /**
-   * Prepares another configuration: does all that can fail, and changes nothing yet.
+   * Prepares another configuration: performs every step that can fail, without changing anything yet.
    *
-   * @throws ServiceError `unavailable` when an address cannot be had
+   * @throws ServiceError `unavailable` when an address cannot be used
    */
   async prepare(parts: RequestParts): Promise<PreparedReload> {
     const added: string[] = [];
@@ -217,10 +217,10 @@ export class OwnListeners {
     );
   }
 
-  /** Ends transfers, connections and sessions of accounts that are no longer in force (`AuthChain.inForce`). Never rejects. */
+  /** Ends transfers, connections and sessions of accounts that are no longer valid (`AuthChain.inForce`). Never rejects. */
   async endOthers(): Promise<Ended> {
     const all = [...this.#running.values(), ...this.#retired];
-    // First, since it reads renewals of other nodes: requests of renewed sessions are not cut.
+    // Sessions come first: this step reads their renewals on other nodes, and requests of renewed sessions must not be cut.
     const sessions = await Promise.all(all.map((running) => this.#endOtherSessions(running)));
     const cut = all.map(({ server }) => server.cutOthers());
     const ofSsh = all.map(({ server }, index) => (server instanceof HttpServer ? 0 : (cut[index]?.length ?? 0)));
@@ -237,7 +237,7 @@ export class OwnListeners {
       this.#dependencies.log.info('accounts changed; sessions and connections without a valid account were ended', { ...ended });
   }
 
-  // The session of an SSH connection ends with it.
+  // HTTP sessions only: the session of an SSH connection ends with the connection.
   async #endOtherSessions({ server, sessions }: Running): Promise<number> {
     if (!(server instanceof HttpServer)) return 0;
     const { chain } = server.service;
@@ -254,20 +254,20 @@ export class OwnListeners {
 
   /** The sessions of each service. */
   sessions(): ReadonlyMap<string, SessionStore> {
-    // A listener that a reload prepares shares the sessions of the one before.
+    // During a reload, the old and the new listener of a service share their sessions.
     const inForce = [...this.#running].filter(([key]) => !key.includes('/'));
     return new Map(inForce.map(([uuid, { sessions }]) => [uuid, sessions]));
   }
 
-  /** Continues serving, but every reply ends its connection. */
+  /** Continues serving, but closes each connection after its next reply. */
   leave(): void {
     for (const { server } of this.#running.values()) server.leave();
   }
 
-  /** Stops accepting and lets requests finish, those of retired services too. @returns whether all did in time */
+  /** Stops accepting and waits for requests, also those of retired services. @returns whether all ended in time */
   async stop(timeoutMs: number): Promise<boolean> {
     this.#ticketRenewal?.cancel();
-    // A reload may have given retired services more time.
+    // A reload may have given retired services more time than this.
     const deadline = this.#dependencies.clock.after(timeoutMs, () => this.hurry());
     const stopped = [...this.#running.keys()].map((uuid) => this.#stop(uuid, 'the server stops', timeoutMs));
     const finished = await Promise.all(stopped);
@@ -276,7 +276,7 @@ export class OwnListeners {
     return finished.every(Boolean) && !this.#hurry.signal.aborted;
   }
 
-  /** Cuts the transfers under way. */
+  /** Cuts all running transfers. */
   hurry(): void {
     this.#hurry.abort();
   }
@@ -299,7 +299,7 @@ export class OwnListeners {
     return before !== undefined && before.type === after.type && before.address === after.address && before.port === after.port;
   }
 
-  // Removed services, and the former listeners of moved ones.
+  // Retires removed services and the former listeners of moved ones.
   #retire(before: Config, parts: RequestParts, moved: readonly string[]): void {
     const staying = fileServices(parts.config);
     for (const uuid of fileServices(before)) {
@@ -307,7 +307,7 @@ export class OwnListeners {
       if (!running || (staying.includes(uuid) && !moved.includes(uuid))) continue;
       this.#running.delete(uuid);
       this.#retired.add(running);
-      // Its clients are checked by the new configuration.
+      // From here on the new configuration decides about its clients.
       const { component, options } = running.server.service;
       running.server.follow(makeChain(this.#dependencies, parts, options, component));
       const draining = running.server.drain(parts.config.server.shutdown_timeout * 1000, this.#hurry.signal).then(() => {
@@ -351,7 +351,7 @@ export class OwnListeners {
     return inTime;
   }
 
-  // A service that a reload adds is not in the parts in force yet.
+  // While a reload adds a service, `#parts` does not contain it yet.
   #makeSessions(uuid: string, parts: RequestParts): SessionStore {
     const { state, events } = this.#dependencies;
     const present = () => (this.#parts?.config.services[uuid] ? this.#parts : parts);
@@ -374,7 +374,7 @@ export class OwnListeners {
   async #makeServer(uuid: string, parts: RequestParts, sessions: SessionStore): Promise<HttpServer | SshServer> {
     if (parts.config.services[uuid]?.type !== 'ssh')
       return new HttpServer(makeHttpService(this.#dependencies, this.#setup(uuid, parts, sessions)));
-    // Loaded only where it is wanted: other servers start without it.
+    // Loaded on demand, because a server without SSH starts faster without it.
     const { SshServer } = await import('../ssh/listener.ts');
     return new SshServer(await makeSshService(this.#dependencies, this.#setup(uuid, parts, sessions)));
   }
@@ -384,7 +384,7 @@ export class OwnListeners {
     return { uuid, parts, sessions, attempts: this.#attempts, handles: this.#handles, endSessions };
   }
 
-  /** @returns what an SSH service is to be replaced by */
+  /** @returns the new form of an SSH service; undefined for other services. @throws ServiceError `unavailable` when it needs a restart */
   async #checkReplaceable(uuid: string, parts: RequestParts): Promise<SshService | undefined> {
     const { server, sessions } = this.#running.get(uuid) as Running;
     if (server instanceof HttpServer) {

@@ -11,7 +11,7 @@ import type { KnownTrash } from '../files/trash/known-trashes.ts';
 import type { HttpServiceOptions } from '../http/options.ts';
 import type { SshServiceOptions } from '../ssh/options.ts';
 
-/** The parts of one configuration that requests use. */
+/** The parts of one configuration that requests need. */
 export interface RequestParts {
   config: Config;
   methods: Map<string, AuthMethod>;
@@ -20,7 +20,7 @@ export interface RequestParts {
 }
 
 /**
- * Makes the parts of a configuration, not started.
+ * Makes the parts of a configuration without starting them.
  *
  * @throws ServiceError `unavailable` when an accounts file or a CA file cannot be used
  */
@@ -38,17 +38,17 @@ export function makeParts(config: Config, dependencies: Omit<MethodDependencies,
   };
 }
 
-/** The longest `retain` of groups and accounts, in days; 0 without any. Accounts of an accounts file count when they first make a file. */
+/** The longest `retain` of groups and accounts in days, or 0. Accounts of an accounts file are counted once they create a file. */
 export function longestRetention({ config, groups }: RequestParts): number {
   return [...groups.values(), ...Object.values(config.accounts)].reduce((days, { retain }) => Math.max(days, retain?.days ?? 0), 0);
 }
 
-/** The days of an account's trash; 0 without one. */
+/** The number of days that an account's trash keeps files; 0 without a trash. */
 export function trashDays({ config, groups }: RequestParts, { account, group }: Pick<KnownTrash, 'account' | 'group'>): number {
   return (config.accounts[account]?.trash ?? groups.get(group)?.trash)?.days ?? 0;
 }
 
-/** Starts the methods that are enabled. */
+/** Starts the enabled methods. */
 export async function startMethods({ methods, config }: RequestParts): Promise<void> {
   const enabled = [...methods.values()].filter((method) => config.authentications[method.uuid]?.enabled ?? true);
   await Promise.all(enabled.map((method) => method.start()));
@@ -58,20 +58,19 @@ export async function stopMethods({ methods }: RequestParts): Promise<void> {
   for (const method of methods.values()) await method.stop();
 }
 
-/** Faults of methods, by UUID. */
+/** Faults of authentication methods, by UUID. */
 export function methodFaults({ methods }: RequestParts): Record<string, string> {
   return Object.fromEntries([...methods.values()].flatMap(({ uuid, fault }) => (fault === undefined ? [] : [[uuid, fault]])));
 }
 
-/** Options of a service that gives files. */
+/** Options of a service that serves files. */
 export type FileServiceOptions = HttpServiceOptions | SshServiceOptions;
 
-/** The protocol of a service. */
 export function protocolOf({ type }: FileServiceOptions): 'http' | 'ssh' {
   return type === 'ssh' ? 'ssh' : 'http';
 }
 
-/** The methods that a service asks, in order. */
+/** The authentication methods of a service, in the order in which it asks them. */
 export function methodsOf({ methods, config }: RequestParts, { authentications }: FileServiceOptions): AuthMethod[] {
   const order = authentications ?? [...methods.keys()].filter((method) => config.authentications[method]?.enabled ?? true);
   return order.flatMap((method) => methods.get(method) ?? []);
@@ -82,7 +81,7 @@ export function fileServices(config: Config): string[] {
   return Object.entries(config.services).flatMap(([uuid, service]) => (service.enabled && isFileService(service) ? [uuid] : []));
 }
 
-/** The account of a name in a configuration; undefined for accounts that only an endpoint knows. */
+/** The account with this name; undefined for accounts that are known only to a remote endpoint. */
 export function configuredAccount({ methods, groups }: RequestParts, name: string): Account | undefined {
   for (const method of methods.values()) {
     const local = method instanceof ApplicationMethod ? method.accounts.find(name)?.configuration : undefined;
@@ -91,7 +90,7 @@ export function configuredAccount({ methods, groups }: RequestParts, name: strin
     try {
       if (configuration) return effectiveAccount(name, configuration, groups, method);
     } catch {
-      // One that nobody can use any more has its folders from its events.
+      // The account is not usable any more: its folders are read from its events instead.
     }
   }
   return undefined;

@@ -33,17 +33,17 @@ import { type ConfigFile, type Reloaded, ServerFile } from './server-file.ts';
 import type { State } from './state.ts';
 import { type NodeSetup, nodeConfig } from './supervisor/node-setup.ts';
 
-/** The parts of one configuration, without listeners. */
+/** The parts of one configuration, except the listeners. */
 interface Parts extends RequestParts {
   handlers: Map<string, WebhookHandler>;
-  /** Puts its inspections in force. */
+  /** Replaces the inspections of the running server. */
   applyInspections: () => void;
 }
 
-/** Open for the life of a server. */
+/** Resources that stay open as long as the server runs. */
 interface Opened {
   readonly dataFolder: DataFolder;
-  /** The folder of what all nodes of one supervisor have in common. */
+  /** The folder that all nodes of one supervisor share. */
   readonly commonFolderPath: string;
   readonly state: State;
   readonly core: Core;
@@ -51,10 +51,10 @@ interface Opened {
   readonly certificates: Certificates;
 }
 
-/** A server with all that it has opened, whether or not it listens yet. */
+/** A server and everything that it has opened, whether or not it listens yet. */
 interface Running extends Opened {
   readonly consoles: ConsoleServices;
-  /** Those in force. */
+  /** The parts of the current configuration. */
   parts: Parts;
   /** Closes the control socket; undefined where the file system has no sockets. */
   control: (() => Promise<void>) | undefined;
@@ -64,21 +64,21 @@ export interface ServerDependencies {
   clock: Clock;
   log: Log;
   file?: ConfigFile;
-  /** The supervisor that started this process as one of several nodes; it has the figures of all, and reloads all or none. */
+  /** The supervisor, if it started this process as one of several nodes: it collects their figures, and reloads all of them or none. */
   supervisor?: { setup: NodeSetup; figures: () => Promise<MetricFigures[]>; reload: () => Promise<ReloadReport> };
 }
 
-/** A server: everything that one configuration starts. Joins its parts; no other module knows them all. */
+/** A server: starts and connects everything that a configuration describes. No other module knows all of its parts. */
 export class Server {
   readonly #verifier = new PasswordVerifier();
   readonly #supervisor: ServerDependencies['supervisor'];
   readonly #tickets: TicketKeys;
   #loaded: LoadedConfig;
-  /** The share of this process. */
+  /** The configuration as it applies to this process. */
   #config: Config;
   #running: Running | undefined;
   readonly #monitoring: Monitoring;
-  /** For all of its parts. */
+  /** Dependencies that all parts need. */
   readonly #common: { clock: Clock; log: Log; monitoring: Monitoring; announce: Announce };
   readonly #file: ServerFile;
   readonly #uploadLimits = (): UploadLimits => uploadLimits(this.#config.server.uploads);
@@ -113,13 +113,13 @@ export class Server {
     });
   }
 
-  /** @throws ServiceError `unavailable` */
+  /** @throws ServiceError `unavailable` when the server is not running */
   get #open(): Running {
     if (!this.#running) throw new ServiceError('unavailable', 'The server is not running.');
     return this.#running;
   }
 
-  /** Starts everything; throws ServiceError `unavailable` when something cannot run, with nothing left running. */
+  /** Starts everything. @throws ServiceError `unavailable` when something cannot run; then nothing is left running */
   start(): Promise<void> {
     this.#started = this.#start();
     return this.#started;
@@ -131,7 +131,7 @@ export class Server {
     return this.#stopped;
   }
 
-  /** Ends the grace period of a present or later stop: transfers are cut, and their events are in the journal. */
+  /** Ends the grace period of the current or next stop: cuts transfers, whose events still reach the journal. */
   hurry(): void {
     this.#hurry.abort();
     this.#running?.listeners.hurry();
@@ -141,7 +141,7 @@ export class Server {
     const running = await this.#openAll();
     const { core, listeners, consoles, certificates, parts } = running;
     try {
-      // The monitor of a node answers only once the node serves: other nodes answer at the same address until then.
+      // The monitor of a node starts only when the node serves: until then, other nodes answer at the same address.
       if (this.#supervisor) await this.#monitoring.count(this.#config);
       else await this.#monitoring.apply(this.#config);
       this.#emit(eventIds.serverStarting, { version: SVC_VERSION });
@@ -168,7 +168,7 @@ export class Server {
     }
   }
 
-  /** Opens all that requests need; nothing listens yet. When something cannot be opened, nothing stays open. */
+  /** Opens all that requests need, without listening yet. If something cannot be opened, everything is closed again. */
   async #openAll(): Promise<Running> {
     const dataFolder = openDataFolder(this.#config.server.data_folder_path);
     const closeAll: (() => unknown)[] = [() => dataFolder.release()];
@@ -209,7 +209,7 @@ export class Server {
       });
       const opened = { dataFolder, commonFolderPath, state, core, listeners, certificates };
       const parts = this.#makeParts(this.#config, opened);
-      // In one step: as soon as consoles exist, they ask for the present server.
+      // Set in one step, because consoles ask for the running server as soon as they exist.
       this.#running = { ...opened, parts, consoles: this.#makeConsoles(opened), control: undefined };
       return this.#running;
     } catch (error) {
@@ -218,7 +218,7 @@ export class Server {
     }
   }
 
-  /** A configuration as this process uses it. */
+  /** The configuration as this process uses it. */
   #ownConfig(config: Config): Config {
     return withCertificatePaths(nodeConfig(config, this.#supervisor?.setup));
   }
@@ -234,16 +234,16 @@ export class Server {
     return ofParts.flatMap((part) => part?.listening() ?? []);
   }
 
-  /** A URL that logs an administrator (by name) in to the console, once and within five minutes; undefined without a console. */
+  /** A URL that logs an administrator (by name) in to the console once, within five minutes; undefined without a console. */
   consoleLink(administrator: string): string | undefined {
     return this.#running?.consoles.loginLink(administrator);
   }
 
   /**
-   * Takes over a new configuration once the server has started, all or nothing; sessions and running transfers survive.
+   * Switches to a new configuration once the server has started, completely or not at all; sessions and running transfers survive.
    *
-   * @returns paths of the options that changed, and what ended of those who may be in no more
-   * @throws ServiceError `unavailable` when it needs a restart, or something of it cannot be had
+   * @returns paths of the changed options, and the numbers of sessions, connections and transfers that lost access
+   * @throws ServiceError `unavailable` when a change needs a restart, or a part cannot be started
    */
   async reload(next: LoadedConfig): Promise<Reloaded> {
     const changes = changesBetween(this.#loaded.config, next.config);
@@ -280,7 +280,7 @@ export class Server {
     return { changes, ended };
   }
 
-  /** Applies the present content of the file. @returns the result, which is also in the data folder */
+  /** Reads the configuration file again and applies it. @returns the result, which is also written to the data folder */
   reloadFile(): Promise<ReloadReport> {
     return this.#file.reload();
   }
@@ -290,13 +290,13 @@ export class Server {
     this.#phase = 'stopping';
     running?.listeners.leave();
     if (!running || !wasReady) {
-      // The start fails then, and closes all that it opened.
+      // The start then fails, and closes everything that it opened.
       await running?.listeners.stop(0);
       if (running) await stopMethods(running.parts);
       await this.#started?.catch(() => {});
       return true;
     }
-    // `/ready` says so already; what sends requests here has the time to notice.
+    // `/ready` already reports that the server stops: this gives load balancers time to notice.
     await this.#common.clock.sleep(this.#config.server.shutdown_delay * 1000, this.#hurry.signal).catch(() => {});
     return this.#close(running);
   }
@@ -318,22 +318,21 @@ export class Server {
     return finished && delivered;
   }
 
-  /** Has the tickets of TLS sessions made with another secret, that all nodes have. */
+  /** Encrypts TLS session tickets with a new secret that all nodes share. */
   renewTickets(secret: Buffer): void {
     this.#tickets.renew(secret);
   }
 
-  /** The figures of this process. */
   figures(): Promise<MetricFigures> {
     return this.#monitoring.figures();
   }
 
-  /** Puts all events so far on disk, before a fault ends the process. @throws what writing throws */
+  /** Writes all events so far to disk, before a fault ends the process. @throws any error of the write */
   flushNow(): void {
     this.#running?.core.flushNow();
   }
 
-  // Files are served without it, too: not every file system has sockets. Of several nodes the first has the socket of all.
+  // The server also runs without this socket, since some file systems have none. Of several nodes, the first opens it for all.
   async #openControl(opened: Running): Promise<Running['control']> {
     if (this.#supervisor && this.#supervisor.setup.number > 1) return undefined;
     const orders = controlOrders(opened.core, () => this.#open.parts);

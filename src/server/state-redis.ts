@@ -31,7 +31,7 @@ const dayMs = 86_400_000;
 type StateOptions = Config['server']['state'];
 
 /**
- * Makes the way to Redis of a configuration, not connected yet.
+ * Makes the connection to the Redis of a configuration, without connecting yet.
  *
  * @throws ServiceError `unavailable` when the file of certificate authorities cannot be read, `bad-request` for an unusable URL
  */
@@ -41,7 +41,7 @@ export function redisLinkOf(options: StateOptions, clock: Clock, log: Log): Redi
   return new RedisLink({ url: options.url, prefix: options.prefix, caPem, sentinel, clock, log });
 }
 
-/** The state of all nodes that share a Redis; waits for a Redis that is away. @throws as `redisLinkOf` */
+/** Opens the state that all nodes share through Redis; waits until Redis is reachable. @throws the errors of `redisLinkOf` */
 export async function openRedisState(
   options: StateOptions,
   dependencies: {
@@ -73,7 +73,7 @@ export async function openRedisState(
     openShared: async (makeLocal, { node: server, dataFolderPath, retentionDays }) => {
       let journal: RedisEventLog | undefined;
       const local = makeLocal(() => journal?.neededFrom() ?? keptSpool(dataFolderPath));
-      // The previous process may still count as running; this one must not be mistaken for it.
+      // Redis may still list the previous process as running; a random part keeps this one distinct.
       const node = `${server}.${randomBytes(4).toString('hex')}`;
       const opened = await RedisEventLog.open({ link, local, node, dataFolderPath, retentionDays, clock, log });
       journal = opened;

@@ -24,29 +24,29 @@ import type { DeliveryStore } from '../webhooks/engine/delivery-store.ts';
 import type { DeliveryRecord, DeliveryRecords } from '../webhooks/records/delivery-record.ts';
 import type { NodeLink } from './nodes/installation.ts';
 
-/** Journal and deliveries of several nodes. */
+/** The journal and the deliveries that several nodes share. */
 export interface SharedJournal {
   journal: EventLog;
   figures?: () => Promise<SharedFigures>;
   records: DeliveryRecords;
-  /** Begins the record of deliveries made by hand. */
+  /** Opens the log of deliveries that an administrator repeats. */
   openReplayLog(): { append(record: DeliveryRecord): void; close(): Promise<void> };
   deliveryStore: DeliveryStore;
   expectationStore: ExpectationStore;
 }
 
-/** The store of the state that requests share: this process, or Redis for several nodes. */
+/** The store of the state that requests share: the memory of this process, or Redis for several nodes. */
 export interface State {
   readonly bans: AddressBans;
   readonly locks: LockStore;
   readonly certificates: CertificateStore;
-  /** Connection slots of this process alone. */
+  /** Connection slots, counted for this process only. */
   readonly places: Slots;
-  /** Unfinished uploads of several nodes; undefined where they are in the data folder. */
+  /** Unfinished uploads of several nodes; undefined when they are stored in the data folder. */
   readonly uploads?: SharedUploadStore;
-  /** The same for uploads that wait for a decision. */
+  /** Uploads of several nodes that wait for a decision; undefined when they are stored in the data folder. */
   readonly held?: SharedUploadStore;
-  /** Tokens and links of several nodes; undefined where those in the data folder are all. @param local the copy of this node */
+  /** Tokens and links of several nodes; undefined when the data folder has all of them. @param local the copy of this node */
   readonly grants?: (local: FileGrants) => GrantStore;
   /** @param onTimeout called for each session that timed out */
   sessions(service: string, lifetimes: () => SessionLifetimes, onTimeout: (identity: Identity) => void): SessionStore;
@@ -54,17 +54,17 @@ export interface State {
   urlHealth(scope: string): UrlSuspensions;
   accepted(method: string, lifetimeMs: number): AcceptedCredentials;
   /**
-   * Opens the shared journal and deliveries; undefined if each process has its own.
+   * Opens the shared journal and deliveries; undefined when each process has its own.
    *
-   * @param makeLocal makes this node's own journal
+   * @param makeLocal makes the journal of this node
    */
   openShared?: (
     makeLocal: (neededFrom: () => LogPosition | undefined) => FileEventLog,
     own: { node: string; dataFolderPath: string; retentionDays: number },
   ) => Promise<SharedJournal>;
-  /** The way to the other nodes; undefined for a process that is alone. */
+  /** The connection to the other nodes; undefined for a single process. */
   readonly nodes?: NodeLink;
-  /** Whether it can be asked, or why not. */
+  /** Whether the store is reachable, or the reason why not. */
   check(): true | string;
   close(): Promise<void>;
 }

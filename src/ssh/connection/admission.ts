@@ -11,10 +11,10 @@ import { normaliseAddress } from '../../lib/headers/forwarded-header.ts';
 import type { ThrottledCount } from '../../lib/rate-meter.ts';
 import { type ConnectionOrigin, eventContext, type SshService } from '../ssh-service.ts';
 
-/** How often a session is checked whose store is not in memory. */
+/** The interval between two checks of a session that is not stored in memory. */
 const remoteCheckMs = 5000;
 
-/** The session of a login: busy while the connection lives, and ended with it. */
+/** The session of an SSH login. It counts as busy while the connection is open, and ends with it. */
 export class ConnectionSession {
   readonly #service: SshService;
   readonly #id: string;
@@ -29,7 +29,7 @@ export class ConnectionSession {
     this.#hold = service.sessions.hold(session);
   }
 
-  /** Begins a session, unless the account has as many as it may have. @returns it, or why there is none */
+  /** Begins a session unless the account has reached its limit. @returns the session, or why there is none */
   static async begin(
     service: SshService,
     identity: Identity,
@@ -42,7 +42,7 @@ export class ConnectionSession {
     return session ? new ConnectionSession(service, id, session) : 'ended';
   }
 
-  /** Checks whether somebody else ended it. @param nowMs monotonic @param onEnd called at once or later if so */
+  /** Checks whether the session was ended elsewhere. @param nowMs monotonic @param onEnd called in that case, now or later */
   check(nowMs: number, onEnd: () => void): void {
     if (nowMs < this.#nextCheckMs) return;
     const found = this.#service.sessions.find(this.#id);
@@ -51,14 +51,14 @@ export class ConnectionSession {
       return;
     }
     this.#nextCheckMs = nowMs + remoteCheckMs;
-    // It counts as alive while the store does not answer.
+    // While the store does not answer, the session counts as valid.
     found.then(
       (session) => session ?? onEnd(),
       () => {},
     );
   }
 
-  /** The connection ended. */
+  /** Ends the session, because the connection ended. */
   end(): void {
     this.#hold.done();
     const { sessions, log } = this.#service;
@@ -66,13 +66,13 @@ export class ConnectionSession {
   }
 }
 
-/** For each limit: the number of connections, and the message for one more. */
+/** For each limit, by name: the maximum number of connections, and the message that refuses one more. */
 type Limits = Readonly<Record<string, readonly [max: number, refusal: string]>>;
 
-/** The slots of one connection among those of its service; the limits hold for all processes together. */
+/** The slots that one connection takes. Each limit holds for all processes together. */
 export class ConnectionSlots {
   readonly #service: SshService;
-  /** Names of the limits that it counts for: the first to its end, the others until the client has logged in. */
+  /** Names of the limits that count this connection: the first until it ends, the others until the client has logged in. */
   #taken: string[] = [];
   #hasLeft = false;
 
@@ -80,7 +80,7 @@ export class ConnectionSlots {
     this.#service = service;
   }
 
-  /** Takes a slot among all connections, and among those that have not logged in. @returns why there is none */
+  /** Takes a slot among all connections and among those before login. @returns why it is refused, or undefined */
   enter(): Promise<string | undefined> {
     const { uuid, options } = this.#service;
     return this.#take({
@@ -89,7 +89,7 @@ export class ConnectionSlots {
     });
   }
 
-  /** Takes a slot among the connections of an address that have not logged in. @returns why there is none */
+  /** Takes a slot among the connections of one address before login. @returns why it is refused, or undefined */
   enterFrom(address: string): Promise<string | undefined> {
     const { uuid, options } = this.#service;
     const max = options.maximum_unauthenticated_connections_per_address;
@@ -97,12 +97,12 @@ export class ConnectionSlots {
     return this.#take({ [`before login ${uuid} ${loginSource(address)}`]: [max, refusal] });
   }
 
-  /** The client has logged in. */
+  /** Frees the slots that count only before login. */
   loggedIn(): void {
     this.#free(this.#taken.splice(1));
   }
 
-  /** The connection ended. */
+  /** Frees all slots, because the connection ended. */
   leave(): void {
     this.#hasLeft = true;
     this.#free(this.#taken.splice(0));
@@ -126,14 +126,14 @@ export class ConnectionSlots {
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const fixedBytes = 16;
 
-/** Limit of the rest of a header: addresses, and what proxies add to them. */
+/** Maximum size in bytes of the rest of a header: addresses, and fields that proxies add. */
 const maxBytes = 4096;
 
 /**
- * Reads the PROXY protocol header, version 2, at the beginning of a proxy's connection; the rest stays in the socket.
+ * Reads the PROXY protocol header, version 2, at the beginning of a proxy's connection; later bytes stay in the socket.
  *
- * @returns undefined where the proxy speaks for itself (its health checks), or for a client without an IP address
- * @throws Error when the connection begins otherwise, or ends
+ * @returns undefined for the proxy's own connections (health checks), and for clients without an IP address
+ * @throws Error when the connection does not begin with such a header, or ends within it
  */
 async function readProxyHeader(socket: Socket): Promise<{ address: string; port: number } | undefined> {
   const fixed = await readBytes(socket, fixedBytes);
@@ -150,7 +150,7 @@ async function readProxyHeader(socket: Socket): Promise<{ address: string; port:
 
 function ipv6Text(bytes: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
-  // The URL parser writes an address as RFC 5952 wants it.
+  // The URL parser formats IPv6 addresses as RFC 5952 requires.
   const text = new URL(`http://[${groups}]`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(text);
   if (mapped) return [...bytes.subarray(12)].join('.');
@@ -174,16 +174,16 @@ function readBytes(socket: Socket, count: number): Promise<Buffer> {
   });
 }
 
-/** A connection on which nothing was said yet. */
+/** A connection before the SSH protocol begins. */
 export interface NewConnection extends ConnectionOrigin {
-  /** The proxy's, until its header names the client. */
+  /** The address of the proxy, until its header names the client's. */
   peer: EventPeer;
   readonly slots: ConnectionSlots;
-  /** Limits the events about refused connections of the service. */
+  /** Limits the number of events about refused connections of the service. */
   readonly refusals: ThrottledCount;
 }
 
-/** Admits a client if there is a slot for it, its proxy names its address, and that is not banned. */
+/** Admits a client if there is a slot for it, its proxy reports its address, and that address is not banned. */
 export async function isAdmitted(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { service, slots } = connection;
   const hasSlot = (refusal: string | undefined) => {
@@ -195,7 +195,7 @@ export async function isAdmitted(connection: NewConnection, socket: Socket): Pro
   return hasSlot(await slots.enterFrom(connection.peer.address)) && !(await isBanned(connection));
 }
 
-/** Reports a client that is refused because there are too many: event `sshConnectionRefused`. */
+/** Reports a client that exceeds a connection limit: event `sshConnectionRefused`. */
 export function reportTooMany(connection: NewConnection, details: string, account?: Account): void {
   const refused = connection.refusals.record();
   if (refused === undefined) return;
@@ -203,13 +203,13 @@ export function reportTooMany(connection: NewConnection, details: string, accoun
   connection.service.events.emit({ id: eventIds.sshConnectionRefused, context, data: { details, refused } });
 }
 
-/** Reports a client that is refused because its address, or the name, is banned: event `addressRefused`. */
+/** Reports a client whose address or user name is banned: event `addressRefused`. */
 export function reportBanned(connection: ConnectionOrigin, refusal: Refusal, username?: string): void {
   const data = refusalData(refusal, connection.peer.address, username);
   connection.service.events.emit({ id: eventIds.addressRefused, context: eventContext(connection), data });
 }
 
-/** Takes the client's address from the proxy's header. @returns whether there was one */
+/** Sets the client's address from the proxy's header. @returns whether the header was valid */
 async function readPeer(connection: NewConnection, socket: Socket): Promise<boolean> {
   const { log, uuid } = connection.service;
   try {

@@ -7,20 +7,20 @@ import { answerCommand } from '../exec.ts';
 import { serveSftp } from '../sftp/session.ts';
 import type { SshClient } from '../ssh-client.ts';
 
-/** Accepts a session's channel; undefined when it has one already, or has ended. */
+/** Accepts the channel of a session; returns undefined when the session already has a channel, or has ended. */
 type Take = () => Server.Channel | undefined;
-/** Absent where the client wants no answer. */
+/** Undefined when the client wants no answer. */
 type Refuse = (() => void) | undefined;
 
-/** The channels of one connection: the `sftp` subsystem is served, and commands are answered. */
+/** The channels of one connection: serves the `sftp` subsystem, and answers commands. */
 export class Channels {
   readonly #client: SshClient;
   readonly #onFault: (error: unknown) => void;
-  /** Open channels, served or not. */
+  /** Number of open channels, whether or not they are served. */
   count = 0;
-  /** Until the ends of all their transfers are reported. */
+  /** Ends when the ends of all transfers are reported. */
   readonly underWay = new PendingWork();
-  /** Called when the last one has ended. */
+  /** Called when the last channel has ended. */
   onEmpty: () => void = () => {};
 
   constructor(client: SshClient, onFault: (error: unknown) => void) {
@@ -37,11 +37,11 @@ export class Channels {
     const session = accept();
     this.count++;
     let isServed = false;
-    // The client may close it while replies wait to be sent.
+    // The client may close the channel while replies wait to be sent.
     const closed = new AbortController();
     const close = () => closed.abort();
     this.#client.ended.addEventListener('abort', close);
-    // Not a copy: its members change with the configuration.
+    // It inherits instead of copying, because the members change with the configuration.
     const client: SshClient = Object.create(this.#client, { ended: { value: closed.signal } });
     let isClosed = false;
     let isCounted = true;
@@ -52,7 +52,7 @@ export class Channels {
       this.#client.leaving.removeEventListener('abort', end);
       if (--this.count === 0) this.onEmpty();
     };
-    // A service that stops does not wait for an idle channel.
+    // A stopping service does not wait for idle channels.
     this.#client.leaving.addEventListener('abort', end);
     const serve = (serving: Promise<void>) => {
       isServed = true;
@@ -99,7 +99,7 @@ export class Channels {
   }
 }
 
-/** Adds a listener whose faults go to `onFault` and not to the process. */
+/** Adds a listener whose errors go to `onFault` instead of ending the process. */
 export function listenTo<Args extends unknown[]>(
   emitter: EventEmitter,
   event: string,
@@ -109,7 +109,7 @@ export function listenTo<Args extends unknown[]>(
   emitter.on(event, catching(listener as (...args: unknown[]) => void, onFault));
 }
 
-/** The end of a channel reports that it broke. */
+/** Ignores errors of a channel: its end already reports that it broke. */
 function quiet(channel: Server.Channel): Server.Channel {
   return channel.on('error', () => {});
 }

@@ -17,58 +17,58 @@ import { eventContext, type SshService } from '../ssh-service.ts';
 import { ConnectionSession, ConnectionSlots, isAdmitted, type NewConnection, reportTooMany } from './admission.ts';
 import { Channels, listenTo } from './channels.ts';
 
-/** A key exchange that a client begins before this was sent and received is early; each costs as much as sending a megabyte. */
+/** A key exchange is early if the client begins it before this many bytes were transferred; each costs as much as sending a megabyte. */
 const bytesBetweenExchanges = 512 * 1024;
-/** Early exchanges that a client may begin in a minute. */
+/** Early key exchanges that a client may begin per minute. */
 const maxEarlyExchanges = 20;
 const earlyWindowMs = 60_000;
 
-/** Times the key exchanges of one connection: often enough by us, not too often by the client. */
+/** Times the key exchanges of one connection: the server begins them often enough, and the client must not begin them too often. */
 class KeyExchanges {
   readonly #options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>;
-  /** Time of the last one, and the bytes that had gone both ways. */
+  /** Time of the last exchange, and the bytes transferred until then. */
   #last: { ms: number; bytes: number };
   #early = { count: 0, sinceMs: 0 };
   #underWaySinceMs: number | undefined;
 
-  /** @param nowMs monotonic, as everywhere here */
+  /** @param nowMs monotonic, like all times of this class */
   constructor(options: Pick<SshServiceOptions, 'rekey_bytes' | 'rekey_seconds' | 'login_grace_time'>, nowMs: number) {
     this.#options = options;
     this.#last = { ms: nowMs, bytes: 0 };
   }
 
-  /** A request is done. @param bytes sent and received so far */
+  /** Records that an exchange is complete. @param bytes sent and received so far */
   done(nowMs: number, bytes: number): void {
     this.#last = { ms: nowMs, bytes };
   }
 
-  /** Counts one that began after the first; before `done`. @returns whether the client begins them too often */
+  /** Counts an exchange after the first, before `done`. @returns whether the client begins them too often */
   areTooMany(nowMs: number, bytes: number): boolean {
     if (bytes - this.#last.bytes >= bytesBetweenExchanges) return false;
     if (nowMs - this.#early.sinceMs > earlyWindowMs) this.#early = { count: 0, sinceMs: nowMs };
     return ++this.#early.count > maxEarlyExchanges;
   }
 
-  /** Called every second. @returns whether one is under way for longer than a login may take */
+  /** Called every second. @returns whether an exchange takes longer than `login_grace_time` */
   isOverdue(nowMs: number, isUnderWay: boolean): boolean {
     if (!isUnderWay) this.#underWaySinceMs = undefined;
     else this.#underWaySinceMs ??= nowMs;
     return nowMs - (this.#underWaySinceMs ?? nowMs) > this.#options.login_grace_time * 1000;
   }
 
-  /** Whether it is time for one. */
+  /** Whether the server should begin an exchange. */
   isDue(nowMs: number, bytes: number): boolean {
     const { rekey_bytes, rekey_seconds } = this.#options;
     return bytes - this.#last.bytes > rekey_bytes || nowMs - this.#last.ms > rekey_seconds * 1000;
   }
 }
 
-/** Unsent bytes above which reading stops. Channels stop far below; automatic replies of the library do not. */
+/** Reading stops above this number of unsent bytes. Channels stop far below it, but automatic replies of the library do not. */
 const maxUnsentBytes = 8 * 1024 * 1024;
 
 /**
- * Sends all writes of one turn of the event loop together, because the library writes a message in pieces; stops reading from a client that
- * does not read its replies.
+ * Sends all writes of one turn of the event loop together, because the library writes each message in pieces. Stops reading from a client
+ * that does not read its replies.
  */
 export function shapeWrites(socket: Socket): void {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -92,15 +92,15 @@ export function shapeWrites(socket: Socket): void {
   }) as Socket['write'];
 }
 
-/** Time that an ending connection has to send its buffered bytes. */
+/** Time that a closing connection has to send its buffered bytes. */
 const farewellMs = 1000;
 
-/** Reason of a disconnection: no method is left to try (RFC 4253 §11.1). */
+/** The disconnect reason for a client with no authentication method left to try (RFC 4253 §11.1). */
 const noMoreAuthMethods = 14;
 
-/** One TCP connection of an SSH service, from its acceptance to its end. */
+/** One TCP connection of an SSH service, from accept to close. */
 export class SshConnection implements NewConnection, LoginConnection {
-  /** As it was when the connection began. */
+  /** The service at the time when the connection began. */
   readonly service: SshService;
   readonly trace: RequestTrace = { id: randomUUID() };
   readonly slots: ConnectionSlots;
@@ -112,7 +112,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   readonly #beganMs: number;
   readonly #drainListeners = new Set<() => void>();
   #lastActiveMs: number;
-  /** Requests of SFTP that were answered so far. */
+  /** SFTP requests answered so far. */
   requests = 0;
   readonly #keyExchanges: KeyExchanges;
   readonly #ended = new AbortController();
@@ -124,7 +124,7 @@ export class SshConnection implements NewConnection, LoginConnection {
   #session: ConnectionSession | undefined;
   #reason: string | undefined;
 
-  /** @param current the service as it is at the moment */
+  /** @param current returns the service with its current configuration */
   constructor(socket: Socket, current: () => SshService, refusals: ThrottledCount) {
     const service = current();
     this.#socket = socket;
@@ -137,15 +137,14 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.#beganMs;
     this.#keyExchanges = new KeyExchanges(service.options, this.#beganMs);
     this.#login = new Login(this);
-    // Each channel adds one.
+    // Each channel adds a listener.
     setMaxListeners(0, this.#ended.signal, this.#leaving.signal);
-    // `close` follows.
+    // A `close` event follows each error.
     socket.on('error', () => {});
     this.#on(socket, 'close', () => this.#closed());
     this.#on(socket, 'drain', () => this.#drained());
   }
 
-  /** Whether the client has logged in. */
   get isLoggedIn(): boolean {
     return this.#channels !== undefined;
   }
@@ -154,7 +153,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     return this.#reason !== undefined || this.#socket.destroyed;
   }
 
-  /** Starts the protocol if the client is admitted. @param protocol takes the socket over */
+  /** Starts the protocol if the client is admitted. @param protocol then reads from the socket */
   async begin(protocol: Server): Promise<void> {
     try {
       if (!(await isAdmitted(this, this.#socket))) this.#socket.destroy();
@@ -166,7 +165,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     }
   }
 
-  /** The client has sent its identification. */
+  /** Called when the client has sent its identification. */
   greeted(client: Server.IncomingClient, software: string): void {
     this.#client = client;
     this.#software = software;
@@ -205,13 +204,13 @@ export class SshConnection implements NewConnection, LoginConnection {
     return undefined;
   }
 
-  /** The service is about to stop: ends as soon as no transfer is under way. */
+  /** Called when the service is about to stop: ends the connection as soon as no transfer is running. */
   leave(): void {
     this.#leaving.abort();
     if (!this.#channels || this.#channels.count === 0) this.end('The service stops.');
   }
 
-  /** Ends the connection once its buffered bytes are sent. */
+  /** Closes the connection after its buffered bytes are sent. */
   end(reason: string): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
@@ -220,7 +219,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.clock.after(farewellMs, () => this.#socket.destroy());
   }
 
-  /** Resolves when none of its work is under way. */
+  /** Resolves when all channels have finished their work. */
   async settled(): Promise<void> {
     await this.#channels?.underWay.ended();
   }
@@ -261,7 +260,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     return this.#client?._protocol._kexinit !== undefined;
   }
 
-  /** Comes before `#agreed`. */
+  /** Called before `#agreed`. */
   #exchangedAgain(): void {
     if (!this.isLoggedIn) this.end('The client exchanged keys again before it logged in.');
     if (this.#keyExchanges.areTooMany(this.service.clock.monotonicMs(), this.#bytes)) this.cut('The client exchanged keys too often.');
@@ -275,7 +274,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#drained();
   }
 
-  /** Bytes so far, both ways. */
+  /** Bytes sent and received so far. */
   get #bytes(): number {
     return this.#socket.bytesRead + this.#socket.bytesWritten;
   }
@@ -284,7 +283,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.#lastActiveMs = this.service.clock.monotonicMs();
   }
 
-  /** Everything was sent, or sending may continue; a client that reads is active, too. */
+  /** Everything was sent, or sending may continue. A client that reads counts as active. */
   #drained(): void {
     this.#noteActivity();
     for (const listener of this.#drainListeners) listener();
@@ -321,7 +320,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     this.service.observe?.login();
     this.slots.loggedIn();
     if (this.#leaving.signal.aborted) this.leave();
-    // A reload since the credentials were checked found nobody here.
+    // The account may have lost access in a reload after its credentials were checked.
     this.cutUnlessInForce();
   }
 
@@ -360,7 +359,7 @@ export class SshConnection implements NewConnection, LoginConnection {
     listenTo(emitter, event, listener, (error) => this.#fault(error));
   }
 
-  /** A fault of the program ends the connection, and nothing else. */
+  /** Ends the connection after a programming error; the process continues. */
   #fault(error: unknown): void {
     const { service, trace } = this;
     reportInternalError(service, error, {

@@ -20,12 +20,11 @@ function toSeconds(timeMs: number): number {
   return Math.min(maxSeconds, Math.max(0, Math.floor(timeMs / 1000)));
 }
 
-/** The change that a client asks for, without the size. */
+/** The attribute changes that a client requests, except the size. */
 export function toChange({ times, mode, owner }: Attributes): AttributeChange {
   return { times: times && { accessedMs: times.accessedS * 1000, modifiedMs: times.modifiedS * 1000 }, mode, owner };
 }
 
-/** Whether a change has anything to set. */
 export function hasChange({ times, mode, owner }: AttributeChange): boolean {
   return times !== undefined || mode !== undefined || owner !== undefined;
 }
@@ -37,7 +36,7 @@ const permissionTexts = Array.from({ length: 0o1000 }, (_, mode) =>
 );
 
 /**
- * Formats a line about an entry as `ls -l` does, in local time.
+ * Formats an entry as a line of `ls -l`, in local time.
  *
  * @param owner name of the owner and the group
  * @param nowMs Unix time in milliseconds: entries older than half a year show the year instead of the time of day

@@ -27,12 +27,12 @@ const aboutPaths = new Set([
 ]);
 const known = new Set<string>([...announcedExtensions.map(([name]) => name), 'check-file-name', 'check-file-handle']);
 
-/** Whether the fields of an extension begin with a path; others begin with a handle, or have none. */
+/** Whether the fields of an extension begin with a path. Those of others begin with a handle, or there are none. */
 export function isAboutPath(extension: string): boolean {
   return aboutPaths.has(extension);
 }
 
-/** Whether an extension is offered. Clients may ask for others. */
+/** Whether an extension is supported. Clients may ask for others. */
 export function isKnown(extension: string): boolean {
   return known.has(extension);
 }
@@ -69,7 +69,7 @@ const pieceBytes = 1024 * 1024;
 export interface CopyRequest {
   from: number;
   offset: number;
-  /** 0 = up to the end. */
+  /** 0 means up to the end. */
   lengthBytes: number;
   to: number;
   toOffset: number;
@@ -107,9 +107,9 @@ export async function copyData(
 export interface CheckRequest {
   algorithms: string[];
   offset: number;
-  /** 0 = up to the end. */
+  /** 0 means up to the end. */
   lengthBytes: number;
-  /** Bytes for each hash; 0 = one hash of all. */
+  /** Number of bytes for each hash; 0 means one hash of everything. */
   blockBytes: number;
 }
 
@@ -122,7 +122,7 @@ const smallestBlockBytes = 256;
 const maxHashBytes = 128 * 1024;
 
 /**
- * The reply to `check-file`: its name, as paramiko expects it, the algorithm, and the hashes.
+ * The reply to `check-file`: the name of the extension, as paramiko expects it, then the algorithm and the hashes.
  *
  * @throws ServiceError `method-not-allowed` for unsupported algorithms, `precondition-failed` for blocks that are too small, `too-large`
  *   for too many blocks
@@ -164,9 +164,9 @@ export async function checkFileReply(id: number, handle: OpenHandle, request: Ch
 }
 
 /**
- * The content of an open file in pieces, each in its own buffer.
+ * Reads an open file in pieces, each in its own buffer.
  *
- * @param lengthBytes 0 = up to the end
+ * @param lengthBytes 0 means up to the end
  * @throws ServiceError `client-gone` once `ended` is aborted
  */
 export async function* readContent(handle: OpenHandle, offset: number, lengthBytes: number, ended: AbortSignal): AsyncGenerator<Buffer> {

@@ -11,10 +11,10 @@ import { listingLine, toAttributes } from './attributes.ts';
 import { type OpenHandle, ReadHandle } from './open-handles.ts';
 import type { NameItem } from './packets/replies.ts';
 
-/** Bytes of one group: more would only let its first read wait. */
+/** Maximum bytes of one group: in larger groups the first read would only wait longer. */
 const maxBytesAtOnce = 256 * 1024;
 
-/** Fills the targets in order. @returns bytes read; fewer than they have room for at the end of the file, or earlier */
+/** Fills the targets in order. @returns bytes read; may be fewer than fit, before the end of the file too */
 type ReadInto = (targets: readonly Buffer[], position: number) => Promise<number>;
 
 interface Read {
@@ -25,8 +25,8 @@ interface Read {
 }
 
 /**
- * Joins adjacent reads of a file in one turn of the event loop: some clients ask for a large file in pieces of 32 KiB, and the thread pool
- * takes longer than reading such a piece.
+ * Joins adjacent reads of a file in one turn of the event loop: some clients request a large file in pieces of 32 KiB, and using the
+ * thread pool takes longer than reading such a piece.
  */
 export class ReadGroup {
   readonly #readInto: ReadInto;
@@ -36,7 +36,7 @@ export class ReadGroup {
     this.#readInto = readInto;
   }
 
-  /** @returns bytes read into the target; fewer than it has room for, at the end of the file at the latest, 0 there alone */
+  /** @returns bytes read into the target; may be fewer than fit, but 0 only at the end of the file */
   read(offset: number, target: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#reads.length === 0) process.nextTick(() => this.#begin());
@@ -60,7 +60,7 @@ export class ReadGroup {
       for (const read of reads) {
         const bytes = Math.min(left, read.target.length);
         left -= bytes;
-        // A file system may give less than there is: only a read of its own shows the end.
+        // A file system may return less than the file has left: only a separate read can tell the end.
         if (bytes === 0 && read !== reads[0]) void this.#readTogether([read]);
         else read.resolve(bytes);
       }
@@ -70,7 +70,7 @@ export class ReadGroup {
   }
 }
 
-/** The number of first reads that adjoin, within the limit. */
+/** The number of reads at the beginning that are adjacent and within the limit. */
 function groupLength(reads: readonly Read[]): number {
   let end = (reads[0] as Read).offset;
   let length = 0;
@@ -82,7 +82,7 @@ function groupLength(reads: readonly Read[]): number {
   return length;
 }
 
-/** Up to this size a synchronous read beats the thread pool by far (docs/design/costs.md). */
+/** Up to this size, a synchronous read is much faster than the thread pool (docs/design/costs.md). */
 const smallFileBytes = 128 * 1024;
 
 /** A file that is open for reading. */
@@ -93,7 +93,7 @@ export class OpenFile extends ReadHandle implements OpenHandle {
   readonly #reads = new ReadGroup(async (targets, position) => (await readvAsync(this.#download.fd, targets, position)).bytesRead);
   #hasFailed = false;
 
-  /** Opens a file; event `sftpFileOpened`, or `sftpOpenFailed`. */
+  /** Opens a file. Event `sftpFileOpened` or `sftpOpenFailed`. */
   constructor(files: AccountFiles, path: VirtualPath) {
     super(files, path);
     this.#download = files.openDownload(path);
@@ -148,7 +148,7 @@ export class OpenFile extends ReadHandle implements OpenHandle {
 /** Clients must accept packets of 34,000 bytes (draft-ietf-secsh-filexfer-02 §3); some accept no larger ones. */
 const maxReplyBytes = 32_000;
 
-/** A folder that a client reads. */
+/** An open folder whose names a client reads. */
 export class Listing extends ReadHandle implements OpenHandle {
   readonly kind = 'folder';
   readonly #batches: AsyncIterator<Entry[]>;
@@ -157,14 +157,14 @@ export class Listing extends ReadHandle implements OpenHandle {
   #members = 0;
   #isDone = false;
 
-  /** Opens a folder; event `sftpFolderOpened`, or `sftpListingFailed`. */
+  /** Opens a folder. Event `sftpFolderOpened` or `sftpListingFailed`. */
   constructor(files: AccountFiles, path: VirtualPath) {
     super(files, path);
     this.#batches = files.openListing(path)[Symbol.asyncIterator]();
   }
 
   /**
-   * The next names, empty at the end of the folder; event `sftpFolderListed` with them, or `sftpListingFailed`.
+   * The next names; empty at the end of the folder. Event `sftpFolderListed` at the end, or `sftpListingFailed`.
    *
    * @param nowMs Unix time in milliseconds
    */
@@ -192,7 +192,7 @@ export class Listing extends ReadHandle implements OpenHandle {
     return items;
   }
 
-  // Names that are there are sent before the disk is read again.
+  // Sends the names read so far before it reads the disk again.
   async #nextBatch(isEnough: boolean): Promise<boolean> {
     if (isEnough || this.#isDone) return false;
     do {

@@ -9,9 +9,9 @@ import type { OpenHandle } from './open-handles.ts';
 
 interface SharedUpload {
   upload: RandomUpload;
-  /** Orders the requests about it, by any handle or path. */
+  /** Orders the requests for this upload, through any handle or path. */
   lock: ReadWriteLock;
-  /** Its open handles. */
+  /** The number of its open handles. */
   handles: number;
 }
 
@@ -25,7 +25,7 @@ export interface LostUploads {
   finalName: RandomUploadOptions['finalName'];
 }
 
-/** The uploads of one session: a file that is opened twice is one upload. */
+/** The uploads of one session. A file that is opened twice is one upload. */
 export class Uploads {
   readonly #lost: LostUploads;
   readonly #shared = new Set<SharedUpload>();
@@ -34,15 +34,15 @@ export class Uploads {
     this.#lost = lost;
   }
 
-  /** The upload of a path that is under way. */
+  /** The running upload to a path. */
   at(path: VirtualPath): RandomUpload | undefined {
     return this.#sharedAt(path)?.upload;
   }
 
   /**
-   * Opens a file to write it, or one more handle of an upload under way. Events `sftpFileOpened`, `sftpOpenFailed`.
+   * Opens a file for writing, or another handle of a running upload. Events `sftpFileOpened`, `sftpOpenFailed`.
    *
-   * @param lock of the upload, when it is a new one
+   * @param lock the lock of the upload, if it is a new one
    */
   async open(files: AccountFiles, path: VirtualPath, options: OpenOptions, lock: ReadWriteLock): Promise<UploadHandle> {
     let shared = this.#sharedAt(path);
@@ -57,7 +57,7 @@ export class Uploads {
     return new UploadHandle(this, shared, files, options.isAppending);
   }
 
-  /** Another handle of an upload under way, to read its present content. */
+  /** Opens another handle of a running upload, to read its current content. */
   join(files: AccountFiles, path: VirtualPath): UploadHandle | undefined {
     const shared = this.#sharedAt(path);
     return shared && new UploadHandle(this, shared, files, false);
@@ -68,13 +68,13 @@ export class Uploads {
     return undefined;
   }
 
-  /** Gives a handle back; `end` ends the upload when it was the last. */
+  /** Closes a handle. @param end ends the upload after its last handle */
   async leave(shared: SharedUpload, end: () => Promise<void>): Promise<void> {
     if (--shared.handles > 0) return;
     await end().finally(() => this.#shared.delete(shared));
   }
 
-  /** Ends an upload whose connection is gone. */
+  /** Ends an upload whose connection was lost. */
   async drop(files: AccountFiles, upload: RandomUpload): Promise<void> {
     const keepAs = this.#keptPath(upload.path);
     const keep = keepAs && files.may(keepAs, 'createFile') ? { path: keepAs, realPath: files.realPath(keepAs) } : undefined;
@@ -87,7 +87,6 @@ export class Uploads {
   }
 }
 
-/** One handle of an upload. */
 export class UploadHandle implements OpenHandle {
   readonly kind = 'file';
   readonly upload: RandomUpload;

@@ -20,17 +20,17 @@ import { requestedPath } from './request-operations.ts';
 
 type RequestOf<Kind extends SftpRequest['kind']> = Extract<SftpRequest, { kind: Kind }>;
 
-/** Requests about open files and folders, and about paths; the session itself reads and writes data. */
+/** Requests about open files and folders, and requests about paths. The session itself handles READ and WRITE. */
 export type HandleRequest = RequestOf<'close' | 'fstat' | 'readdir' | 'fsetstat'>;
 export type PathRequest = RequestOf<
   'open' | 'stat' | 'lstat' | 'opendir' | 'remove' | 'rmdir' | 'realpath' | 'readlink' | 'setstat' | 'mkdir' | 'rename' | 'symlink'
 >;
 type ExtendedRequest = RequestOf<'extended'>;
 
-/** Requests that concern nothing below their path. */
+/** Requests that affect nothing below their path. */
 const shallow: ReadonlySet<PathRequest['kind']> = new Set(['open', 'stat', 'lstat', 'realpath']);
 
-/** Executes the requests of one session. All methods resolve to the reply; they throw or reject with a fault. */
+/** Executes the requests of one session. All methods resolve to the reply; on errors they throw or reject. */
 export class SftpRequests {
   readonly #client: SshClient;
   readonly #uploads: Uploads;
@@ -38,7 +38,7 @@ export class SftpRequests {
   readonly #order = new RequestOrder();
   readonly #handles: OpenHandles;
 
-  /** @param finalName of an upload with a temporary one */
+  /** @param finalName the final name of an upload with a temporary name */
   constructor(client: SshClient, finalName: RandomUploadOptions['finalName']) {
     this.#client = client;
     this.#handles = new OpenHandles(client);
@@ -46,12 +46,12 @@ export class SftpRequests {
     this.#uploads = new Uploads({ keepPartial: client.options.partial_uploads === 'keep', finalName });
   }
 
-  /** With the rights of the configuration in force. */
+  /** The files with the rights of the current configuration. */
   get #files(): AccountFiles {
     return this.#client.files;
   }
 
-  /** Reads or writes. @see OpenHandles.shared */
+  /** Executes a read or write. @see OpenHandles.shared */
   onOpened<T>(handle: Handle, action: (opened: OpenHandle) => T | Promise<T>): Promise<T> {
     return this.#handles.shared(handle, action);
   }
@@ -61,7 +61,7 @@ export class SftpRequests {
     return this.#handles.count > 0;
   }
 
-  /** Drops everything that is open: the connection is gone. */
+  /** Drops everything that is open, because the connection was lost. */
   lose(): Promise<void> {
     return this.#handles.lose();
   }
@@ -165,7 +165,7 @@ export class SftpRequests {
     }
   }
 
-  /** Executes extensions about handles, or about nothing. */
+  /** Executes extensions that are about handles, or about no file. */
   async #onExtendedHandle({ id, name, fields }: ExtendedRequest): Promise<Buffer> {
     const { ended } = this.#client;
     switch (name) {
@@ -223,13 +223,13 @@ export class SftpRequests {
     return names.length > 0 ? namesReply(id, names) : statusReply(id, statusCodes.eof, 'End of folder.');
   }
 
-  // An upload under way has no file yet, but a folder.
+  // A running upload has no file yet, so its folder is used.
   async #space(id: number, path: VirtualPath): Promise<Buffer> {
     return spaceReply(id, await this.#files.space(this.#uploads.at(path) ? parentPath(path) : path));
   }
 
   async #rename(files: AccountFiles, path: VirtualPath, to: VirtualPath, mayReplace: 'nothing' | 'file'): Promise<void> {
-    // rename(2) of a file to itself does nothing.
+    // Like rename(2), renaming a file to itself does nothing.
     if (path === to && mayReplace === 'file' && files.inspect(path)) return;
     const options = { mayReplace, acrossKinds: false, finalName: this.#finalName, mayNumber: true };
     const upload = this.#uploads.at(path);
@@ -237,7 +237,7 @@ export class SftpRequests {
     else await files.move(path, to, options);
   }
 
-  /** The entry at a path, which may be an upload under way, or held. */
+  /** The entry at a path, which may be a running upload or a held file. */
   async #entry(path: VirtualPath): Promise<Entry> {
     const upload = this.#uploads.at(path);
     const { files } = this.#client;
@@ -247,7 +247,7 @@ export class SftpRequests {
     return entry;
   }
 
-  /** The reply to a request for attributes; events `sftpAttributesRead`, `sftpAttributesReadFailed` where they are wanted. */
+  /** The reply to a request for attributes. Events `sftpAttributesRead`, `sftpAttributesReadFailed` if `attribute_events` is on. */
   async #attributesReply(id: number, files: AccountFiles, path: VirtualPath, entry: Promise<Entry>): Promise<Buffer> {
     const isReported = this.#client.options.attribute_events;
     try {
@@ -274,7 +274,7 @@ export class SftpRequests {
     if (hasChange(change)) await opened.setAttributes(change);
   }
 
-  /** The mode of a new file or folder; undefined where the client's is ignored. */
+  /** The mode of a new file or folder; undefined when the client's mode is ignored. */
   #newMode({ mode }: Attributes): number | undefined {
     return mode === undefined || this.#client.options.ignore_create_permissions ? undefined : mode & 0o777;
   }
@@ -287,16 +287,16 @@ export class SftpRequests {
       copyLimitBytes: this.#client.options.copy_on_resume_limit,
       finalName: this.#finalName,
     });
-    // A failure fails the commit as well.
+    // When this fails, the commit fails as well.
     await upload.truncate(sizeBytes).catch(() => {});
     await upload.commit();
   }
 }
 
-/** The reply to a request that has no result but success. */
+/** The reply to a request whose only result is success. */
 async function done(id: number, action: Promise<unknown>): Promise<Buffer> {
   await action.catch((error: unknown) => {
-    // SFTP has no word for what is held for review.
+    // SFTP has no status for files that are held for review, so they count as successful.
     if (!isServiceError(error, 'held')) throw error;
   });
   return statusReply(id, statusCodes.ok, 'Done.');

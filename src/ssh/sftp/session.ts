@@ -10,23 +10,23 @@ import { dataHeadBytes, giveBuffer, putDataHead, statusIn, statusReply, takeBuff
 import { SftpRequests } from './requests.ts';
 import { toStatus } from './status.ts';
 
-/** Limits of the requests under way, and of the bytes of their writes. */
+/** Limits of the running requests, and of the bytes that they write. */
 const maxRequests = 64;
 const maxWriteBytes = 8 * 1024 * 1024;
 
-/** Bytes of unsent replies: above the first mark no request begins until they are below the second. */
+/** Bytes of unsent replies: above the high mark no request begins until they are below the low mark. */
 const highMarkBytes = 4 * 1024 * 1024;
 const lowMarkBytes = 2 * 1024 * 1024;
 
-/** The requests under way in one session, and whether more may begin. */
+/** The running requests of one session; decides whether more may begin. */
 class Workload {
   requests = 0;
   writeBytes = 0;
-  /** Bytes that READs under way may return. */
+  /** Bytes that running READ requests may return. */
   readBytes = 0;
   #isHeld = false;
 
-  /** Whether one more request may begin. @param unsentBytes of replies */
+  /** Whether one more request may begin. @param unsentBytes size of the unsent replies */
   hasRoom(unsentBytes: number): boolean {
     if (this.requests >= maxRequests || this.writeBytes >= maxWriteBytes) return false;
     const waitingBytes = unsentBytes + this.readBytes;
@@ -36,10 +36,10 @@ class Workload {
   }
 }
 
-/** rclone's temporary names have eight characters of its own, too. */
+/** rclone adds eight random characters of its own before `.partial`. */
 const rclonePart = /\.[0-9a-z]{8}(?=\.partial$)/;
 
-/** @param patterns of temporary names @returns finds the name without its temporary part; undefined for other names */
+/** @param patterns for temporary names @returns a function that finds the final name of a temporary one; undefined for other names */
 function finalNames(patterns: readonly string[]): (name: string) => string | undefined {
   const known = patterns.map((pattern) => {
     const [, end, begin] = /^\*([^*?,[{|]+)$|^([^*?,[{|/]+)\*$/.exec(pattern) ?? [];
@@ -54,31 +54,30 @@ function finalNames(patterns: readonly string[]): (name: string) => string | und
   };
 }
 
-/** Reports a request that cannot be read: event `sshRequestUnreadable`, one for many. */
+/** Reports an unreadable request: event `sshRequestUnreadable`, one for many requests. */
 function reportBadRequest({ events, context, badRequests }: SshClient, details: string): void {
   const requests = badRequests.record();
   if (requests !== undefined) events.emit({ id: eventIds.sshRequestUnreadable, context, data: { details, requests } });
 }
 
-/** The reply to a request that cannot be read, which is reported. */
+/** Reports an unreadable request. @returns the reply to it */
 function malformedReply(client: SshClient, id: number, reason: string): Buffer {
   reportBadRequest(client, reason);
   return statusReply(id, statusCodes.badMessage, `The request cannot be read: ${reason}.`);
 }
 
-/** The reply to a request that failed. */
 function faultReply(client: SshClient, id: number, error: unknown): Buffer {
   if (error instanceof MalformedFields) return malformedReply(client, id, error.message);
   const { code, message } = toStatus(error, client);
   return statusReply(id, code, message);
 }
 
-/** A request that takes time and gets one reply. */
+/** A request that runs asynchronously and gets one reply. */
 type AnsweredRequest = Exclude<SftpRequest, { kind: 'init' | 'malformed' | 'unknown' }>;
 
 /**
- * Serves the `sftp` subsystem on a channel. Resolves when the channel and all its requests have ended; the channel ends early when
- * `client.ended` is aborted. Never throws.
+ * Serves the `sftp` subsystem on a channel. Resolves when the channel and all its requests have ended; aborting `client.ended` ends the
+ * channel early. Never throws.
  */
 export function serveSftp(channel: SshChannel, client: SshClient): Promise<void> {
   return new SftpSession(channel, client).run();
@@ -90,12 +89,12 @@ class SftpSession {
   readonly #requests: SftpRequests;
   readonly #splitter = new PacketSplitter();
   readonly #workload = new Workload();
-  /** Called when no request is under way any more. */
+  /** Called when the last running request has ended. */
   #onIdle: () => void = () => {};
-  /** Replies to READs are sent in order: scp of OpenSSH silently cuts a file when it gets a later part first. */
+  /** READ replies are sent in order, because scp of OpenSSH silently truncates a file when a later part arrives first. */
   #lastRead: Promise<void> | undefined;
   #hasFailed = false;
-  /** Continues with the bytes that the client has sent; called when there may be room again. */
+  /** Continues with the received bytes; called when there may be room again. */
   #goOn: () => void = () => {};
 
   constructor(channel: SshChannel, client: SshClient) {
@@ -114,7 +113,7 @@ class SftpSession {
     };
     const stopListening = this.#client.onDrain(goOn);
     channel.on('drain', goOn);
-    // The reading below rejects with the error; a failure to write ends it as well.
+    // `#read` rejects with the error; a failed write ends it as well.
     channel.on('error', goOn);
     channel.on('close', goOn);
     const leave = () => this.#leaveIfIdle();
@@ -146,7 +145,7 @@ class SftpSession {
     return this.#hasFailed || this.#client.ended.aborted || this.#channel.destroyed;
   }
 
-  /** Reads the client's bytes in the pieces that they come in; a stream's iterator would join them by a copy. */
+  /** Reads the client's bytes in the chunks in which they arrive; the iterator of a stream would copy them together. */
   #read(): Promise<void> {
     return new Promise((resolve, reject) => {
       const goOn = () => {
@@ -165,12 +164,12 @@ class SftpSession {
         this.#splitter.push(chunk);
         this.#goOn();
       });
-      // A client that sends no more may still receive.
+      // A client that has stopped sending may still receive replies.
       finished(this.#channel, { writable: false }, (error) => (error ? reject(error) : resolve()));
     });
   }
 
-  /** Begins requests while there is room, also within a chunk: one may hold a thousand READs. */
+  /** Begins requests while there is room. It checks before each request, because one chunk may contain a thousand READs. */
   #takeUp(): void {
     while (!this.#isGone) {
       if (!this.#workload.hasRoom(this.#channel.writableLength + this.#client.heldBytes())) {
@@ -186,7 +185,7 @@ class SftpSession {
     }
   }
 
-  // When the service stops, a client without open files loses nothing. Its channel ends here: not all clients answer CHANNEL_CLOSE.
+  // When the service stops, a client without open files loses nothing. The server ends its channel: not all clients answer CHANNEL_CLOSE.
   #leaveIfIdle(): void {
     if (this.#client.leaving.aborted && this.#workload.requests === 0 && !this.#requests.hasOpen) this.#channel.push(null);
   }
@@ -197,7 +196,7 @@ class SftpSession {
         this.#send(versionReply(announcedExtensions));
         break;
       case 'malformed':
-        // Without an ID the client would not understand a reply.
+        // A client cannot assign a reply without an ID.
         if (request.id === undefined) throw new BrokenFraming(request.reason);
         this.#send(malformedReply(this.#client, request.id, request.reason));
         break;
@@ -225,7 +224,7 @@ class SftpSession {
     }
   }
 
-  // The journal has the events before the client gets the reply.
+  // The journal records the events before the client gets the reply.
   async #recorded(replying: Promise<Buffer>): Promise<Buffer> {
     const reply = await replying;
     const recording = this.#client.events.grouped();
@@ -263,7 +262,7 @@ class SftpSession {
     }
   }
 
-  /** Answers a request with the result of an action, or with the status of its fault. */
+  /** Answers a request with the result of an action, or with the status of its error. */
   async #work(request: AnsweredRequest, action: () => Promise<Buffer>, whenSent?: () => void): Promise<void> {
     this.#workload.requests++;
     try {
@@ -288,7 +287,7 @@ class SftpSession {
     }
   }
 
-  // A reply cannot be sent, or an event cannot be written.
+  // Called when a reply cannot be sent, or an event cannot be written.
   #fail(reason: unknown): void {
     const { log, connectionId } = this.#client;
     log.warn('an SFTP channel ended early', { connection: connectionId, reason });
@@ -304,6 +303,6 @@ class SftpSession {
 }
 
 function requestName(request: AnsweredRequest): string {
-  // A client may ask for any extension: the unknown ones count as one.
+  // Clients may request any extension, so all unknown ones share one name.
   return request.kind === 'extended' ? (isKnown(request.name) ? request.name : 'unknown extension') : request.kind;
 }

@@ -19,7 +19,7 @@ import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 
-/** Credentials of a source, with their names. */
+/** The login attempts of a source: its credentials, with their user names. */
 class SourceRecord {
   bannedUntilMs = 0;
   readonly failed = new ExpiringMap<string>();
@@ -27,7 +27,7 @@ class SourceRecord {
   readonly accepted = new ExpiringMap<string>(maxAcceptedPerSource);
 }
 
-/** Credentials of a name. */
+/** The login attempts for a user name. */
 class NameRecord {
   readonly failed = new ExpiringMap<true>();
   readonly underWay = new ExpiringMap<true>();
@@ -39,12 +39,12 @@ export class MemoryBans implements AddressBans {
   readonly #policy: () => SecurityPolicy;
   readonly #key = newAcceptedKey();
   readonly #sources = new Map<string, SourceRecord>();
-  /** By folded name. */
+  /** Keyed by folded name. */
   readonly #names = new Map<string, NameRecord>();
-  /** The sources that a name, as written, was accepted from. */
+  /** The sources from which a login with this exact name was accepted. */
   readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();
 
-  /** @param policy asked each time, so that a reload takes effect at once */
+  /** @param policy called each time, so that a reload takes effect at once */
   constructor(clock: Clock, policy: () => SecurityPolicy) {
     this.#clock = clock;
     this.#policy = policy;

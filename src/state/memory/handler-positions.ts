@@ -8,15 +8,15 @@ import type { Log } from '../../lib/log.ts';
 import { readDeliveries } from '../../webhooks/records/delivery-log.ts';
 import { readWaiting, type WaitingRetry } from '../../webhooks/retries.ts';
 
-/** A pause of a handler. */
+/** Who paused a handler, and when. */
 interface Pause {
   /** ISO 8601, UTC. */
   since: string;
-  /** The operator. */
+  /** Name of the operator. */
   by: string;
 }
 
-/** The paused handlers, in a file beside their positions: a pause outlives the process. */
+/** The paused handlers. They are saved in a file next to their positions, so that a pause survives a restart. */
 export class Pauses {
   readonly #path: string;
   readonly #log: Log;
@@ -33,7 +33,7 @@ export class Pauses {
     return this.#paused.get(handler);
   }
 
-  /** Holds at once, and is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Pauses at once; the pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async add(handler: string, pause: Pause): Promise<void> {
     this.#paused.set(handler, pause);
     await this.#save().catch((error) => {
@@ -42,7 +42,7 @@ export class Pauses {
     });
   }
 
-  /** Ends a pause, like `add`. */
+  /** Ends a pause at once; this is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async remove(handler: string): Promise<void> {
     const pause = this.#paused.get(handler);
     if (!pause) return;
@@ -53,7 +53,7 @@ export class Pauses {
     });
   }
 
-  /** Forgets handlers that left the configuration. Never throws. */
+  /** Removes handlers that left the configuration. Never throws. */
   async keepOnly(handlers: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#paused.keys()].filter((uuid) => !handlers.has(uuid));
     if (gone.length === 0) return;
@@ -78,7 +78,7 @@ export class Pauses {
   }
 }
 
-/** Reads the pauses from disk, at the start or beside a running service. */
+/** Reads the pauses from disk, at startup or while a service is running. */
 export function readPauses(folder: string, onDamage: (reason: string) => void): Map<string, Pause> {
   const { handlers } = readStateFile(pausesPath(folder), onDamage);
   return new Map(Object.entries(isObject(handlers) ? handlers : {}) as [string, Pause][]);
@@ -89,8 +89,8 @@ function pausesPath(folder: string): string {
 }
 
 /**
- * The position of each handler in the journal. The file is written from time to time and names the position in the record of deliveries up
- * to which it is valid; the record, written with each delivery, has the rest.
+ * The position of each handler in the journal. The file is written from time to time, and names the position in the delivery record up to
+ * which it is valid; later progress is in the record, which is written with each delivery.
  */
 export class HandlerPositions {
   readonly #path: string;
@@ -105,7 +105,7 @@ export class HandlerPositions {
     this.#log = log;
   }
 
-  /** Reads the positions of the process before. */
+  /** Reads the positions that the previous process saved. */
   static async open(folder: string, log: Log): Promise<HandlerPositions> {
     makeFolders(folder, { mode: 0o700 });
     const positions = new HandlerPositions(folder, log);
@@ -141,7 +141,7 @@ export class HandlerPositions {
     return uuids.flatMap((uuid) => this.#positions.get(uuid) ?? []).sort(comparePositions)[0];
   }
 
-  /** Forgets handlers that left the configuration. */
+  /** Removes handlers that left the configuration. */
   keepOnly(uuids: ReadonlySet<string>): void {
     for (const uuid of [...this.#positions.keys()]) if (!uuids.has(uuid)) this.#forget(uuid);
   }
@@ -151,7 +151,7 @@ export class HandlerPositions {
     this.#waiting.delete(uuid);
   }
 
-  /** Writes the file when something changed. Never throws: lost progress is delivered again. */
+  /** Writes the file if something changed. Never throws: when progress is lost, events are delivered again. */
   save(deliveriesEnd: LogPosition): Promise<void> {
     const handlers = Object.fromEntries([...this.#positions].map(([uuid, position]) => [uuid, formatPosition(position)]));
     const waiting = this.#waiting.size > 0 ? { waiting: Object.fromEntries(this.#waiting) } : {};
@@ -171,7 +171,7 @@ export class HandlerPositions {
   }
 }
 
-/** Reads the positions from disk, at the start or beside a running service. */
+/** Reads the positions from disk, at startup or while a service is running. */
 export async function readPositions(folder: string, onBadLine: (reason: string) => void): Promise<Map<string, LogPosition>> {
   const { deliveries, handlers } = readStateFile(positionsPath(folder), onBadLine);
   const positions = new Map<string, LogPosition>();
@@ -191,7 +191,7 @@ function positionsPath(folder: string): string {
   return join(folder, 'positions.json');
 }
 
-/** Members of a state file; none when it does not exist, or is damaged. */
+/** The members of a state file; empty when the file does not exist or is damaged. */
 export function readStateFile(path: string, onDamage: (reason: string) => void): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));

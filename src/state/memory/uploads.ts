@@ -24,7 +24,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** Size of the first line of a record's file, which has the members that change often: it is overwritten in place, whole. */
+/** Size of the first line of a record's file. It has the members that change often, and is overwritten in place as a whole. */
 const headBytes = 128;
 
 type Head = Pick<UploadRecord, 'offsetBytes' | 'requests' | 'activeMs' | 'expiresMs'>;
@@ -39,18 +39,18 @@ interface FileUploadStoreOptions {
   log: Log;
 }
 
-/** Unfinished uploads in the data folder, a file each, with all records in memory. */
+/** Unfinished uploads in the data folder, one file each. All records are also in memory. */
 export class FileUploadStore implements UploadStore {
   readonly #options: FileUploadStoreOptions;
   readonly #folder: string;
   readonly #records = new Map<string, UploadRecord>();
-  /** IDs by the real path of the name that the file is to get. */
+  /** Upload IDs, keyed by the real path that the finished file will get. */
   readonly #names = new Map<string, Set<string>>();
   readonly #counts = new NamedCounts();
   readonly #holds = new UploadHolds();
   readonly #passing = new PassingUploads();
 
-  /** Reads the records of an earlier run; one that cannot be read is left out. */
+  /** Reads the records that a previous process left, and skips unreadable ones. */
   constructor(options: FileUploadStoreOptions) {
     this.#options = options;
     this.#folder = join(options.dataFolderPath, options.folder ?? 'uploads');
@@ -69,7 +69,7 @@ export class FileUploadStore implements UploadStore {
     const { limits, clock } = this.#options;
     this.#requireRoom(order.accountUuid);
     const record = newUploadRecord(order, lengthBytes, clock.nowMs(), limits());
-    // Counted before it is on disk, so that concurrent uploads keep the limit.
+    // Counted before it is written, so that concurrent uploads cannot exceed the limit.
     this.#keep(record);
     try {
       await this.#write(record);
@@ -84,7 +84,7 @@ export class FileUploadStore implements UploadStore {
     return this.#records.get(id);
   }
 
-  // A hold ends with its process, and so do its open files: no takeover happens here.
+  // A hold and its open files end with the process, so nothing has to be taken over.
   async hold(id: string, onWanted: () => void): Promise<UploadHold> {
     const turn = await this.#holds.take(id, onWanted);
     const records = this.#records;
@@ -168,7 +168,7 @@ export class FileUploadStore implements UploadStore {
     if (this.#counts.get(accountUuid) + this.#passing.count(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
   }
 
-  // Uploads that are over do not count.
+  // Finished uploads do not count.
   #keep(record: UploadRecord): void {
     this.#drop(record.id);
     this.#records.set(record.id, record);
@@ -202,7 +202,7 @@ export class FileUploadStore implements UploadStore {
     await writeFileAtomically(this.#recordPath(record.id), `${formatHead(record)}${JSON.stringify(rest)}\n`, { mode: 0o600 });
   }
 
-  // Overwriting existing bytes changes no metadata of the file system: one small write is on disk, or none.
+  // Overwriting existing bytes changes no file system metadata, so this small write reaches the disk completely or not at all.
   async #writeHead(record: UploadRecord): Promise<void> {
     const fd = openSync(this.#recordPath(record.id), 'r+');
     try {

@@ -22,9 +22,9 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `ban:<source>` expires with the ban; `limited-name:<hash of the folded name>` holds the folded name until a minute after its last failure.
- * The other keys are sorted sets, scored by when a member ends (ms): for a source the credentials that failed and are under way (`<hash of
- * the name>:<credential>`) and those accepted; for a name its credentials that failed and are under way, and the sources it was accepted from.
+ * `ban:<source>` expires with the ban. `limited-name:<hash of the folded name>` has the folded name until a minute after its last failure.
+ * The other keys are sorted sets, scored by the time (ms) when a member expires. For a source: its credentials that failed or are being
+ * checked (`<hash of the name>:<credential>`), and the accepted ones. For a name: its failed and checked credentials, and accepted sources.
  */
 const prepare = `${redisNow}
 local ban, failed, underWay, accepted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -50,7 +50,7 @@ local function keepNewest(key, most)
 end
 `;
 
-/** ARGV source, name, credential, limit, lease ms, whether it may take a slot. Returns the decision and its duration in ms. */
+/** ARGV source, name, credential, limit, lease ms, whether it may take a slot. Returns the decision, and for how many ms it holds. */
 const beginScript = markerScript(`${prepare}
 local banned = redis.call('PTTL', ban)
 if banned > 0 then return {'banned', banned} end
@@ -68,7 +68,7 @@ end
 if not isCountedForName then add(nameUnderWay, credential, ARGV[5]) end
 return {'admitted', 0}`);
 
-/** ARGV source, name, credential, outcome, limit, ban ms, window ms, folded name. Returns whether the source is banned now. */
+/** ARGV source, name, credential, outcome, limit, ban ms, window ms, folded name. Returns whether the source is now banned. */
 const endScript = markerScript(`${prepare}
 local member = name .. ':' .. credential
 redis.call('ZREM', underWay, member)
@@ -94,16 +94,16 @@ if ARGV[4] == 'succeeded' then
 end
 return 0`);
 
-/** KEYS ban. Returns the ms left. */
+/** KEYS ban. Returns its remaining ms. */
 const banScript = markerScript(`return redis.call('PTTL', KEYS[1])`);
 
-/** KEYS bans. Returns the ms left of each. */
+/** KEYS bans. Returns the remaining ms of each. */
 const timesScript = redisScript(`
 local times = {}
 for index, key in ipairs(KEYS) do times[index] = redis.call('PTTL', key) end
 return times`);
 
-/** KEYS failures of names. Returns for how many ms each name is limited. */
+/** KEYS failures of names. Returns how many more ms each name is limited. */
 const nameTimesScript = redisScript(`${redisNow}
 local times = {}
 for index, key in ipairs(KEYS) do
@@ -112,21 +112,21 @@ for index, key in ipairs(KEYS) do
 end
 return times`);
 
-/** Bans that this process repeats to a Redis that lost its data. */
+/** Number of bans that this process remembers, to restore them when Redis loses its data. */
 const maxRemembered = 10_000;
 
-/** Failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is away nobody can log in. */
+/** Failed attempts and bans of all nodes (docs/spec/authentication.md#brute-force). While Redis is unreachable, nobody can log in. */
 export class RedisBans implements AddressBans {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
   readonly #key: string | Buffer;
-  /** Bans imposed or seen here: a Redis that is emptied, or killed within a second of one, forgets it. */
+  /** Bans that this process imposed or saw. Redis loses them when it is emptied, or killed within a second after the ban. */
   readonly #known = new Map<string, number>();
 
   /**
-   * @param policy asked each time, so that a reload takes effect at once
-   * @param secret key of the HMAC of credentials; empty: each node has its own, and counts credentials again that others counted
+   * @param policy called each time, so that a reload takes effect at once
+   * @param secret HMAC key for credentials; if empty, each node has its own key and counts again what another node has counted
    */
   constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy, secret = '') {
     this.#link = link;
@@ -208,11 +208,11 @@ export class RedisBans implements AddressBans {
     for (let index = 0; index < keys.length; index += 1000) await this.#link.call(['DEL', ...keys.slice(index, index + 1000)]);
   }
 
-  /** Pages of the keys of a kind, with the rest of each behind the kind. */
+  /** Yields pages of the keys of a kind, with the part of each key after the kind. */
   async *#scan(kind: string): AsyncGenerator<[keys: string[], rests: string[]]> {
     const begin = this.#link.key(kind, '');
     const pattern = `${begin.replace(/[\\*?[\]]/g, '\\$&')}*`;
-    // A scan may name a key more than once (redis.io, SCAN), and misses none that is there all the time.
+    // A scan may return a key more than once (redis.io, SCAN), but returns every key that exists all the time.
     const met = new Set<string>();
     let cursor = '0';
     do {
@@ -259,7 +259,7 @@ export class RedisBans implements AddressBans {
   }
 }
 
-/** Names have any length and any characters; keys of Redis should not. */
+/** Names have any length and characters, which is unsuitable for Redis keys. */
 function hashed(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

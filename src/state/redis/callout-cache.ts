@@ -6,7 +6,7 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 
 const textOption = z.string().nullish();
 
-/** Another version of svc may have written more members. */
+/** Unknown members are allowed, because another version of svc may have written more of them. */
 const acceptedResult = z.object({
   outcome: z.literal('authenticated'),
   account: z.looseObject({
@@ -26,8 +26,8 @@ const acceptedResult = z.object({
 });
 
 /**
- * Accepted credentials of all nodes, under an HMAC whose key (`server.state.secret`) Redis does not know: a reader of Redis cannot try
- * passwords against it. While Redis is away each validation asks the endpoint.
+ * Accepted credentials of all nodes. Keys are HMACs with `server.state.secret`, which Redis does not know: a reader of Redis cannot use
+ * them to try passwords. While Redis is unreachable, each validation asks the endpoint.
  */
 export class RedisAcceptedCredentials implements AcceptedCredentials {
   readonly #link: RedisLink;

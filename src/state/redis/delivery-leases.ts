@@ -9,31 +9,31 @@ import { idBefore } from './journal/reader.ts';
 import { journalStream } from './journal/redis-event-log.ts';
 import { readGroups } from './journal/stream.ts';
 
-/** A handler belongs to the node that has its lease; when a node fails, another takes over once its lease has expired. */
+/** A handler belongs to the node that has its lease. When a node fails, another takes over after the lease has expired. */
 export const leaseMs = 10_000;
 
 /**
- * A lease that Redis confirmed within this time still belongs to its owner: after a loss of data the nodes wait for 2 s before they take
- * leases.
+ * A lease that Redis confirmed within this time still belongs to its owner, because after a loss of data the nodes wait for 2 s before they
+ * take leases.
  */
 const confirmedForMs = 1500;
 
-/** How often a node that cannot ask for its lease tries again. */
+/** The interval at which a node tries again to renew its lease while Redis is unreachable. */
 const askAgainMs = 100;
 
 const dayMs = 86_400_000;
 
-/** Maximum of records that wait while Redis is away. */
+/** Maximum number of records that wait while Redis is unreachable. */
 const maxWaiting = 10_000;
 
-/** A node's share of the handlers, among the nodes that live. */
+/** The number of handlers that each running node should have at most. */
 const shareText = `${redisNow}
 local function share(nodes, handlers)
   return math.ceil(handlers / math.max(redis.call('ZCOUNT', nodes, now, '+inf'), 1))
 end
 `;
 
-/** KEYS own heartbeat, nodes; ARGV server (empty once it takes no more handlers), ms. Nodes are scored by the time until which they count as alive. */
+/** KEYS own heartbeat, nodes; ARGV server (empty if it takes no more handlers), ms. The score of a node is when its heartbeat expires. */
 const beatScript = redisScript(`${redisNow}
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
@@ -42,9 +42,9 @@ redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 
 /*
- * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers of the node, all handlers (0 takes more than a share). A lease of the same server
- * is that of an earlier process, or one that this process gave up. Returns a token that no other owner ever has: the marker in it changes
- * when Redis is emptied and the epoch begins again. A lease without an expiry is not ours.
+ * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers of the node, all handlers (0 ignores the share). A lease of the same server
+ * belongs to an earlier process, or was abandoned by this one. Returns a token that no other owner ever has: the marker in it changes when
+ * Redis is emptied and the epoch begins again. A lease without an expiry was not written by svc.
  */
 const acquireScript = markerScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
@@ -61,13 +61,13 @@ redis.call('PEXPIRE', KEYS[2], ${30 * dayMs})
 redis.call('SET', KEYS[1], token, 'PX', ARGV[2])
 return token`);
 
-/** KEYS lease, nodes; ARGV token, ms, all handlers. Returns the node's share of them. */
+/** KEYS lease, nodes; ARGV token, ms, all handlers. Returns the number of handlers that this node should have at most. */
 const renewScript = markerScript(`${shareText}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return share(KEYS[2], ARGV[3])`);
 
-/** KEYS lease; ARGV token, ms. Gives a lease that Redis lost back to its owner, before others may ask for it. */
+/** KEYS lease; ARGV token, ms. Restores a lease that Redis lost, before other nodes may request it. */
 const repeatScript = redisScript(`
 if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -77,8 +77,8 @@ return 1`);
 const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
 
 /*
- * KEYS lease, journal, records; ARGV token, handler, last ID done, record, oldest ID of records. A node that lost the lease may still record
- * its deliveries, but not move the position of the present owner (fencing).
+ * KEYS lease, journal, records; ARGV token, handler, last ID done, record, oldest ID of records. A node that lost the lease may record its
+ * deliveries, but cannot move the position of the current owner (fencing).
  */
 const recordScript = redisScript(`
 if ARGV[4] ~= '' then redis.call('XADD', KEYS[3], 'MINID', '~', ARGV[5], '*', 'record', ARGV[4]) end
@@ -87,21 +87,21 @@ local reply = redis.pcall('XGROUP', 'SETID', KEYS[2], ARGV[2], ARGV[3])
 if reply.err then redis.call('XGROUP', 'CREATE', KEYS[2], ARGV[2], ARGV[3], 'MKSTREAM') end
 return 1`);
 
-/** The right to deliver for a handler. */
+/** The right of one node to make the deliveries of a handler. */
 export interface Lease {
   readonly handler: string;
   readonly token: string;
-  /** Monotonic time before which Redis cannot have given it to another, unless it lost its data. */
+  /** Monotonic time until which Redis cannot have given the lease to another node, unless Redis lost its data. */
   validUntilMs: number;
-  /** Redis said that another node has it. */
+  /** Redis reported that another node has the lease. */
   isLost: boolean;
 }
 
-/** The owner, the position and the records of each handler, which nodes share. */
+/** The owner, position and records of each handler, shared by all nodes. */
 export class DeliveryLeases {
   readonly #link: RedisLink;
   readonly #node: string;
-  /** Prefix of the names of all processes of this server. */
+  /** Common prefix of the node names of this server's processes. */
   readonly #server: string;
   readonly #retentionDays: number;
   readonly #clock: Clock;
@@ -110,10 +110,10 @@ export class DeliveryLeases {
   #waiting: (() => Promise<unknown>)[] = [];
   #flushing: Promise<void> | undefined;
   #hasLeft = false;
-  /** The leases of this node: repeated to a Redis that lost them. */
+  /** The leases of this node, which are restored when Redis has lost them. */
   readonly #leases = new Set<Lease>();
 
-  /** @param node unique to this process: its server, a dot and random digits */
+  /** @param node unique to this process: its server, a dot and random hexadecimal digits */
   constructor(link: RedisLink, node: string, options: { retentionDays: number; clock: Clock; log: Log }) {
     this.#link = link;
     this.#node = node;
@@ -126,9 +126,10 @@ export class DeliveryLeases {
   }
 
   /**
-   * @param owned handlers that this node already runs
-   * @param handlers how many the nodes share; 0 takes more than a share
-   * @returns `held` while another node has it, `beyond-share` when it is free for a node with fewer. @throws ServiceError `unavailable`
+   * @param owned number of handlers that this node already runs
+   * @param handlers number of handlers that all nodes share; 0 ignores the share
+   * @returns `held` while another node has it, `beyond-share` when a node with fewer handlers should take it
+   * @throws ServiceError `unavailable`
    */
   async acquire(handler: string, owned: number, handlers: number): Promise<Lease | 'held' | 'beyond-share'> {
     const askedMs = this.#clock.monotonicMs();
@@ -141,7 +142,7 @@ export class DeliveryLeases {
     return lease;
   }
 
-  /** @returns how many handlers are this node's share; undefined when the lease is not its own any more. @throws ServiceError `unavailable` */
+  /** @returns the number of handlers this node should have; undefined when it lost the lease. @throws ServiceError `unavailable` */
   async renew(lease: Lease, handlers: number): Promise<number | undefined> {
     const askedMs = this.#clock.monotonicMs();
     const keys = [this.#leaseKey(lease.handler), this.#nodesKey()];
@@ -155,9 +156,9 @@ export class DeliveryLeases {
   }
 
   /**
-   * Confirms before a request that this node may still make it; waits while Redis is away.
+   * Confirms before a request that this node may still make it. Waits while Redis is unreachable.
    *
-   * @param isOver ends the waiting
+   * @param isOver stops waiting when aborted
    */
   async confirm(lease: Lease, isOver: AbortSignal | undefined): Promise<boolean> {
     for (;;) {
@@ -172,18 +173,18 @@ export class DeliveryLeases {
     }
   }
 
-  /** Gives a lease up at once. */
+  /** Releases a lease, so that another node can take it at once. */
   async release(lease: Lease): Promise<void> {
     this.forget(lease);
     await this.#link.run(releaseScript, [this.#leaseKey(lease.handler)], [lease.token]);
   }
 
-  /** Lets a lease run out. */
+  /** Stops renewing a lease, so that it expires. */
   forget(lease: Lease): void {
     this.#leases.delete(lease);
   }
 
-  /** Owners of the named handlers, as the servers of their data folders; without those that nobody owns. */
+  /** The owners of the named handlers, as servers of their data folders. Handlers without an owner are left out. */
   async owned(handlers: readonly string[]): Promise<Map<string, string>> {
     if (handlers.length === 0) return new Map();
     const found = (await this.#link.call(['MGET', ...handlers.map((handler) => this.#leaseKey(handler))])) as (string | null)[];
@@ -195,20 +196,20 @@ export class DeliveryLeases {
     );
   }
 
-  /** The positions of all handlers: their consumer groups. */
+  /** The positions of all handlers, stored as consumer groups. */
   positions(): Promise<Map<string, LogPosition>> {
     return readGroups(this.#link, this.#stream);
   }
 
-  /** Moves the position of a handler, as long as the lease is this node's. */
+  /** Moves the position of a handler if this node still has the lease. */
   save(lease: Lease, position: LogPosition): Promise<unknown> {
     return this.#write(lease.handler, lease, position, '');
   }
 
   /**
-   * Records a delivery and moves the position with it. Never throws: it waits while Redis is away.
+   * Records a delivery and moves the position with it. Never throws: while Redis is unreachable, the record waits.
    *
-   * @param lease undefined for a delivery that an upload waits for
+   * @param lease undefined for a delivery that an upload waits for, which needs no lease
    */
   record(record: DeliveryRecord, lease: Lease | undefined, position: LogPosition | undefined): void {
     this.#later(() => this.#write(record.handler, lease, position, JSON.stringify(record)));
@@ -220,18 +221,18 @@ export class DeliveryLeases {
     this.#later(() => this.#link.call(['SET', this.#takenKey(handler, eventUuid), isMade ? '1' : '0', 'PX', String(keptMs)]));
   }
 
-  /** @returns undefined while it is not known. @throws ServiceError `unavailable` */
+  /** @returns undefined while the outcome is unknown. @throws ServiceError `unavailable` */
   async settled(handler: string, eventUuid: string): Promise<boolean | undefined> {
     const value = (await this.#link.call(['GET', this.#takenKey(handler, eventUuid)])) as string | null;
     return value === null ? undefined : value === '1';
   }
 
-  /** Tells the others that this process lives. */
+  /** Renews the heartbeat of this process, which shows the other nodes that it is alive. */
   async beat(caller: RedisCaller = this.#link): Promise<void> {
     await caller.run(beatScript, [this.#link.key('node', this.#node), this.#nodesKey()], [this.#hasLeft ? '' : this.#server, leaseMs]);
   }
 
-  /** Takes no more handlers; the node counts as alive for what it still has to do. */
+  /** Stops taking handlers. The node still counts as alive for its remaining work. */
   async leave(): Promise<void> {
     this.#hasLeft = true;
     await this.#link.call(['ZREM', this.#nodesKey(), this.#server]);
@@ -241,7 +242,7 @@ export class DeliveryLeases {
     return (await this.#link.call(['EXISTS', this.#link.key('node', node)])) === 1;
   }
 
-  /** Writes what waits, in order. Resolves when nothing waits, or Redis is away. */
+  /** Writes the waiting records in order. Resolves when none is left, or Redis is unreachable. */
   async flush(): Promise<void> {
     if (this.#waiting.length > 0 && this.#link.isReady) this.#flushing ??= this.#flushNow();
     await this.#flushing;

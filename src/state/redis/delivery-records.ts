@@ -9,7 +9,7 @@ import {
 } from '../../webhooks/records/delivery-record.ts';
 import { formatStreamId, idBefore, parseStreamId, positionAfter, type StreamEntry, streamField } from './journal/reader.ts';
 
-/** Records of one page. */
+/** Number of records in one page. */
 const pageRecords = 500;
 
 /** The name of the stream of delivery records. */
@@ -17,7 +17,7 @@ export function recordStream(link: Pick<RedisLink, 'key'>, kind: RecordKind): st
   return link.key(kind);
 }
 
-/** The records of all nodes. */
+/** The delivery records of all nodes. */
 export function redisRecords(link: Pick<RedisLink, 'key' | 'call' | 'values'>): DeliveryRecords {
   return {
     async *read(kind, from, onBadLine) {
@@ -59,7 +59,7 @@ async function* newestInStream(
 ): AsyncGenerator<SearchStep> {
   const stream = recordStream(link, kind);
   let end = before ? idBefore(before) : '+';
-  // An entry is added after its record was made.
+  // An entry is added after its record was made, so the time in its ID is not earlier.
   const oldest = String(Math.max(Math.floor(sinceMs ?? 0), 0));
   if (before) yield { position: before, readBytes: 0 };
   for (;;) {
@@ -79,7 +79,7 @@ async function* newestInStream(
   }
 }
 
-/** Adds records of deliveries made by hand. @param oldestMs Unix time in milliseconds before which records are not kept */
+/** Adds records of manual deliveries. @param oldestMs Unix time in milliseconds; older records are removed */
 export function redisReplayLog(link: RedisLink, oldestMs: number): { append(record: DeliveryRecord): void; close(): Promise<void> } {
   const running = new Set<Promise<unknown>>();
   return {
@@ -89,7 +89,7 @@ export function redisReplayLog(link: RedisLink, oldestMs: number): { append(reco
         ...['*', 'record', JSON.stringify(record)],
       ]);
       running.add(added);
-      // `close` throws a failure.
+      // A failed promise stays in `running`, so that `close` throws its error.
       added.then(
         () => running.delete(added),
         () => {},

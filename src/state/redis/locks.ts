@@ -7,8 +7,8 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `locks` is a hash of token and lock. Locks are few (open documents), so each script looks at all of them: what is over is
- * removed on the way, and taking one is one step for all nodes.
+ * `locks` is a hash from token to lock. Locks are few (open documents), so each script reads all of them and removes the expired ones.
+ * Taking a lock is atomic for all nodes.
  */
 const alive = `
 local function within(path, folder)
@@ -30,10 +30,10 @@ local function alive()
 end
 `;
 
-/** The key outlives the longest lock by far, and expires when locks are no longer used. */
+/** The key lasts much longer than the longest lock, and expires when locks are no longer used. */
 const keyLifeMs = 86_400_000;
 
-/** KEYS locks; ARGV now, lock, most of an account. Returns the lock in the way, 'many', or nil for a lock that was taken. */
+/** KEYS locks; ARGV now, lock, maximum per account. Returns the conflicting lock, 'many', or nil when the lock was taken. */
 const takeScript = redisScript(`${alive}
 local new = cjson.decode(ARGV[2])
 local own = 0
@@ -47,7 +47,7 @@ redis.call('HSET', KEYS[1], new.token, ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ${keyLifeMs})
 return false`);
 
-/** KEYS locks; ARGV now, token, new end. Returns the lock, or nil. */
+/** KEYS locks; ARGV now, token, new end. Returns the lock, or nil when it does not exist. */
 const refreshScript = redisScript(`${alive}
 for _, held in ipairs(alive()) do
   if held.lock.token == ARGV[2] then
@@ -59,12 +59,12 @@ for _, held in ipairs(alive()) do
 end
 return false`);
 
-/** KEYS locks; ARGV now, token. Returns whether there was one. */
+/** KEYS locks; ARGV now, token. Returns whether the lock existed. */
 const releaseScript = redisScript(`${alive}
 alive()
 return redis.call('HDEL', KEYS[1], ARGV[2])`);
 
-/** KEYS locks; ARGV now, path, 'covering' or 'within'. Returns locks, and the tokens of those that are none. */
+/** KEYS locks; ARGV now, path, 'covering' or 'within'. Returns the matching locks, and the tokens of unreadable ones. */
 const listScript = redisScript(`${alive}
 local found = {}
 local locks, bad = alive()
@@ -87,14 +87,14 @@ const fileLock = z.object({
   expiresMs: z.number(),
 });
 
-/** Locks of all nodes. They use the clocks of the nodes, which must agree to within minutes. */
+/** Locks of all nodes. Their times come from the clocks of the nodes, which must agree to within minutes. */
 export class RedisLocks implements LockStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #areTaken: () => boolean;
   readonly #key: string;
 
-  /** @param areTaken whether a service of the configuration in force takes locks; without one, changes do not depend on Redis */
+  /** @param areTaken whether a service of the current configuration uses locks; otherwise changes do not depend on Redis */
   constructor(link: RedisLink, clock: Clock, areTaken: () => boolean) {
     this.#link = link;
     this.#clock = clock;
@@ -120,7 +120,7 @@ export class RedisLocks implements LockStore {
     return (await this.#run(releaseScript, token)) === 1;
   }
 
-  // The scripts of the other calls remove expired ones.
+  // Expired locks may remain in the hash until a script of another call removes them.
   async isEmpty(): Promise<boolean> {
     return !this.#areTaken() || (await this.#link.call(['EXISTS', this.#key])) === 0;
   }
@@ -139,7 +139,7 @@ export class RedisLocks implements LockStore {
     return found.flatMap((text) => this.#lockOf(text) ?? []);
   }
 
-  /** An `owner` that a client did not name is no member of the JSON, so it comes back as undefined, as it was. */
+  /** An undefined `owner` is left out of the JSON, so it is undefined again here. */
   #lockOf(text: unknown): FileLock | undefined {
     return this.#link.values.read(this.#key, text, (value) => {
       const { takenBy, owner, ...lock } = fileLock.parse(value);

@@ -1,9 +1,9 @@
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `session:<key>` is a hash: the login, the UUID of the account, its fingerprints, and the times of login and last use. `sessions` orders the
- * keys by their end, which decides whether a session is active; `account:<uuid>` has the keys of one account. The hash outlives the session
- * for a while, so that the node that sweeps it can tell its account.
+ * `session:<key>` is a hash: the login, the account UUID, its fingerprints, and the times of login and last use. `sessions` orders keys by
+ * expiry, which decides whether a session is active. `account:<uuid>` has the keys of one account. The hash is kept for a while after the
+ * session has expired, so that the node that removes it can read its account.
  */
 const keptAfterEndMs = 3_600_000;
 
@@ -27,7 +27,7 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
 `;
 
 /**
- * KEYS session, sessions, account; ARGV key, login, account UUID, idle ms, maximum age ms, begin of the keys, maximum of the account,
+ * KEYS session, sessions, account; ARGV key, login, account UUID, idle ms, maximum age ms, prefix of the keys, maximum of the account,
  * address, fingerprints, client. Returns the login of each session that it ended.
  */
 export const createScript = redisScript(`${redisNow}${forget}
@@ -46,7 +46,7 @@ end
 ${begin}
 return over`);
 
-/** Keys and arguments as above. Returns 0 when the account has the maximum of active sessions already, else 1. */
+/** Same keys and arguments as `createScript`. Returns 0 when the account already has its maximum of active sessions, else 1. */
 export const createWithinScript = redisScript(`${redisNow}
 local most = tonumber(ARGV[7])
 if redis.call('SCARD', KEYS[3]) >= most then
@@ -60,8 +60,8 @@ ${begin}
 return 1`);
 
 /**
- * KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether to return the login, whether a transfer keeps the session from being
- * idle. Records the activity. Returns begin, login and fingerprints.
+ * KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether to return the login, whether a running transfer keeps the session
+ * alive. Records the activity. Returns start time, login and fingerprints.
  */
 export const findScript = redisScript(`${redisNow}
 local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
@@ -81,13 +81,13 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(next - now) + ${keptAfterEndMs})
 redis.call('PEXPIRE', KEYS[2], ARGV[3] + ${keptAfterEndMs})
 return {tostring(created), ARGV[4] == '1' and redis.call('HGET', KEYS[1], 'login') or '', kept[3] or ''}`);
 
-/** KEYS session; ARGV fingerprints. */
+/** KEYS session; ARGV fingerprints. Replaces the fingerprints if the session exists. */
 export const renewScript = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'fingerprints', ARGV[1]) end`);
 
 /**
- * KEYS sessions; ARGV begin of the keys, then key and fingerprints of each session to end: one whose fingerprints differ now was renewed.
- * Returns the keys that it ended.
+ * KEYS sessions; ARGV prefix of the keys, then key and fingerprints of each session to end. A session whose fingerprints have changed was
+ * renewed and stays. Returns the keys of the sessions that it ended.
  */
 export const refuseScript = redisScript(`${forget}
 local ended = {}
@@ -99,13 +99,13 @@ for index = 2, #ARGV, 2 do
 end
 return ended`);
 
-/** KEYS sessions; ARGV begin of the keys, then keys of sessions to end. Returns how many it ended. */
+/** KEYS sessions; ARGV prefix of the keys, then keys of the sessions to end. Returns how many it ended. */
 export const endScript = redisScript(`${forget}
 local ended = 0
 for index = 2, #ARGV do ended = ended + forget(ARGV[1], ARGV[index]) end
 return ended`);
 
-/** KEYS sessions, account; ARGV begin of the keys, key that stays, time after which sessions stay. Returns the active keys that it ended. */
+/** KEYS sessions, account; ARGV prefix of the keys, key to keep, time: later sessions stay. Returns the active keys that it ended. */
 export const endAllScript = redisScript(`${redisNow}${forget}
 local ended = {}
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
@@ -119,7 +119,7 @@ for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
 end
 return ended`);
 
-/** KEYS sessions; ARGV begin of the keys. Takes sessions that timed out; each goes to one caller. */
+/** KEYS sessions; ARGV prefix of the keys. Removes expired sessions and returns their logins, each to one caller only. */
 export const sweepScript = redisScript(`${redisNow}${forget}
 local over = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
@@ -129,7 +129,7 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 
 end
 return over`);
 
-/** KEYS sessions; ARGV begin of the keys, then keys of sessions. Returns key, login, begin, address, end, fingerprints, client and last use of the active ones. */
+/** KEYS sessions; ARGV prefix, then keys. Returns key, login, start, address, end, fingerprints, client, last use of active sessions. */
 export const readScript = redisScript(`${redisNow}
 local found = {}
 for index = 2, #ARGV do

@@ -26,24 +26,24 @@ import {
   sweepScript,
 } from './session-scripts.ts';
 
-/** Logins kept here, which requests need not fetch. */
+/** Maximum number of logins kept in memory, so that requests need not fetch them. */
 const maxLogins = 10_000;
 
-/** Ends that this process repeats to a Redis that lost its data. */
+/** Maximum number of ended sessions remembered, to end them again when Redis loses data. */
 const maxEnded = 100_000;
 
 const sweepEveryMs = 1000;
 
-/** Tolerated difference of clocks: sessions that begin within it after a password change may end with the older ones. */
+/** Tolerated clock difference: sessions that begin this soon after a password change may end with the older ones. */
 const clockToleranceMs = 5000;
 
-/** Ends the sessions of an account that began until a moment, except one. */
+/** A request to end the sessions of an account that began until a time, except one. */
 interface EndAll {
   exceptKey: string;
   untilMs: number;
 }
 
-/** A session as a scan finds it. */
+/** A session found by a scan. */
 interface Seen {
   key: string;
   identity: Identity;
@@ -55,7 +55,7 @@ interface Seen {
   endsMs: number;
 }
 
-/** Sessions of all nodes. While Redis is away nobody can log in, and `find` throws. */
+/** Sessions of all nodes. While Redis is unreachable, nobody can log in, and `find` throws. */
 export class RedisSessions implements SessionStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -64,16 +64,16 @@ export class RedisSessions implements SessionStore {
   readonly #log: Log;
   readonly #base: string;
   readonly #logins = new Map<string, Identity>();
-  /** Sessions that ended here. A Redis that was killed a second later, or a replica that takes over, may still have them. */
+  /** Sessions that ended here. A Redis killed within a second, or a replica that takes over, may still have them. */
   readonly #ended = new Set<string>();
-  /** By account; Redis has not confirmed these yet. */
+  /** Requests that Redis has not confirmed yet, by account. */
   readonly #endingAll = new Map<string, EndAll>();
   readonly #sweeper: Timer;
 
   /**
    * @param service the file transfer service of the sessions
-   * @param lifetimes asked at each look-up, so that a reload takes effect at once
-   * @param onTimeout called for each session that timed out, by one node alone (event `sessionTimedOut`)
+   * @param lifetimes called at each look-up, so that a reload takes effect at once
+   * @param onTimeout called for each session that timed out, on one node only (event `sessionTimedOut`)
    */
   constructor(
     link: RedisLink,
@@ -109,7 +109,7 @@ export class RedisSessions implements SessionStore {
   hold(session: Session): { done(): void } {
     const touchLater = (): Timer =>
       this.#clock.after(Math.max(this.#lifetimes().idleMs / 3, 100), () => {
-        // A failure is reported at the next request, if it still matters.
+        // An error matters only if there is another request, which then reports it.
         this.#find(session.key, true).catch(() => {});
         timer = touchLater();
       });
@@ -123,7 +123,7 @@ export class RedisSessions implements SessionStore {
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
-    // A node that cannot reach Redis repeats it as soon as it can.
+    // Kept until Redis confirms it: if Redis is unreachable, the node repeats it later.
     const order: EndAll = { exceptKey: except?.key ?? '', untilMs: Math.ceil(this.#clock.nowMs() + clockToleranceMs) };
     this.#endingAll.set(accountUuid, order);
     const ended = await this.#runEndAll(this.#link, accountUuid, order);
@@ -134,7 +134,7 @@ export class RedisSessions implements SessionStore {
   async keepOnly(isInForce: (identity: Identity) => boolean): Promise<number> {
     let ended = 0;
     for await (const seen of this.#scan()) {
-      // Requests under way see renewals of other nodes.
+      // Running requests use the fingerprints that other nodes have renewed.
       for (const { key, fingerprints } of seen) this.#refresh(key, fingerprints);
       ended += await this.#refuse(seen.filter(({ identity }) => !isInForce(identity)));
     }
@@ -157,10 +157,10 @@ export class RedisSessions implements SessionStore {
   }
 
   async list(): Promise<ListedSession[]> {
-    // A scan may name a key more than once (redis.io, SCAN).
+    // A scan may return a key more than once (redis.io, SCAN).
     const found = new Map<string, ListedSession>();
     const { maximumAgeMs } = this.#lifetimes();
-    // A reload may have shortened it.
+    // The maximum age applies here too, because a reload may have shortened it.
     for await (const seen of this.#scan())
       for (const { key, identity, address, client, createdMs, usedMs, endsMs } of seen) {
         const expiresMs = Math.min(endsMs, createdMs + maximumAgeMs);
@@ -227,7 +227,7 @@ export class RedisSessions implements SessionStore {
   }
 
   #keepLogin(key: string, identity: Identity | undefined): Identity | undefined {
-    // Requests of one session share one identity.
+    // All requests of one session share one identity object.
     const kept = this.#logins.get(key) ?? identity;
     if (!kept) return undefined;
     this.#logins.set(key, kept);
@@ -240,7 +240,7 @@ export class RedisSessions implements SessionStore {
     if (known) renewIn(known, fingerprints);
   }
 
-  /** Pages of the active sessions, some perhaps twice. */
+  /** Yields pages of active sessions; some may appear twice. */
   async *#scan(): AsyncGenerator<Seen[]> {
     let cursor = '0';
     do {
@@ -308,7 +308,7 @@ export class RedisSessions implements SessionStore {
   }
 }
 
-/** Omits the fingerprints, which change and are stored beside it. */
+/** Serialises a login without its fingerprints, which change and are stored separately. */
 function loginText({ proof, ...others }: Identity): string {
   return JSON.stringify({ ...others, ...(proof && { proof: { type: proof.type, fingerprints: [] } }) });
 }

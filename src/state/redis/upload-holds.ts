@@ -6,9 +6,9 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * A hold is a hash: its owner (`token`), when the owner asked (`ticket`) and until when the lease holds (`ends`); when the newest of the others
- * asked (`wish`); and whether an owner lost the lease without a release and may have the content open (`abandoned`). Times are those of
- * Redis, in microseconds.
+ * A hold is a hash with these fields: its owner (`token`), when the owner requested it (`ticket`), when its lease expires (`ends`), when
+ * the newest other request came (`wish`), and whether an owner's lease expired without a release, so that the content may still be open
+ * (`abandoned`). Times are those of Redis, in microseconds.
  */
 const readHold = `
 local time = redis.call('TIME')
@@ -23,8 +23,8 @@ end
 `;
 
 /**
- * KEYS hold, record; ARGV token, lease in us, life in ms, ticket or empty. Returns the ticket, whether the upload was taken, whether an earlier
- * owner never released it, and the record. Records the wish when it was not taken.
+ * KEYS hold, record; ARGV token, lease in us, life in ms, ticket or empty. Returns the ticket, whether the hold was taken, whether an
+ * earlier owner never released it, and the record. If it was not taken, records the wish for it.
  */
 const holdScript = redisScript(`${readHold}
 local own = ARGV[4] == '' and text(now) or ARGV[4]
@@ -38,8 +38,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {own, 1, redis.call('HEXISTS', KEYS[1], 'abandoned'), redis.call('GET', KEYS[2])}`);
 
 /**
- * KEYS hold; ARGV ticket or empty. Returns the ticket, and whether no earlier owner has the upload; else records the wish. An owner whose lease
- * ran out loses it.
+ * KEYS hold; ARGV ticket or empty. Returns the ticket, and whether no earlier owner has the upload; otherwise records the wish. An owner
+ * whose lease has expired loses the hold.
  */
 const quietScript = redisScript(`${readHold}
 local own = ARGV[1] == '' and text(now) or ARGV[1]
@@ -53,14 +53,14 @@ if token and not isHeld then
 end
 return {own, 1}`);
 
-/** KEYS hold; ARGV token, lease in us, life in ms. Renews a hold that nobody else took. Returns 'lost', 'wanted' or 'held'. */
+/** KEYS hold; ARGV token, lease in us, life in ms. Renews a hold unless another owner took it. Returns 'lost', 'wanted' or 'held'. */
 const renewScript = redisScript(`${readHold}
 if token ~= ARGV[1] then return 'lost' end
 redis.call('HSET', KEYS[1], 'ends', text(now + ARGV[2]))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return wish and tonumber(wish) > tonumber(ticket) and 'wanted' or 'held'`);
 
-/** KEYS hold; ARGV token. */
+/** KEYS hold; ARGV token. Releases the hold if this owner still has it. */
 const releaseScript = redisScript(`
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return end
 if redis.call('HEXISTS', KEYS[1], 'abandoned') == 1 then redis.call('HDEL', KEYS[1], 'token') else redis.call('DEL', KEYS[1]) end`);
@@ -68,44 +68,44 @@ if redis.call('HEXISTS', KEYS[1], 'abandoned') == 1 then redis.call('HDEL', KEYS
 /** KEYS hold. Returns whether the upload is held. */
 const isHeldScript = redisScript(`${readHold} return isHeld and 1 or 0`);
 
-/** A node that is gone keeps an upload from the others for this time. */
+/** Lifetime of a hold: after a node fails, its uploads stay held for this time. */
 const leaseMs = 10_000;
 
-/** How often a node renews its holds and checks whether others want them. */
+/** How often a node renews its holds and checks whether other requests want them. */
 const renewEveryMs = 1000;
 
-/** How often a node that waits for another one asks. */
+/** How often a waiting node asks for a hold. */
 const askEveryMs = 100;
 
-/** Holds outlive every upload (`server.uploads`): an abandoned one must not be forgotten. */
+/** Holds are kept longer than every upload (`server.uploads`), because `abandoned` must not be forgotten. */
 const lifeMs = 32 * 86_400_000;
 
-/** The hold of one request among those of all nodes. */
+/** The hold of one request, valid among all nodes. */
 interface RedisUploadTurn extends UploadTurn {
   readonly token: string;
   /** @see UploadHold.isTakeover */
   readonly isTakeover: boolean;
-  /** The record at that moment: one read later may be the next owner's. */
+  /** The record when the hold was taken; a later read may return changes of the next owner. */
   readonly recordText: string | undefined;
   /** @see UploadHold.confirm */
   confirm(): Promise<void>;
 }
 
-/** Gives each upload to one request of one node at a time, for a lease that its owner renews. */
+/** Gives each upload to one request of one node at a time, under a lease that the owner renews. */
 export class RedisUploadHolds {
   readonly #link: RedisLink;
   readonly #kind: string;
   readonly #clock: Clock;
   readonly #own = new UploadHolds();
 
-  /** @param kind begin of the keys of records and holds */
+  /** @param kind prefix of the keys of records and holds */
   constructor(link: RedisLink, clock: Clock, kind: string) {
     this.#link = link;
     this.#kind = kind;
     this.#clock = clock;
   }
 
-  /** First among the requests of this node, then among the nodes. @see UploadStore.hold */
+  /** Waits for the other requests of this node first, then for those of other nodes. @see UploadStore.hold */
   async take(id: string, onWanted: () => void): Promise<RedisUploadTurn> {
     const own = await this.#own.take(id, onWanted);
     try {
@@ -131,7 +131,7 @@ export class RedisUploadHolds {
       isWanted = true;
       onWanted();
     };
-    // A hold that was not confirmed for half of the lease may soon be another node's.
+    // A hold that has not been confirmed for half of its lease may soon belong to another node.
     const isOld = () => this.#clock.monotonicMs() - confirmedMs > leaseMs / 2;
     const renew = async () => {
       const askedMs = this.#clock.monotonicMs();
@@ -166,12 +166,12 @@ export class RedisUploadHolds {
     await this.#askUntilDone((ticket) => this.#link.run(quietScript, this.#holdKeys(id), [ticket]));
   }
 
-  /** Whether an upload is held, or waited for on this node. */
+  /** Whether an upload is held on any node, or waited for on this one. */
   async isHeld(id: string): Promise<boolean> {
     return this.#own.has(id) || (await this.#link.run(isHeldScript, this.#holdKeys(id), [])) === 1;
   }
 
-  // The first reply has the ticket: the newest request for an upload wins.
+  // The first reply contains the ticket, and later calls send it again: the newest request for an upload wins.
   async #askUntilDone(ask: (ticket: string) => Promise<unknown>): Promise<readonly unknown[]> {
     let ticket = '';
     for (;;) {

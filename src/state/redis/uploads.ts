@@ -23,8 +23,9 @@ import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
 import { RedisUploadHolds } from './upload-holds.ts';
 
 /*
- * Keys begin with `upload`, or with `held` for uploads that wait for a decision. `upload:ID` is the record's JSON. `uploads` has all IDs by expiry, `upload-paths` those that are not over by the path of their content,
- * `uploads-completing` those whose end began, `uploads-of:ACCOUNT` those that count for an account.
+ * Keys begin with `upload`, or with `held` for uploads that wait for a decision. `upload:ID` has the record as JSON. `uploads` has all IDs,
+ * ordered by expiry. `upload-paths` has the unfinished ones, ordered by the path of their content. `uploads-completing` has those whose end
+ * has begun, and `uploads-of:ACCOUNT` those that count towards the limit of an account.
  */
 
 /** KEYS record, all, paths, of the account; ARGV ID, record, expiry, path, maximum, life in ms. Returns whether it was added. */
@@ -40,8 +41,8 @@ end
 return 1`);
 
 /**
- * KEYS record, all, paths, of the account, completing, hold; ARGV ID, record, expiry, path, life in ms, 'open', 'completing' or 'over', token, path
- * before, whether the content is new. Returns 'lost', 'gone' or 'done'.
+ * KEYS record, all, paths, of the account, completing, hold; ARGV ID, record, expiry, path, life in ms, state ('open', 'completing' or
+ * 'over'), token, previous path, whether the content is new. Returns 'lost', 'gone' or 'done'.
  */
 const changeScript = redisScript(`
 if redis.call('HGET', KEYS[6], 'token') ~= ARGV[7] then return 'lost' end
@@ -73,16 +74,16 @@ redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('SREM', KEYS[5], ARGV[1])
 return 'done'`);
 
-/** KEYS records. Returns 1 for each that exists, else 0. */
+/** KEYS records. Returns 1 for each record that exists, otherwise 0. */
 const existScript = markerScript(`
 local found = {}
 for index = 1, #KEYS - 1 do found[index] = redis.call('EXISTS', KEYS[index]) end
 return found`);
 
-/** Records of one script call. */
+/** Number of records in one script call. */
 const existPage = 500;
 
-/** KEYS record, all, completing; ARGV ID, record, expiry, life in ms. */
+/** KEYS record, all, completing; ARGV ID, record, expiry, life in ms. Restores a record that Redis has lost. */
 const restoreScript = markerScript(`
 if not redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[4]) then return end
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
@@ -91,26 +92,26 @@ for index = 2, 3 do
   if redis.call('PTTL', KEYS[index]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
 end`);
 
-/** Records outlive their expiry, so that a node emits the event of the end. */
+/** Records are kept for this time after they expire, so that a node can still emit the event of their end. */
 const marginMs = 86_400_000;
 
-/** Lists of IDs. */
+/** Lists of IDs, with the command that removes an ID. */
 const idLists = [
   ['ZREM', 's'],
   ['SREM', 's-completing'],
 ] as const;
 
-/** Unfinished uploads of all nodes; their content is on the file system that the nodes share. */
+/** Unfinished uploads of all nodes. Their content is on the file system that the nodes share. */
 export class RedisUploadStore implements SharedUploadStore {
   readonly #link: RedisLink;
   readonly #kind: string;
   readonly #clock: Clock;
   readonly #limits: () => UploadLimits;
   readonly #holds: RedisUploadHolds;
-  /** Of this node. */
+  /** Uploads of this node that have no record. */
   readonly #passing = new PassingUploads();
 
-  /** @param kind begin of its keys */
+  /** @param kind prefix of the keys */
   constructor(link: RedisLink, clock: Clock, limits: () => UploadLimits, kind: 'upload' | 'held' = 'upload') {
     this.#link = link;
     this.#kind = kind;
@@ -190,7 +191,7 @@ export class RedisUploadStore implements SharedUploadStore {
   async within(realPath: string): Promise<UploadRecord[]> {
     const folder = realPath === '/' ? '' : realPath;
     const paths = this.#key('-paths');
-    // A member is a path, NUL and the ID; paths below the folder go on with a slash.
+    // A member is a path, NUL and the ID. Paths below the folder have a slash after its path, and `0` is the character after the slash.
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(parseMemberId(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));
@@ -285,7 +286,7 @@ function parseMemberId(member: string): string {
   return member.slice(member.lastIndexOf('\0') + 1);
 }
 
-/** @throws TypeError for what is no record */
+/** @throws TypeError for a value that is not an upload record */
 function parseRecord(value: unknown): UploadRecord {
   const record = value as UploadRecord;
   const texts = [record.id, record.accountUuid, record.path, record.contentPath, record.origin.account.uuid];

@@ -3,13 +3,13 @@ import type { Clock } from '../../lib/clock.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { MemoryUrlHealth, type Suspension, suspensionMs } from '../../lib/remote/url-health.ts';
 
-/** Suspensions of all nodes. They only save time: while Redis is away each node uses its own. */
+/** Suspensions of all nodes. They only save time, so each node uses its own while Redis is unreachable. */
 export class RedisUrlHealth extends MemoryUrlHealth {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #scope: string;
 
-  /** @param scope the method or handler of the URLs */
+  /** @param scope the method or handler that the URLs belong to */
   constructor(link: RedisLink, clock: Clock, scope: string) {
     super(clock);
     this.#link = link;
@@ -22,7 +22,7 @@ export class RedisUrlHealth extends MemoryUrlHealth {
     try {
       const found = (await this.#link.call(['MGET', ...urls.map((url) => this.#key(url))])) as (string | null)[];
       const available = urls.filter((_, index) => found[index] !== '1');
-      // Another node may have lifted it.
+      // Another node may have lifted the suspension.
       for (const url of available) await super.lift(url);
       return available;
     } catch {
@@ -35,7 +35,7 @@ export class RedisUrlHealth extends MemoryUrlHealth {
     try {
       await this.#link.call(['SET', this.#key(url), '1', 'PX', String(suspensionMs)]);
     } catch {
-      // The other nodes find out for themselves.
+      // The other nodes will notice the failure of the URL themselves.
     }
   }
 
@@ -50,7 +50,7 @@ export class RedisUrlHealth extends MemoryUrlHealth {
     return (await this.#link.call(['DEL', this.#key(url)])) === 1;
   }
 
-  // A URL may hold a secret; its hash does not.
+  // The key contains a hash, because the URL may contain a secret.
   #key(url: string): string {
     return this.#link.key('suspended', this.#scope, createHash('sha256').update(url).digest('base64url'));
   }

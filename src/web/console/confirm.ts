@@ -7,10 +7,10 @@ import { clear } from './shown.ts';
 document.addEventListener('viewchange', closeDialogs);
 
 /**
- * Asks a question, then acts; a failure is shown in the dialog, which stays open.
- * @param keep label of the button that changes nothing; `Cancel` otherwise
- * @param act may return why it refused
- * @returns whether it was done
+ * Asks a question, then runs an action. If the action fails, the dialog shows the reason and stays open.
+ * @param keep label of the button that changes nothing; `Cancel` by default
+ * @param act may return the reason for a refusal
+ * @returns whether the action was done
  */
 export async function confirm(
   title: string,

@@ -13,19 +13,19 @@ export function field<E extends HTMLInputElement | HTMLSelectElement | HTMLTextA
   return make('div', { className: `field ${className}` }, make('label', { htmlFor: input.id }, label), input);
 }
 
-/** A choice of a few values, the first of which is chosen. */
+/** A list of choices; the first one is selected. */
 export function choice(name: string, values: readonly (readonly [value: string, label: string])[]): HTMLSelectElement {
   return make('select', { name }, ...values.map(([value, label]) => make('option', { value }, label)));
 }
 
-/** Opens a section with a query, again where it is open with the same one. */
+/** Opens a section with a query, and reloads it if it already shows this query. */
 export function openSearch(section: SectionName, query: URLSearchParams): void {
   const hash = hashFor(section, '', query);
   if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
   else location.hash = hash;
 }
 
-/** Tells under a field what is wrong with its value; an empty text takes that back. */
+/** Shows below a field why its value is wrong; an empty text removes the message. */
 export function tellUnder(input: HTMLInputElement, reason: string): void {
   const id = `${input.id}-problem`;
   let told = document.getElementById(id) ?? input.parentElement?.querySelector<HTMLElement>(`#${CSS.escape(id)}`);
@@ -40,10 +40,10 @@ export function tellUnder(input: HTMLInputElement, reason: string): void {
 }
 
 /**
- * The search form of a section. It has a fold of its own on narrow screens.
+ * The search form of a section. On narrow screens it can be folded.
  *
- * @param query values of its fields, by name; a search opens the section with the new query
- * @param problemOf why the value of a field is wrong; that is told under it, and nothing can be searched then
+ * @param query values of its fields, by name; a search opens the section with the new values
+ * @param problemOf why the value of a field is wrong; this is shown below the field, and prevents a search
  */
 export function filterForm(
   section: SectionName,
@@ -76,13 +76,13 @@ export function filterForm(
   return folded(query.size, form);
 }
 
-/** A filter, which narrow screens fold up: it would push the results out of sight. @param count of its values in force */
+/** A filter that is folded on narrow screens, where it would push the results out of sight. @param count number of active filters */
 export function folded(count: number, ...content: HTMLElement[]): HTMLElement {
   const summary = make('summary', count === 0 ? text('filters') : text('filtersInForce', { count }));
   return make('details.filter-box', { open: innerWidth > 700 }, summary, ...content);
 }
 
-/** The values of a form by the names of its fields, without empty ones; times in UTC, as the API has them. */
+/** The values of a form by field name, without empty ones. Times are in UTC, as the API expects. */
 function filled(form: HTMLFormElement): URLSearchParams {
   const query = new URLSearchParams();
   for (const input of form.elements) {

@@ -6,14 +6,14 @@ import { clear } from './shown.ts';
 
 const names = new Map<string, string>();
 
-/** Fetches the handlers, and remembers their names for `handlerName`. */
+/** Fetches the handlers, and stores their names for `handlerName`. */
 export async function findHandlers(signal?: AbortSignal): Promise<HandlerList> {
   const found = await ask<HandlerList>('GET', '/api/handlers', { signal });
   for (const { uuid, name } of found.handlers) names.set(uuid, name);
   return found;
 }
 
-/** The name of a handler, or else its UUID, for people. */
+/** The name of a handler for display; its UUID if it has no name. */
 export function handlerName(uuid: string): string {
   return clear(names.get(uuid) || uuid);
 }

@@ -15,7 +15,7 @@ export function text(name: TextName, values?: TextValues): string {
   return fillText(tag, texts[name], values);
 }
 
-/** The text for a name from the service, such as a state; the name itself without a text. */
+/** Translates a name from the service, such as a state; returns the name itself if it has no translation. */
 export function translate(prefix: string, name: string): string {
   const key = `${prefix}_${name.replaceAll('-', '_')}`;
   return Object.hasOwn(texts, key) ? text(key as TextName) : name;

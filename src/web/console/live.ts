@@ -1,6 +1,6 @@
 import { ask, Refused } from './request.ts';
 
-/** Handlers of each kind of message, whose data is JSON, and of the state of the connection. */
+/** Listeners for each type of message, whose data is JSON, and for the state of the connection. */
 interface Listeners {
   messages: Readonly<Record<string, (data: never, id: string) => void>>;
   /** Called when the connection opens or closes. */
@@ -9,7 +9,7 @@ interface Listeners {
   after?: string | undefined;
 }
 
-/** Pause before a stream that the console ended is requested again, in milliseconds. */
+/** Pause in milliseconds before a closed stream is requested again. */
 const pauseMs = 3000;
 
 /** Listens to Server-Sent Events until the signal aborts. The browser reconnects by itself and sends the ID of the last message. */
@@ -29,12 +29,12 @@ export function listen(path: string, signal: AbortSignal, { messages, onState, a
   source.addEventListener('error', () => {
     onState?.(false);
     if (source.readyState !== EventSource.CLOSED || signal.aborted) return;
-    // The browser hides the status; another request finds out whether the session has ended.
+    // The browser hides the HTTP status, so another request finds out whether the session has ended.
     const tryAgain = () => {
       timer = window.setTimeout(() => {
         void ask('GET', '/api/me', { signal }).then(
           () => listen(path, signal, { messages, ...(onState && { onState }), after: last }),
-          // A session that has ended leads to the login; a server that is away comes back.
+          // If the session has ended, `ask` shows the login; if the server is unreachable, this tries again.
           (error: unknown) => !signal.aborted && !(error instanceof Refused && error.status === 401) && tryAgain(),
         );
       }, pauseMs);

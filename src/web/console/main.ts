@@ -11,7 +11,7 @@ import { isAbort, problem, type Stage, tell } from './section.ts';
 import { findSession, loginToken, showLogin, signOut } from './session.ts';
 import { clear } from './shown.ts';
 
-/** Shapes on a grid of 24, as the other icons. */
+/** Paths on a grid of 24, like the other icons. */
 const shapes: Record<SectionName, string> = {
   overview: 'M4 4h7v8H4zm9 0h7v5h-7zM4 15h7v5H4zm9-3h7v8h-7z',
   events: 'M4 6h.01M8 6h12M4 12h.01M8 12h12M4 18h.01M8 18h12',
@@ -25,7 +25,7 @@ const shapes: Record<SectionName, string> = {
   configuration: 'M4 7h9m5 0h2M4 17h2m5 0h9M15.500 4.500v5m-7 5v5',
 };
 
-/** Shows the links to the sections and who has signed in; none before a login. */
+/** Shows the links to the sections and the name of the administrator; hides them before a login. */
 function showNavigation(administrator: SignedIn | undefined): void {
   const navigation = byId('sections');
   navigation.hidden = administrator === undefined;
@@ -57,13 +57,13 @@ function showNavigation(administrator: SignedIn | undefined): void {
   );
 }
 
-/** Marks the section that is shown, and names the window after it. */
+/** Marks the link of the current section, and sets the title of the window. */
 function markSection(section: SectionName): void {
   const navigation = byId('sections');
   for (const link of navigation.querySelectorAll('a')) {
     const isShown = link.dataset.section === section;
     link.ariaCurrent = isShown ? 'page' : null;
-    // A phone shows three of them.
+    // A phone shows only three links at once, so this one is scrolled to the middle.
     if (isShown) navigation.scrollLeft = link.offsetLeft - (navigation.clientWidth - link.offsetWidth) / 2;
   }
   document.title = `${text(section)} – svc console`;
@@ -71,7 +71,7 @@ function markSection(section: SectionName): void {
 
 type Show = (stage: Stage) => Promise<void> | void;
 
-/** Each section but the first is a part of the script that is fetched when it is opened. */
+/** The code of each section except the first is loaded when the section is opened. */
 const sections: Record<SectionName, (id: string) => Promise<Show>> = {
   overview: async () => showOverview,
   events: async (id) => (id === '' ? (await import('./events/events.ts')).showEvents : (await import('./events/event-page.ts')).showEvent),
@@ -102,7 +102,7 @@ async function showSection(stage: Stage): Promise<void> {
   }
 }
 
-/** Keeps a choice of the language in its cookie, and reloads the page. */
+/** Stores the chosen language in a cookie and reloads the page. */
 function startLanguages(): void {
   document.querySelector('form.language')?.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -126,7 +126,7 @@ void start();
 
 let starting: Promise<void> | undefined;
 
-/** Shows the section of the URL after a login, the login before. */
+/** Shows the section of the URL if the administrator is signed in, otherwise the login. */
 function start(): Promise<void> {
   starting ??= begin().finally(() => {
     starting = undefined;
@@ -147,7 +147,7 @@ async function begin(): Promise<void> {
   }
 }
 
-/** @param isMove whether the reader opened it, so that the focus moves, too */
+/** @param isMove whether the administrator opened the section, so that the focus moves to it */
 async function show(isMove: boolean): Promise<void> {
   if (byId('sections').hidden) return;
   shown.abort();

@@ -3,10 +3,10 @@ import { text } from './language.ts';
 import { actionButton, isAbort, problem } from './section.ts';
 import { focusRow } from './table.ts';
 
-/** Fetches and shows the next page. @returns whether there are more, and the first new row, where the keyboard continues */
+/** Fetches and shows the next page. @returns whether there are more pages, and the first new row, where the keyboard continues */
 type NextPage = () => Promise<{ hasMore: boolean; first: HTMLElement | undefined }>;
 
-/** The end of a long list: fetches more when it comes in sight, or when its button is pressed. */
+/** The end of a long list: fetches more rows when it scrolls into view, or when its button is pressed. */
 export function growingEnd(next: NextPage, signal: AbortSignal) {
   const element = make('div.more');
   const button = actionButton(text('showMore'), 'down', () => load(true));
@@ -16,7 +16,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
   signal.addEventListener('abort', () => observer.disconnect());
   let isBusy = false;
 
-  /** Fetches the next page. @param isAsked whether the reader pressed the button, so that the focus moves to the new rows */
+  /** Fetches the next page. @param isAsked whether the button was pressed, so that the focus moves to the new rows */
   const load = async (isAsked = false): Promise<void> => {
     if (isBusy) return;
     isBusy = true;
@@ -26,7 +26,7 @@ export function growingEnd(next: NextPage, signal: AbortSignal) {
       const { hasMore, first } = await next();
       element.replaceChildren(...(hasMore ? [button] : []));
       if (isAsked) focusRow(first);
-      // Observed again, so that it also fires if the end is still in sight.
+      // Observing it again also reports an end that is still in view.
       if (hasMore) observer.observe(button);
     } catch (error) {
       if (!isAbort(error)) element.replaceChildren(problem(error), button);

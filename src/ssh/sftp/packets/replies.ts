@@ -1,10 +1,10 @@
 import { type Attributes, attributeFlags, type Handle, packetTypes, type StatusCode } from './packets.ts';
 
-/** Sizes of the pooled buffers; larger and much smaller ones are allocated each time. */
+/** Sizes of the pooled buffers. Larger and much smaller buffers are allocated each time. */
 const sizesBytes = [64 * 1024, 257 * 1024];
 const leastBytes = 8 * 1024;
 
-/** Size of the pool of all sessions together. */
+/** Maximum size of the pool, which all sessions share. */
 const maxKeptBytes = 8 * 1024 * 1024;
 
 const kept = new Map<number, Buffer[]>(sizesBytes.map((bytes) => [bytes, []]));
@@ -20,7 +20,7 @@ export function takeBuffer(bytes: number): Buffer {
   return buffer;
 }
 
-/** Gives a buffer of `takeBuffer` back, once, after its content was sent. */
+/** Returns a buffer of `takeBuffer` to the pool; called once, after its content was sent. */
 export function giveBuffer(buffer: Buffer): void {
   const others = kept.get(buffer.length);
   if (!others || keptBytes + buffer.length > maxKeptBytes) return;
@@ -28,7 +28,7 @@ export function giveBuffer(buffer: Buffer): void {
   keptBytes += buffer.length;
 }
 
-/** Puts fields into one packet, whose length is filled in at the end. */
+/** Writes fields into one packet. `end` fills in the length. */
 export class FieldWriter {
   #bytes: Buffer;
   #at = 4;
@@ -60,7 +60,7 @@ export class FieldWriter {
     return this.uint32(value.length).raw(value);
   }
 
-  /** Bytes without their length. */
+  /** Writes bytes without their length. */
   raw(value: Uint8Array): this {
     this.#room(value.length);
     this.#bytes.set(value, this.#at);
@@ -90,12 +90,12 @@ export class FieldWriter {
     return this;
   }
 
-  /** Bytes so far, with the length in front. */
+  /** Bytes so far, including the length field. */
   get lengthBytes(): number {
     return this.#at;
   }
 
-  /** The whole packet. */
+  /** Completes the packet. */
   end(): Buffer {
     this.#bytes.writeUInt32BE(this.#at - 4, 0);
     return this.#bytes.subarray(0, this.#at);
@@ -116,12 +116,12 @@ export function versionReply(extensions: readonly (readonly [name: string, versi
   return packet.end();
 }
 
-/** The reply STATUS (§7), in English. */
+/** The reply STATUS (§7), with an English message. */
 export function statusReply(id: number, code: StatusCode, message: string): Buffer {
   return new FieldWriter(packetTypes.status, 32 + 3 * message.length).uint32(id).uint32(code).text(message).text('en').end();
 }
 
-/** The status in a reply; 0 (OK) for replies of other types. */
+/** The status code of a reply; 0 (OK) for replies of other types. */
 export function statusIn(reply: Buffer): number {
   return reply[4] === packetTypes.status ? reply.readUInt32BE(9) : 0;
 }
@@ -136,10 +136,10 @@ export function attributesReply(id: number, attributes: Attributes): Buffer {
   return new FieldWriter(packetTypes.attrs, 64).uint32(id).attributes(attributes).end();
 }
 
-/** Bytes of a DATA reply before the data. */
+/** Size in bytes of a DATA reply before its data. */
 export const dataHeadBytes = 4 + 1 + 4 + 4;
 
-/** Makes a DATA reply in place. @param packet `dataHeadBytes` of room, then the data */
+/** Writes the head of a DATA reply in place. @param packet has `dataHeadBytes` bytes for the head, then the data */
 export function putDataHead(packet: Buffer, id: number, dataBytes: number): void {
   packet.writeUInt32BE(dataHeadBytes - 4 + dataBytes, 0);
   packet[4] = packetTypes.data;
@@ -150,7 +150,7 @@ export function putDataHead(packet: Buffer, id: number, dataBytes: number): void
 /** One name of a NAME reply (§7). */
 export interface NameItem {
   name: string;
-  /** A line as `ls -l` writes it. */
+  /** A line in the format of `ls -l`. */
   longName: string;
   attributes: Attributes;
 }

@@ -5,8 +5,8 @@ import { systemErrorCode } from '../../../lib/errors.ts';
 import { parseStreamId, positionAfter } from './reader.ts';
 
 /**
- * The node's own files are in the stream up to `position`; later events are not, or have an ID above `id`, that of an entry of the stream.
- * `0-0`: nothing is known of the stream.
+ * The stream has the node's own files up to `position`. Later events are missing, or have an ID above `id`, which is the ID of an entry.
+ * With the ID `0-0`, nothing is known about the stream.
  */
 export interface Checkpoint {
   position: LogPosition;
@@ -18,24 +18,24 @@ export interface Checkpoint {
 /** The ID before all others. */
 export const noId = '0-0';
 
-/** A killed Redis loses only younger entries (appendfsync everysec: a second or two). */
+/** A killed Redis loses only entries younger than this (with appendfsync everysec: a second or two). */
 const surelyKeptMs = 60_000;
 
-/** Beyond, every other of the older half is dropped. */
+/** Above this number, every second checkpoint of the older half is dropped. */
 const maxCheckpoints = 1000;
 
-/** The file of the checkpoints. */
+/** The content of the checkpoints file. */
 interface SavedCheckpoints {
-  /** Identifies the data of Redis, which is another once it was emptied; undefined while it is unknown. */
+  /** Identifies the data of Redis and changes when Redis is emptied; undefined while it is unknown. */
   marker: string | undefined;
   undelivered: Checkpoint;
   recent: Checkpoint;
 }
 
-/** How far the events of one node have been forwarded, and from where they would have to be forwarded again after a loss. */
+/** How far the events of one node have been forwarded, and where forwarding would have to start again after a loss. */
 export class Checkpoints {
   readonly #path: string;
-  /** In the order of their positions. */
+  /** Ordered by position. */
   #all: Checkpoint[];
   #delivered: LogPosition;
   #marker: string | undefined;
@@ -48,19 +48,19 @@ export class Checkpoints {
     this.#marker = marker;
   }
 
-  /** @param begin start of the forwarding without a checkpoint */
+  /** @param begin position at which forwarding starts without a checkpoint */
   static open(path: string, begin: LogPosition): Checkpoints {
     const kept = readSaved(path);
     if (!kept)
       return new Checkpoints(path, [{ position: begin, id: noId, atMs: Number.NEGATIVE_INFINITY }], parseStreamId(noId), undefined);
     const { marker, undelivered, recent } = kept;
     const isFirst = comparePositions(undelivered.position, recent.position) <= 0;
-    // A killed Redis may have lost what an earlier process recorded behind `recent`.
+    // A killed Redis may have lost the entries that an earlier process recorded after `recent`.
     const all = isFirst ? [undelivered, recent] : [recent, { ...undelivered, atMs: Number.POSITIVE_INFINITY }];
     return new Checkpoints(path, all, positionAfter(parseStreamId(undelivered.id)), marker);
   }
 
-  /** The marker of their Redis, if known. */
+  /** The marker of the Redis that the checkpoints belong to, if known. */
   get marker(): string | undefined {
     return this.#marker;
   }
@@ -70,12 +70,12 @@ export class Checkpoints {
     if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
-  /** A Redis that was killed may have lost everything after it. */
+  /** The newest checkpoint that a killed Redis still has; it may have lost everything after it. */
   recent(nowMs: number): Checkpoint {
     return this.#all.findLast(({ atMs }) => nowMs - atMs >= surelyKeptMs) ?? (this.#all[0] as Checkpoint);
   }
 
-  /** Start position for an emptied Redis: later events may not have been delivered. */
+  /** Where forwarding starts again for an emptied Redis: later events may be undelivered. */
   get undelivered(): Checkpoint {
     return this.#all.findLast(({ id }) => comparePositions(parseStreamId(id), this.#delivered) < 0) ?? (this.#all[0] as Checkpoint);
   }
@@ -92,21 +92,21 @@ export class Checkpoints {
     this.#all.splice(0, keepFrom);
   }
 
-  /** @param id the last ID of the stream, for a node that has sent nothing yet */
+  /** @param id last ID of the stream, used by a node that has sent nothing yet */
   belongTo(marker: string, id: string): void {
     this.#marker = marker;
     const [only] = this.#all;
     if (only && this.#all.length === 1 && only.id === noId) only.id = id;
   }
 
-  /** Starts again for a Redis that lost forwarded events. */
+  /** Starts again after Redis lost forwarded events. */
   restart(marker: string): void {
     this.#all = [{ position: this.undelivered.position, id: noId, atMs: Number.NEGATIVE_INFINITY }];
     this.#delivered = parseStreamId(noId);
     this.#marker = marker;
   }
 
-  /** Writes the state that a later process needs. */
+  /** Saves the state that the next process needs. */
   async save(nowMs: number): Promise<void> {
     const shown = ({ position, id }: Checkpoint) => ({ position: formatPosition(position), id });
     const kept = { version: 1, marker: this.#marker, undelivered: shown(this.undelivered), recent: shown(this.recent(nowMs)) };
@@ -120,7 +120,7 @@ export class Checkpoints {
 function readSaved(path: string): SavedCheckpoints | undefined {
   try {
     const value = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown> | unknown[];
-    // The form without a version is a list, the oldest first, without a marker.
+    // Older files have no version: they are a list without a marker, oldest checkpoint first.
     const { marker, undelivered, recent } = Array.isArray(value)
       ? { marker: undefined, undelivered: value[0], recent: value.at(-1) }
       : value;

@@ -9,13 +9,13 @@ import { Checkpoints } from './checkpoints.ts';
 import { parseStreamId } from './reader.ts';
 import { type KnownStream, type StreamKeys, StreamWriter } from './stream.ts';
 
-/** How often the checkpoints are saved. */
+/** Interval between saves of the checkpoints. */
 const saveEveryMs = 1000;
 
 /** Pause after a failure. */
 const retryMs = 500;
 
-/** Bytes of events in one script call. */
+/** Maximum bytes of events in one script call. */
 const maxBytes = 1_000_000;
 
 export interface ForwarderOptions {
@@ -29,11 +29,11 @@ export interface ForwarderOptions {
   log: Log;
   /** Called with the last position added to the stream. */
   onForwarded: (last: LogPosition) => void;
-  /** Called for a stream that lost events, before they are forwarded again. */
+  /** Called when the stream has lost events, before they are forwarded again. */
   onEmptied: () => Promise<void>;
 }
 
-/** Forwards the events of this node's files to the stream, in order, and again when Redis lost them. */
+/** Forwards the events in this node's files to the stream in order, and forwards them again when Redis has lost them. */
 export class EventForwarder {
   readonly #options: ForwarderOptions;
   readonly #stream: StreamWriter;
@@ -42,18 +42,18 @@ export class EventForwarder {
   readonly #ending = new AbortController();
   readonly #flushing = new Set<() => void>();
   #cursor: LogPosition;
-  /** The stream as it was found or left; undefined until it was checked. */
+  /** The stream as it was last read or written; undefined until it has been checked. */
   #known: KnownStream | undefined;
   #savedMs = Number.NEGATIVE_INFINITY;
   #mustCheck = true;
   #isChecking = false;
-  /** Among the events that are read again, those already in the stream. */
+  /** UUIDs of the events being read again that are already in the stream. */
   #present = new Set<string>();
-  /** Later events were never sent. */
+  /** The position up to which events were sent. */
   #sentTo: LogPosition;
-  /** Events before it are read again; until then position and last ID do not belong together. */
+  /** Events before this position are being read again; until then, the position and the last ID do not match. */
   #againTo: LogPosition | undefined;
-  /** Ends the wait for more events. */
+  /** Aborted to end the wait for more events. */
   #idle = new AbortController();
   #wasEmptied = false;
   #forwardedEvents = 0;
@@ -71,13 +71,13 @@ export class EventForwarder {
     });
   }
 
-  /** Saves where it begins before anything is sent, so that a later process begins there, too. */
+  /** Saves the start position before anything is sent, so that a later process starts there, too. */
   async start(): Promise<void> {
     await this.#save();
     this.#running = this.#run();
   }
 
-  /** The files are certainly in the stream up to it. */
+  /** The position up to which the stream certainly has the files. */
   get position(): LogPosition {
     const isCertain = !this.#mustCheck && !this.#isChecking;
     return isCertain ? this.#cursor : this.#checkpoints.recent(this.#options.clock.monotonicMs()).position;
@@ -87,7 +87,7 @@ export class EventForwarder {
     return this.#checkpoints.neededFrom;
   }
 
-  /** Events that this process added to the stream. */
+  /** Number of events that this process added to the stream. */
   get forwardedEvents(): number {
     return this.#forwardedEvents;
   }
@@ -96,7 +96,7 @@ export class EventForwarder {
     return this.#wasEmptied;
   }
 
-  /** Resolves with the position of an event in the stream; with undefined once Redis is away. */
+  /** Resolves with the position of an event in the stream, or with undefined when Redis is unreachable. */
   waitFor(uuid: string): Promise<LogPosition | undefined> {
     if (!this.#options.link.isReady) return Promise.resolve(undefined);
     return new Promise((resolve) => this.#waiting.set(uuid, resolve));
@@ -107,7 +107,7 @@ export class EventForwarder {
     this.#waiting.delete(uuid);
   }
 
-  /** Resolves when all events written by now are in the stream, or Redis is away. */
+  /** Resolves when all events written before the call are in the stream, or Redis is unreachable. */
   async flush(): Promise<void> {
     const { local, link } = this.#options;
     const { end } = local;
@@ -115,7 +115,7 @@ export class EventForwarder {
       await new Promise<void>((resolve) => this.#flushing.add(resolve));
   }
 
-  /** Resolves once all events written by now are in the stream, however long Redis is away. @throws ServiceError `unavailable` when it is closed before */
+  /** Resolves when all events so far are in the stream, however long that is. @throws ServiceError `unavailable` when closed first */
   async untilForwarded(): Promise<void> {
     const { local, clock } = this.#options;
     const { end } = local;
@@ -193,7 +193,7 @@ export class EventForwarder {
     const known = this.#known as KnownStream;
     const ids = await this.#stream.add(events, known);
     if (!ids) {
-      // Lost events come first, so that each node's events stay in order.
+      // Lost events must be forwarded first, so that each node's events stay in order.
       link.doubt('its journal was replaced');
       throw new Error('the journal in Redis was replaced');
     }
@@ -219,8 +219,8 @@ export class EventForwarder {
   }
 
   /**
-   * Goes back to the last position where the stream is known to be complete, and finds which later events it has: a connection may have
-   * broken within a command, and Redis may have lost its last second, or everything.
+   * Goes back to the last position up to which the stream is known to be complete, and finds which later events it has: a connection may
+   * have failed during a command, and Redis may have lost its last second, or everything.
    */
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;

@@ -17,19 +17,19 @@ import { selectionNeedles } from '../../../events/journal/search/selection-keys.
 import { hasNeedles } from '../../../lib/disk/lines-backwards.ts';
 import type { RedisCaller } from '../../../lib/redis/redis-link.ts';
 
-/** Events of one block. */
+/** Maximum number of events in one block. */
 const blockEvents = 256;
 
-/** An entry of a stream: ID, then names and values in turn. */
+/** An entry of a stream: its ID, then field names and values alternately. */
 export type StreamEntry = [string, string[]];
 
-/** Milliseconds and sequence number of an ID. */
+/** Parses an ID of milliseconds and a sequence number. */
 export function parseStreamId(id: string): LogPosition {
   const [segment = '0', offset = '0'] = id.split('-');
   return { segment: Number(segment), offset: Number(offset) };
 }
 
-/** Where to begin reading events that are not older than a time (Unix time in milliseconds); undefined for all. */
+/** The position from which events since a time (Unix time in milliseconds) are read; undefined for all events. */
 export function streamSince(sinceMs: number): LogPosition;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined;
 export function streamSince(sinceMs: number | undefined): LogPosition | undefined {
@@ -40,18 +40,18 @@ export function formatStreamId({ segment, offset }: LogPosition): string {
   return `${segment}-${offset}`;
 }
 
-/** The first position behind an entry. */
+/** The first position after an entry. */
 export function positionAfter({ segment, offset }: LogPosition): LogPosition {
   return { segment, offset: offset + 1 };
 }
 
-/** The largest ID before a position: the last one read by a consumer group that goes on there. */
+/** The largest ID before a position. A consumer group that has read up to this ID continues at the position. */
 export function idBefore({ segment, offset }: LogPosition): string {
   if (offset > 0) return `${segment}-${offset - 1}`;
   return segment > 0 ? `${segment - 1}-18446744073709551615` : '0-0';
 }
 
-/** The position behind the last ID that a consumer group has read. */
+/** The position after the last ID that a consumer group has read. */
 export function positionAfterId(id: string): LogPosition {
   const [segment = '0', sequence = '0'] = id.split('-');
   if (id === '0-0') return { segment: 0, offset: 0 };
@@ -64,9 +64,9 @@ export function streamField([, fields]: StreamEntry, name: string): string | und
 }
 
 /**
- * Reads candidates of a selection from the journal's stream, the newest first.
+ * Reads events of the journal's stream that may match a selection, newest first.
  *
- * @param before begins there instead of at the end
+ * @param before position to read backwards from; the end of the stream by default
  * @throws ServiceError `unavailable`
  */
 export async function* newestInStream(
@@ -76,7 +76,7 @@ export async function* newestInStream(
   before?: LogPosition,
 ): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
-  // An event enters the stream when it happens, or later.
+  // An event is never added before it happens, so the time in its ID is not earlier.
   const oldest = selection.since === undefined ? '-' : formatStreamId(streamSince(selection.since));
   for (let end = before ? idBefore(before) : '+'; ; ) {
     const entries = (await caller.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(blockEvents)])) as StreamEntry[];
@@ -102,7 +102,7 @@ async function entriesFrom(caller: Pick<RedisCaller, 'call'>, stream: string, fr
   return (await caller.call(['XRANGE', stream, formatStreamId(from), '+', 'COUNT', String(blockEvents)])) as StreamEntry[];
 }
 
-/** Reads the events of the journal's stream as texts. */
+/** Reads the events of the journal's stream as unparsed text. */
 export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: string): RawReader {
   return {
     async next(from) {
@@ -114,12 +114,12 @@ export function rawStreamReader(caller: Pick<RedisCaller, 'call'>, stream: strin
       return makeRawBlock(events, from);
     },
     close() {
-      // There is nothing open.
+      // Nothing has to be closed.
     },
   };
 }
 
-/** @param from where the reading began */
+/** @param from position where reading began */
 export function makeRawBlock(events: RawEvent[], from: LogPosition): RawBlock {
   return {
     count: events.length,
@@ -131,7 +131,7 @@ export function makeRawBlock(events: RawEvent[], from: LogPosition): RawBlock {
   };
 }
 
-/** Reads events from the journal's stream. */
+/** Reads parsed events from the journal's stream. */
 export class StreamReader implements EventReader {
   readonly #caller: Pick<RedisCaller, 'call'>;
   readonly #stream: string;
@@ -153,7 +153,7 @@ export class StreamReader implements EventReader {
   }
 
   close(): void {
-    // There is nothing open.
+    // Nothing has to be closed.
   }
 
   #parseEntry(entry: StreamEntry): LoggedEvent | undefined {

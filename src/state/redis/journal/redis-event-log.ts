@@ -29,12 +29,12 @@ import {
 } from './reader.ts';
 import { serverOf, trimStream } from './stream.ts';
 
-/** A node found the shared journal emptied; its own files have the lost events. */
+/** Records that a node found the shared journal emptied. The node's own files have the lost events. */
 const journalLoss = z.object({
-  /** Time (ISO 8601) at which the node found it. */
+  /** Time (ISO 8601) at which the node noticed the loss. */
   at: z.string(),
   host: z.string(),
-  /** The node's data folder there. */
+  /** The node's data folder on that host. */
   data_folder: z.string(),
 });
 type JournalLoss = z.infer<typeof journalLoss>;
@@ -48,14 +48,14 @@ async function recordLoss(link: Pick<RedisLink, 'key' | 'call'>, server: string,
   await link.call(['PEXPIRE', lossesKey(link), String(Math.ceil(keptMs))]);
 }
 
-/** The latest loss of each node, the oldest first. */
+/** The latest loss of each node, ordered from the oldest to the newest. */
 export async function readLosses(link: Pick<RedisLink, 'key' | 'call' | 'values'>): Promise<JournalLoss[]> {
   const texts = (await link.call(['HVALS', lossesKey(link)])) as string[];
   const losses = texts.flatMap((text) => link.values.read(lossesKey(link), text, (value) => journalLoss.parse(value)) ?? []);
   return losses.sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** How often the stream is checked for events of other nodes while somebody waits; own events wake at once. */
+/** How often the stream is checked for events of other nodes while a reader waits. Own events wake readers at once. */
 const checkEveryMs = 100;
 
 /** How often events past their retention are removed. */
@@ -64,8 +64,8 @@ const trimEveryMs = 600_000;
 const dayMs = 86_400_000;
 
 /**
- * KEYS stream; ARGV ID. Gives all later entries larger IDs: handlers stand behind this one, and the clock of a server that took over may
- * be behind.
+ * KEYS stream; ARGV ID. Gives all later entries larger IDs, because handlers have read up to this ID and the clock of a Redis that took
+ * over may be slow.
  */
 const raiseScript = redisScript(`
 local reply = redis.pcall('XADD', KEYS[1], ARGV[1], 'raised', '1')
@@ -78,9 +78,9 @@ return 1`);
 
 export interface RedisEventLogOptions {
   link: RedisLink;
-  /** This node's own journal: replies wait for it, and its events are forwarded. */
+  /** This node's own journal. Replies wait until it has an event, and its events are forwarded. */
   local: FileEventLog;
-  /** Distinguishes the nodes. */
+  /** The unique name of this node. */
   node: string;
   dataFolderPath: string;
   retentionDays: number;
@@ -88,7 +88,7 @@ export interface RedisEventLogOptions {
   log: Log;
 }
 
-/** The file of the checkpoints. */
+/** The path of the checkpoints file. */
 function checkpointsPath(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal-forwarded.json');
 }
@@ -98,14 +98,13 @@ export function keptSpool(dataFolderPath: string): LogPosition {
   return Checkpoints.open(checkpointsPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
 }
 
-/** The name of the stream. */
 export function journalStream(link: Pick<RedisLink, 'key'>): string {
   return link.key('journal');
 }
 
 /**
- * The journal of all nodes, a Redis stream. Each event goes to this node's own files first, so that it is on disk when a change is answered,
- * and from there to the stream: the files are the spool while Redis is away, and events that Redis lost are forwarded again.
+ * The journal of all nodes, a Redis stream. Each event is first written to this node's files, so that it is on disk when a change is
+ * answered, then forwarded to the stream. Events wait in the files while Redis is unreachable, and are forwarded again if Redis loses them.
  */
 export class RedisEventLog implements EventLog {
   readonly #options: RedisEventLogOptions;
@@ -145,7 +144,7 @@ export class RedisEventLog implements EventLog {
     ];
   }
 
-  /** Opens the journal; a Redis that is away is no error. */
+  /** Opens the journal, even if Redis is unreachable. */
   static async open(options: RedisEventLogOptions): Promise<RedisEventLog> {
     const journal = new RedisEventLog(options);
     await journal.#readEnd(options.link).catch(() => {});
@@ -166,27 +165,27 @@ export class RedisEventLog implements EventLog {
     return streamSince(sinceMs);
   }
 
-  /** The end of the stream when this process first saw it; its own events come later. */
+  /** The end of the stream when this process first read it. The events of this process come later. */
   get begin(): LogPosition {
     return this.#begin ?? this.#end;
   }
 
-  /** Whether the stream was emptied: handlers without a position then start at its begin, not at its end. */
+  /** Whether the stream was emptied. Handlers without a position then start at its beginning instead of its end. */
   get wasEmptied(): boolean {
     return this.#forwarder.wasEmptied;
   }
 
-  /** Events of this node's files that are not in the stream, or may have been lost from it. */
+  /** Events of this node's files that the stream does not have, or may have lost. */
   spooled(): Promise<Backlog> {
     return this.#options.local.backlog(this.#forwarder.position);
   }
 
-  /** Events that this process added to the stream. */
+  /** Number of events that this process added to the stream. */
   get forwardedEvents(): number {
     return this.#forwarder.forwardedEvents;
   }
 
-  /** The oldest position of the local files that is needed. */
+  /** The oldest position of the local files that is still needed. */
   neededFrom(): LogPosition {
     return this.#forwarder.neededFrom;
   }
@@ -228,7 +227,7 @@ export class RedisEventLog implements EventLog {
     const [last] = (await link.call(['XREVRANGE', this.#stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
     if (!first || !last) return { events: 0, oldestMs: undefined };
     const events = Number(streamField(last, 'number')) - Number(streamField(first, 'number')) + 1;
-    // A foreign entry has no number.
+    // An entry that svc did not write has no number.
     return { events: Number.isFinite(events) ? Math.max(events, 1) : 1, oldestMs: parseStreamId(first[0]).segment };
   }
 
@@ -236,7 +235,7 @@ export class RedisEventLog implements EventLog {
     return this.#options.local.sizeBytes();
   }
 
-  /** Memory that the stream takes in Redis. @throws ServiceError `unavailable` */
+  /** Memory in bytes that the stream uses in Redis. @throws ServiceError `unavailable` */
   async streamBytes(): Promise<number> {
     return Number(await this.#options.link.call(['MEMORY', 'USAGE', this.#stream]));
   }
@@ -250,13 +249,13 @@ export class RedisEventLog implements EventLog {
     return this.#whileThere(rawStreamReader(this.#options.link, this.#stream), (from) => makeRawBlock([], from));
   }
 
-  /** A reader without events while Redis is away. */
+  /** Makes a reader that returns no events while Redis is unreachable. */
   #whileThere<From extends LogPosition | undefined, Block extends { next: LogPosition }>(
     reader: { next(from: From): Promise<Block>; close(): void },
     nothing: (from: From) => Block,
   ) {
     return {
-      // Readers find the events that their own node wrote.
+      // Flushes first, so that readers find the events of their own node.
       next: async (from: From) => {
         await this.#forwarder.flush();
         try {
@@ -282,7 +281,7 @@ export class RedisEventLog implements EventLog {
     return this.#growth.beyond(from, signal);
   }
 
-  /** Lets the files drop events that all handlers delivered, which a Redis need not get again. */
+  /** Lets the files drop events that all handlers have delivered, because even an emptied Redis does not need them again. */
   noteDelivered(delivered: LogPosition): void {
     this.#forwarder.noteDelivered(delivered);
   }

@@ -7,12 +7,12 @@ import { redisScript } from '../../../lib/redis/redis-script.ts';
 import { noId } from './checkpoints.ts';
 import { positionAfterId, type StreamEntry, streamField } from './reader.ts';
 
-/** Undelivered events are kept for this multiple of the retention. */
+/** Undelivered events are kept for this many retention periods. */
 const sparedRetentions = 2;
 
 const dayMs = 86_400_000;
 
-/** Removes events past their retention from a stream, except those that a handler still has to deliver. */
+/** Removes events past their retention from a stream, except events that a handler still has to deliver. */
 export async function trimStream(
   { link, clock, retentionDays, log }: { link: RedisLink; clock: Clock; retentionDays: number; log: Log },
   stream: string,
@@ -29,13 +29,13 @@ export async function trimStream(
   }
 }
 
-/** The positions of the consumer groups of a stream: where each handler goes on. */
+/** The positions of the consumer groups of a stream, at which the handlers continue. */
 export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string): Promise<Map<string, LogPosition>> {
   let groups: unknown[][];
   try {
     groups = (await link.call(['XINFO', 'GROUPS', stream])) as unknown[][];
   } catch (error) {
-    // There is no stream yet.
+    // The stream does not exist yet.
     if (/no such key/i.test(String((error as Error).cause))) return new Map();
     throw error;
   }
@@ -47,12 +47,12 @@ export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string):
   );
 }
 
-/** Entries of one page. */
+/** Number of entries in one page. */
 const pageEntries = 1000;
 
 /*
- * Whether the stream is complete up to an ID: the marker fits, and the entry exists or all entries up to it were trimmed. A server that was
- * killed, or a replica that took over, only ever misses the last entries.
+ * Whether the stream is complete up to an ID: the marker matches, and the entry exists or all entries up to it were trimmed. A Redis that
+ * was killed, or a replica that took over, can only lack the last entries.
  */
 const isWholeText = `
 local function isWhole(stream, markerKey, marker, id)
@@ -67,8 +67,8 @@ end
 const wholeScript = redisScript(`${isWholeText} return isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) and 1 or 0`);
 
 /*
- * KEYS stream, marker, counter; ARGV expected marker, last own ID, node, then event, group and waiting handler of each. Adds all or none, with
- * consecutive numbers, so that the entries between two are known without counting. Returns their IDs, or false when the stream is incomplete.
+ * KEYS stream, marker, counter; ARGV expected marker, last own ID, node, then event, group and waiting handler of each. Adds all or none.
+ * Numbers are consecutive, which gives the number of entries between two. Returns the IDs, or false when the stream is incomplete.
  */
 const addScript = redisScript(`${isWholeText}
 if not isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) then return false end
@@ -92,24 +92,23 @@ return ids`);
 /** The keys of the journal's stream. */
 export interface StreamKeys {
   stream: string;
-  /** Identifies the data of a Redis: one that was emptied gets another. */
+  /** Identifies the data of a Redis; the marker changes when Redis is emptied. */
   marker: string;
   counter: string;
 }
 
-/** The stream as its writer knows it. */
+/** The state of the stream that its writer last saw. */
 export interface KnownStream {
   marker: string;
-  /** The stream has all entries of the node up to this one. */
+  /** The stream has all entries of the node up to this ID. */
   lastId: string;
 }
 
-/** The server of a node: each of its processes adds eight random digits to the name. */
+/** The server of a node. The node name adds eight random hexadecimal digits for each process. */
 export function serverOf(node: string): string {
   return node.replace(/\.[0-9a-f]{8}$/, '');
 }
 
-/** Writes the journal's stream. */
 export class StreamWriter {
   readonly #caller: RedisCaller;
   readonly #keys: StreamKeys;
@@ -121,7 +120,7 @@ export class StreamWriter {
     this.#node = node;
   }
 
-  /** Adds events. @returns their IDs; undefined, with nothing added, when the stream is incomplete */
+  /** Adds events. @returns their IDs, or undefined without adding anything when the stream is incomplete */
   async add(events: readonly LoggedEvent[], known: KnownStream): Promise<string[] | undefined> {
     const { stream, marker, counter } = this.#keys;
     const values = events.flatMap(({ raw, group, takenBy }) => [raw, group ?? '', takenBy ?? '']);
@@ -137,13 +136,13 @@ export class StreamWriter {
     return id === noId || ((await this.#caller.call(['XRANGE', this.#keys.stream, id, id])) as unknown[]).length > 0;
   }
 
-  /** Returns `0-0` for an empty stream. */
+  /** The ID of the last entry; `0-0` for an empty stream. */
   async lastId(): Promise<string> {
     const [last] = (await this.#caller.call(['XREVRANGE', this.#keys.stream, '+', '-', 'COUNT', '1'])) as StreamEntry[];
     return last?.[0] ?? noId;
   }
 
-  /** UUIDs of the events of this node's server, earlier processes included, from an ID on, and the ID of the last. */
+  /** UUIDs of this server's events from an ID on, also from its earlier processes, and the ID of the last one. */
   async own(fromId: string): Promise<{ uuids: Set<string>; lastId: string | undefined }> {
     const uuids = new Set<string>();
     let lastId: string | undefined;

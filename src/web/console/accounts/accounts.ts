@@ -6,13 +6,13 @@ import { accountList } from './account-list.ts';
 import { collectionPanel, collections } from './collections.ts';
 import { authTestPanel, explainPanel } from './questions.ts';
 
-/** Shows the accounts, their sessions, bans, locks, uploads and trash, and answers what an account may do. */
+/** Shows the accounts with their sessions, bans, locks, uploads and trash, and explains the rights of an account. */
 export function showAccounts({ main, route: { query }, signal }: Stage): void {
   main.append(
     heading(text('accounts')),
     accountList(query.get('search') ?? '', signal),
     ...collections.map((collection) => collectionPanel(collection, signal)),
   );
-  // Both are asked by POST, which a viewer may not send.
+  // Both use POST, which viewers must not send.
   if (mayChange()) main.append(make('div.pair', explainPanel(), authTestPanel()));
 }

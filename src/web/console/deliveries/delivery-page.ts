@@ -11,10 +11,10 @@ import { hashFor } from '../route.ts';
 import { actionButton, badge, facts, heading, outcomeBadge, panel, type Stage, wayTo } from '../section.ts';
 import { bodySource, datum, timeElement } from '../shown.ts';
 
-/** The request as recorded; missing parts come from the current configuration. */
+/** The request as it was recorded; parts that were not recorded come from the current configuration. */
 type Sending = OpenedDelivery['request'];
 
-/** Shows a delivery: each attempt, the request and the reply. */
+/** Shows a delivery with its attempts, the request and the reply. */
 export async function showDelivery({ main, route: { id }, signal }: Stage): Promise<void> {
   const [delivery] = await Promise.all([
     ask<OpenedDelivery>('GET', `/api/deliveries/${encodeURIComponent(id)}`, { signal }),
@@ -52,7 +52,7 @@ export async function showDelivery({ main, route: { id }, signal }: Stage): Prom
   );
 }
 
-/** The file that a handler of type `forward` sent. */
+/** Facts about the file that a handler of type `forward` sent. */
 function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | undefined])[] {
   if (!file) return [];
   const { path, size, digest, after } = file;
@@ -63,7 +63,7 @@ function fileFacts({ file }: OpenedDelivery): (readonly [string, HTMLElement | u
   ];
 }
 
-/** Copies the request as a command of curl; secrets are masked in it as on the page. */
+/** A button that copies the request as a curl command. Secrets are masked, as on the page. */
 function copyAsCurl(sending: Sending): HTMLElement {
   return actionButton(text('copyCurl'), 'copy', async () => {
     await navigator.clipboard.writeText(curlCommand(sending));
@@ -71,14 +71,14 @@ function copyAsCurl(sending: Sending): HTMLElement {
   });
 }
 
-/** A text as one argument of a POSIX shell. */
+/** Quotes a text as one argument of a POSIX shell. */
 function quoted(argument: string): string {
   return `'${argument.replaceAll("'", `'\\''`)}'`;
 }
 
 function curlCommand({ method, url, headers, body }: Sending): string {
   const lines = [`curl -X ${quoted(method)} ${quoted(url)}`];
-  // curl counts the length itself.
+  // curl computes the length itself.
   for (const [name, value] of Object.entries(headers.values))
     if (name.toLowerCase() !== 'content-length') lines.push(`-H ${quoted(`${name}: ${value}`)}`);
   if (body && body.text !== '') lines.push(`--data-raw ${quoted(body.text)}`);

@@ -11,10 +11,10 @@ import { facts, heading, panel, type Stage, wayTo } from '../section.ts';
 import { bodySource, clear, datum, timeElement, tree } from '../shown.ts';
 import { accountLink, addressLink, conditionLink, eventTable, eventTime } from './event-table.ts';
 
-/** A press on a value searches for it alone. */
+/** An empty query, so that a click on a value searches for that value only. */
 const everything = new URLSearchParams();
 
-/** Shows an event, its deliveries, and the other events of its request. */
+/** Shows an event, its deliveries, and the other events of the same request. */
 export async function showEvent({ main, route: { id, query }, signal }: Stage): Promise<void> {
   const path = withQuery(`/api/events/${encodeURIComponent(id)}`, { at: query.get('at') ?? undefined });
   const [{ event, deliveries, request_events }] = await Promise.all([ask<OpenedEvent>('GET', path, { signal }), findHandlers(signal)]);

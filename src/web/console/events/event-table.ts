@@ -7,19 +7,19 @@ import { clear, datum, timeElement } from '../shown.ts';
 import { makeTable, type Table } from '../table.ts';
 import { type QueryKey, withCondition } from './query.ts';
 
-/** An event, and the journal position from which a search finds it and older ones. */
+/** An event, and the journal position from which a search finds this event and older ones. */
 export interface ListedEvent extends EventView {
   place?: string;
 }
 
 export type EventTable = Table<ListedEvent>;
 
-/** When an event happened, in ISO 8601. */
+/** The time of an event in ISO 8601. */
 export function eventTime({ timestamp }: EventView): string {
   return new Date(Number(timestamp.timestamp) * 1000).toISOString();
 }
 
-/** A value of an event, which a press makes a condition of the search. @param query what is searched for already */
+/** A value of an event. A click on it adds the value to the search. @param query the present search */
 export function conditionLink(key: QueryKey, value: unknown, query: URLSearchParams, content?: HTMLElement): HTMLElement {
   if (typeof value !== 'string' || value === '') return datum('');
   const link = make('a.value', { href: hashFor('events', '', withCondition(query, key, value)) }, content ?? datum(value));
@@ -27,30 +27,30 @@ export function conditionLink(key: QueryKey, value: unknown, query: URLSearchPar
   return link;
 }
 
-/** The account of an event; the service's own is no person's. */
+/** The account of an event. The system account has no link, because no person uses it. */
 export function accountLink({ account, data }: EventView, query: URLSearchParams): HTMLElement {
-  // An administrator is no account.
+  // An administrator has no account.
   if (typeof data.administrator === 'string') return conditionLink('text', data.administrator, query);
   if (account.uuid === accounts.system) return make('span.hint', text('system'));
   if (account.uuid !== accounts.nobody) return conditionLink('account', account.name, query);
   return data.username ? conditionLink('account', data.username, query) : make('span.hint', text('nobody'));
 }
 
-/** The address of a client; the service has none. */
+/** The client's address; empty for events of the system account, which have no client. */
 export function addressLink({ account }: EventView, query: URLSearchParams): HTMLElement {
   return account.uuid === accounts.system ? datum('') : conditionLink('address', account.peer?.address, query);
 }
 
-/** The accounts of events that no client led to, and of those whose client had not logged in (docs/spec/events.md#special-accounts). */
+/** The accounts of events without a client, and of clients that have not logged in (docs/spec/events.md#special-accounts). */
 const accounts = { system: '00000000-0000-4000-8000-000000000001', nobody: '00000000-0000-4000-8000-000000000002' };
 
 /**
- * A table of events; each leads to its page.
+ * A table of events, each with a link to its page.
  *
- * @param query what is searched for already: a value that is pressed becomes one more condition of it
+ * @param query the present search; a click on a value adds the value to it
  */
 export function eventTable(caption: string, empty: string, query = new URLSearchParams()): EventTable {
-  // The page of the event has the same links: the keyboard goes from row to row.
+  // Links in cells are left out of the tab order, because the event's page has them too: the keyboard moves from row to row.
   const inRow = (link: HTMLElement) => Object.assign(link, { tabIndex: -1 });
   const table = makeTable<ListedEvent>(
     caption,

@@ -14,9 +14,9 @@ import { apiQuery, type QueryKey, withConditions } from './query.ts';
 import { queryBar } from './query-bar.ts';
 import { timeRange } from './time-range.ts';
 
-/** The pages of a search, one after the other, at the end of a table. */
+/** Fetches the pages of a search one after the other, and appends them to a table. */
 function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLElement, signal: AbortSignal) {
-  /** Undefined before the first page; null behind the last one. */
+  /** Undefined before the first page; null after the last one. */
   let cursor: string | null | undefined;
   let bytes = 0;
   const search = {
@@ -24,14 +24,14 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
     begin: undefined as string | undefined,
     next: async () => {
       let first: HTMLElement | undefined;
-      // A page without events only says how far the search has come.
+      // A page without events only reports how far the search has come.
       do {
         const asked = cursor;
         const wanted = new URLSearchParams(query);
         if (asked) wanted.set('cursor', asked);
         const path = withQuery('/api/events', wanted);
         const found = await ask<EventPage>('GET', path, { signal });
-        // The end of the table has gone meanwhile.
+        // Meanwhile, rows at the end of the table were removed.
         if (cursor !== asked) continue;
         cursor = found.next;
         search.begin ??= found.begin;
@@ -42,7 +42,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
       } while (cursor !== null && first === undefined);
       return { hasMore: cursor !== null, first };
     },
-    /** Has the next page begin where the table ends by now: rows at its end have gone. */
+    /** Makes the next page begin at the current end of the table, after rows there were removed. */
     goBack: () => {
       cursor = table.ends.last?.place ?? search.begin;
     },
@@ -50,7 +50,7 @@ function searchEvents(query: URLSearchParams, table: EventTable, status: HTMLEle
   return search;
 }
 
-/** Values of the events that the table shows, which the bar offers. */
+/** Values of the events in the table, which the search bar suggests. */
 function seenValues(table: EventTable): (key: QueryKey) => Iterable<string> {
   return (key) => {
     const values = table.items().flatMap(({ account, data }) => {
@@ -109,11 +109,11 @@ export async function showEvents({ main, route: { query }, signal }: Stage): Pro
     return;
   }
   chart.load(asked, signal).catch((error: unknown) => {
-    // The list below tells the same.
+    // The chart is optional: the list below shows the same events.
     if (!isAbort(error)) chart.element.hidden = true;
   });
   await more.load();
-  // A search with an end in time has no live events.
+  // A search that ends at a given time has no live events.
   if (query.has('until')) tail.button.hidden = tail.badge.hidden = true;
   else tail.start(found.begin);
 }

@@ -61,7 +61,7 @@ function card(handler: HandlerView, refresh: () => Promise<void>): HTMLElement {
   );
 }
 
-/** Why its last delivery failed that did. */
+/** The reason why its last failed delivery failed. */
 function lastError({ last_error, last_error_time, is_failing, state }: HandlerView): HTMLElement | undefined {
   if (last_error_time === null) return undefined;
   const kind = state === 'stopped' || is_failing ? 'p.reason' : 'p.hint';
@@ -100,11 +100,11 @@ async function act(
   await refresh();
 }
 
-/** Pauses between looks at a handler that was started, and their number: a start and its failure are one message. */
+/** Interval (ms) and number of checks after a handler was started, so that a start and its failure become one message. */
 const lookEveryMs = 250;
 const maxLooks = 12;
 
-/** Waits until a started handler has delivered all that waited, or for three seconds. @returns why it stopped again, undefined if it did not */
+/** Waits up to three seconds until a started handler has delivered all waiting events. @returns why it stopped again, if it did */
 async function stoppedAgain(uuid: string): Promise<string | undefined> {
   for (let look = 0; look < maxLooks; look++) {
     const handler = (await findHandlers()).handlers.find((candidate) => candidate.uuid === uuid);
