@@ -9,19 +9,19 @@ import { hashFor } from './route.ts';
 import { tell } from './section.ts';
 import { mayChange } from './session.ts';
 
-/** A request of `POST /api/replays`; in its filter each member is a list. */
+/** The body of `POST /api/replays`, with a list for each member of its filter. */
 export type ReplayRequest = Omit<ApiReplayRequest, 'filter'> & { filter?: Record<string, string[]> };
 
-/** Requests by the ID of their replay: after a dry run the request can be sent. */
+/** Requests by the ID of their replay, so that a request can be sent after its dry run. */
 export const askedReplays = new Map<string, ReplayRequest>();
 
-/** A button that asks how to send something again and leads to the replay; undefined for a viewer. */
+/** A button that asks how to repeat deliveries, then shows the replay; undefined for viewers. */
 export function replayButton(label: string, requestNow: () => ReplayRequest, className = ''): HTMLElement | undefined {
   if (!mayChange()) return undefined;
   return makeButton(label, 'recent', () => void tell(askHow(label, requestNow())), className);
 }
 
-/** Begins a replay, and shows its page. @throws Refused */
+/** Starts a replay and shows its page. @throws Refused */
 export async function startReplay(request: ReplayRequest): Promise<void> {
   const { id } = await ask<{ id: string }>('POST', '/api/replays', { body: request });
   askedReplays.set(id, request);

@@ -1,7 +1,7 @@
 import { readLines } from '../shared/lines.ts';
 import { text } from './language.ts';
 
-/** A refused request, with the message of the console. */
+/** A request that the console refused, with the console's message. */
 export class Refused extends Error {
   readonly status: number;
 
@@ -33,7 +33,7 @@ export async function send(
     throw error instanceof TypeError ? new Refused(0, text('noConnection')) : error;
   });
   if (reply.ok) return reply;
-  // At a login 401 means a wrong password.
+  // In a reply to a login, 401 means a wrong password.
   if (reply.status === 401 && !path.startsWith('/api/login')) document.dispatchEvent(new Event('signedout'));
   throw new Refused(reply.status, await errorMessage(reply));
 }
@@ -44,14 +44,14 @@ export async function ask<T>(method: string, path: string, options?: RequestOpti
   return (reply.status === 204 ? undefined : await reply.json()) as T;
 }
 
-/** Adds a query to a path of the API, without fields that are undefined or empty. */
+/** Adds a query to an API path, without undefined or empty fields. */
 export function withQuery(path: string, query: URLSearchParams | Record<string, string | undefined>): string {
   const fields = query instanceof URLSearchParams ? [...query] : Object.entries(query);
   const used = new URLSearchParams(fields.filter((field): field is [string, string] => field[1] !== undefined && field[1] !== ''));
   return used.size === 0 ? path : `${path}?${used}`;
 }
 
-/** The values of a reply of NDJSON, as they come. @throws as `send` */
+/** Yields the values of an NDJSON reply as they arrive. @throws as `send` */
 export async function* lines<T>(path: string, signal: AbortSignal): AsyncGenerator<T> {
   const reply = await send('GET', path, { signal, accept: 'application/x-ndjson' });
   for await (const line of readLines(reply)) yield JSON.parse(line) as T;
@@ -67,7 +67,7 @@ async function errorMessage(reply: Response): Promise<string> {
     const message = errors?.map((error) => error.message).find((candidate) => candidate);
     if (message) return message;
   } catch {
-    // A proxy answered.
+    // The reply came from a proxy, and is not JSON.
   }
   return text('refused', { status: String(reply.status) });
 }

@@ -25,16 +25,16 @@ export function stateBadge(state: string): HTMLElement {
   return badge(translate('state', state), kinds[state]);
 }
 
-/** The outcome of a delivery, and how it came about when not in the background. */
+/** The outcome of a delivery. */
 export function outcomeBadge(outcome: string): HTMLElement {
   return badge(translate('outcome', outcome), kinds[outcome]);
 }
 
-/** The element and state of a section. */
+/** The element and the state that a section is shown with. */
 export interface Stage {
   main: HTMLElement;
   route: Route;
-  /** Aborts when the page shows something else. */
+  /** Aborted when the page shows something else. */
   signal: AbortSignal;
 }
 
@@ -42,13 +42,13 @@ export function panel(title: string, ...content: Child[]): HTMLElement {
   return make('section.panel', make('h2', title), ...content);
 }
 
-/** Names a part of a section, to which a link with `show` in its query leads. */
+/** Names a part of a section, so that a link with `show` in its query can scroll to it. */
 export function shownAs<E extends HTMLElement>(name: string, element: E): E {
   element.dataset.shownAs = name;
   return element;
 }
 
-/** Brings the part that a link named into sight. */
+/** Scrolls to the part of the section that the link names. */
 export function scrollToShown(main: HTMLElement, { query }: Route): void {
   const shown = main.querySelector<HTMLElement>(`[data-shown-as="${CSS.escape(query.get('show') ?? '')}"]`);
   if (!shown) return;
@@ -66,29 +66,29 @@ export function wayTo(section: SectionName): HTMLElement {
   return make('nav.way', { ariaLabel: text('way') }, link);
 }
 
-/** A state in a few words, which say no less than the colour. */
+/** A state in a few words, which must say as much as the colour. */
 export function badge(words: string, kind: 'good' | 'bad' | 'warn' | 'calm' = 'calm'): HTMLElement {
   return make('span', { className: `badge ${kind}` }, words);
 }
 
-/** An error message, in place of the content that failed. */
+/** An error message that replaces the content which failed to load. */
 export function problem(error: unknown): HTMLElement {
   return make('p.notice.error', { role: 'alert' }, clear(errorText(error)));
 }
 
-/** A line that is shown while other nodes cannot be reached; `show` is told why, nothing when they can be seen. */
+/** A line that is visible while other nodes are unreachable. Call `show` with the reason, or without one to hide the line. */
 export function incompleteLine() {
   const words = make('p.notice.error', { hidden: true });
   const show = (reason = '') => {
     const told = text('incomplete', { reason: clear(reason) });
     words.hidden = reason === '';
-    // Screen readers read out what is written.
+    // Only changed text is written, because screen readers read it out each time.
     if (words.textContent !== told) words.textContent = told;
   };
   return { element: make('div', { role: 'status' }, words), show };
 }
 
-/** A list of names and values, without values that are undefined or false. */
+/** A list of names and values; undefined and false values are left out. */
 export function facts(...pairs: readonly (readonly [name: string, value: Child])[]): HTMLElement {
   const shown = pairs.filter(([, value]) => value !== undefined && value !== false);
   return make('dl.facts', ...shown.map(([name, value]) => make('div', make('dt', name), make('dd', value))));
@@ -99,7 +99,7 @@ export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/** A button that is disabled while its action runs, and shows a notice when that fails. */
+/** A button that is disabled while its action runs, and shows a notice when the action fails. */
 export function actionButton(
   label: string,
   iconName: IconName | undefined,
@@ -121,7 +121,7 @@ export function actionButton(
   return button;
 }
 
-/** Disables a button whose action would be refused, or enables it again; not while its action runs. */
+/** Disables a button whose action would be refused, or enables it again. Not to be called while the action runs. */
 export function refuse(button: HTMLButtonElement, isRefused: boolean): void {
   if (isRefused) button.dataset.refused = '';
   else delete button.dataset.refused;

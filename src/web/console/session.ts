@@ -4,26 +4,26 @@ import { text } from './language.ts';
 import { ask, errorText, Refused } from './request.ts';
 import { clear } from './shown.ts';
 
-/** The token of a one-time login link, from the fragment, which no server and no proxy sees. */
+/** The token of a one-time login link. It is in the fragment, which is not sent to servers or proxies. */
 export function loginToken(hash: string): string | undefined {
   return /^#token=(.+)$/.exec(hash)?.[1];
 }
 
-/** Shows the login, or signs in by the token of the link that led here. */
+/** Shows the login form, or signs in with the token of the login link. */
 export async function showLogin(main: HTMLElement, onSuccess: () => void): Promise<void> {
   main.className = '';
   document.title = `${text('signIn')} – svc console`;
   const token = loginToken(location.hash);
   let message: string | undefined;
   if (token !== undefined) {
-    // A link that stays in the history would fail the next time.
+    // The token works only once, so it is removed from the history.
     history.replaceState(null, '', location.pathname);
     message = await ask('POST', '/api/login/link', { body: { token } }).then(
       () => undefined,
       (error) => problemText(error, 'linkOver'),
     );
     if (message === undefined) {
-      // The caller has not finished yet.
+      // Waits until the caller has finished.
       setTimeout(onSuccess);
       return;
     }
@@ -74,12 +74,12 @@ export function mayChange(): boolean {
   return administrator?.role === 'operator';
 }
 
-/** Whether held uploads may be decided about, and downloaded. */
+/** Whether the administrator may download held uploads and decide about them. */
 export function mayReview(): boolean {
   return administrator?.role === 'operator' || administrator?.role === 'reviewer';
 }
 
-/** Asks who has signed in. @returns undefined for nobody */
+/** Asks who is signed in. @returns undefined if nobody is */
 export async function findSession(): Promise<SignedIn | undefined> {
   try {
     administrator = await ask<SignedIn>('GET', '/api/me');

@@ -3,7 +3,7 @@ import { type Child, make } from '../shared/dom.ts';
 import { formatTag } from '../shared/locale.ts';
 import { text } from './language.ts';
 
-/** A value of JSON as a list of names and values. */
+/** Shows a JSON value as nested lists of names and values. */
 export function tree(value: unknown): Child {
   if (value === null || typeof value !== 'object') return leaf(value);
   const entries = Array.isArray(value) ? value.map((item, index) => [String(index + 1), item] as const) : Object.entries(value);
@@ -22,7 +22,7 @@ export function source(content: string, label: string): HTMLElement {
   return make('pre.source', { tabIndex: 0, role: 'group', ariaLabel: label }, clearLines(content));
 }
 
-/** A body that was sent or received; JSON is indented. */
+/** Shows a sent or received body; JSON is indented. */
 export function bodySource(body: unknown, label: string): HTMLElement {
   if (typeof body !== 'string') return source(JSON.stringify(body, null, 2), label);
   try {
@@ -36,12 +36,12 @@ const day = new Intl.DateTimeFormat(formatTag, { dateStyle: 'short' });
 const clock = new Intl.DateTimeFormat(formatTag, { timeStyle: 'medium' });
 const whole = new Intl.DateTimeFormat(formatTag, { dateStyle: 'full', timeStyle: 'long' });
 
-/** Makes control and invisible characters of foreign text visible: they could change the page or a terminal it is copied to. */
+/** Makes control and invisible characters in foreign text visible, because they could change the page or a terminal. */
 export function clear(text: string): string {
   return escapeInvisible(visibleControls(text));
 }
 
-/** The same for several lines. */
+/** Like `clear`, but keeps line breaks and tabs. */
 export function clearLines(text: string): string {
   return text
     .split(/\r?\n/)
@@ -49,16 +49,16 @@ export function clearLines(text: string): string {
     .join('\n');
 }
 
-/** A foreign name, path or address, isolated from the direction of the text around it. */
+/** Shows a foreign name, path or address, isolated from the text direction around it. */
 export function datum(text: string | number | undefined | null, className = ''): HTMLElement {
   return make('bdi', { className }, text === undefined || text === null || text === '' ? '–' : clear(String(text)));
 }
 
-/** A time of the API in the reader's time zone. */
+/** Shows a time from the API in the reader's time zone. */
 export function timeElement(iso: string | undefined | null): HTMLElement {
   const time = new Date(iso ?? '');
   if (Number.isNaN(time.getTime())) return datum(iso);
-  // Lists of narrow screens leave out the date of today.
+  // On narrow screens, lists leave out today's date.
   const className = day.format(time) === day.format(new Date()) ? 'today' : '';
   const shown = [make('span.date', `${day.format(time)}, `), clock.format(time)];
   return make('time', { className, dateTime: time.toISOString(), title: whole.format(time) }, ...shown);
@@ -68,7 +68,7 @@ export function numberText(value: number, digits = 0): string {
   return value.toLocaleString(formatTag, { maximumFractionDigits: digits });
 }
 
-/** Done of total; the total may be unknown yet. */
+/** Shows how much of a total is done; null if the total is unknown. */
 export function countText(done: number, total: number | null): string {
   return total === null ? numberText(done) : text('running', { done, total });
 }

@@ -3,8 +3,8 @@ import { type Child, make } from '../shared/dom.ts';
 const focusable = 'a[href], button, input, select, summary, [tabindex]';
 
 /**
- * Replaces nodes, but keeps equal ones, so that live figures take neither the focus nor selected text. `data-key`, else the
- * position, identifies a node; of a row only the cells that differ are replaced.
+ * Replaces nodes but keeps equal ones, so that live updates do not remove the focus or selected text. A node is identified by
+ * `data-key`, or by its position without one. In table rows, only the cells that differ are replaced.
  */
 export function renew(place: Element, nodes: readonly Element[]): void {
   const old = new Map([...place.children].map((node, index) => [keyOf(node, index), node]));
@@ -32,7 +32,7 @@ function exchange(before: Element, node: Element): void {
   if (at >= 0) node.querySelectorAll<HTMLElement>(focusable)[at]?.focus();
 }
 
-/** Gives the focus to the link of a row, or to the first thing in it that can be pressed. */
+/** Focuses the link of a row, or its first link or button. */
 export function focusRow(row: Element | null | undefined): void {
   (row?.querySelector<HTMLElement>('.row-link') ?? row?.querySelector<HTMLElement>('a, button'))?.focus();
 }
@@ -48,8 +48,8 @@ export type Table<T> = ReturnType<typeof makeTable<T>>;
 /**
  * A table of items. On narrow screens each row is a block, and each cell shows its column.
  * @param caption names the table for screen readers
- * @param empty is shown when there are no items
- * @param keyOf identifies an item
+ * @param empty text to show when there are no items
+ * @param keyOf returns the key that identifies an item
  */
 export function makeTable<T>(caption: string, empty: string, columns: readonly Column<T>[], keyOf: (item: T) => string) {
   const items = new WeakMap<Element, T>();
@@ -94,25 +94,25 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return body.childElementCount;
     },
 
-    /** An item that is shown. @param key of the item */
+    /** The item with this key, if the table shows it. */
     find: (key: string) => itemOf(body.querySelector(`[data-key="${CSS.escape(key)}"]`)),
 
-    /** The items that are shown, in their order. */
+    /** The items of the table, in the order of their rows. */
     items: (): T[] => [...body.children].flatMap((row) => itemOf(row) ?? []),
 
-    /** The items of the first row and of the last one; undefined where that is a note, or none. */
+    /** The items of the first and the last row; undefined when that row is a note or does not exist. */
     get ends(): { first: T | undefined; last: T | undefined } {
       return { first: itemOf(body.firstElementChild), last: itemOf(body.lastElementChild) };
     },
 
     show(shown: readonly T[]): void {
       renew(body, shown.map(makeRow));
-      // Kept rows belong to the current items.
+      // Rows that were kept get their new items.
       for (const [index, row] of [...body.children].entries()) items.set(row, shown[index] as T);
       settle();
     },
 
-    /** Adds items at the end. @returns the first row of them */
+    /** Appends items. @returns the first new row */
     append(added: readonly T[]): HTMLElement | undefined {
       const rows = added.map(makeRow);
       body.append(...rows);
@@ -120,7 +120,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return rows[0];
     },
 
-    /** Adds items before all others and keeps at most `most` rows, without a note at the end. @returns whether rows were removed */
+    /** Inserts items at the beginning and keeps at most `most` rows, none of them a note at the end. @returns whether rows were removed */
     prepend(added: readonly T[], most: number): boolean {
       const hadFocus = body.contains(document.activeElement);
       body.prepend(...added.map(makeRow));
@@ -131,7 +131,7 @@ export function makeTable<T>(caption: string, empty: string, columns: readonly C
       return isTooLong;
     },
 
-    /** Adds a row that says something before all others. */
+    /** Inserts a row with a note at the beginning. */
     prependNote(...children: Child[]): void {
       body.prepend(make('tr.note', make('td', { colSpan: columns.length }, ...children)));
       settle();

@@ -1,7 +1,7 @@
-/** Budget of a frame in milliseconds; more would block the page on a slow machine. */
+/** Time budget of a frame in milliseconds; a larger one would block the page on a slow machine. */
 const budgetMs = 6;
 
-/** Processes items, the first at once, the others in later frames within a budget of time. @returns stops it */
+/** Processes items: the first ones at once, the others in later frames, within a time budget each. @returns a function that stops it */
 export function inFrames<T>(items: readonly T[], action: (item: T) => void, whenDone = () => {}): () => void {
   let next = 0;
   let frame = 0;

@@ -47,7 +47,7 @@ async function open(row: Row): Promise<void> {
   if (part && isThere(row) && !document.querySelector('dialog[open]')) part.showFile(row);
 }
 
-/** Opens files on a plain click; with a modifier key the browser handles the click. */
+/** Opens a preview on a plain click; with a modifier key the browser handles the click. */
 function startOpening(): void {
   byId('list').addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('#list tbody a') : null;
@@ -66,7 +66,7 @@ function openNamed(name: string): boolean {
   return isShown;
 }
 
-/** Handles the switch between list and grid without a new page. */
+/** Switches between list and grid without loading a new page. */
 function startView(): void {
   for (const view of ['list', 'grid'] as const) {
     document.querySelector<HTMLAnchorElement>(`#tools .to-${view}`)?.addEventListener('click', (event) => {
@@ -85,7 +85,7 @@ function startView(): void {
 
 const loadSpace = () => loadPart(() => import('./space.ts'));
 
-/** Shows how full the account's quota is whenever the menu opens, and on the page when it is nearly full. */
+/** Shows how full the account's quota is: in the menu whenever it opens, and on the page when the quota is nearly used up. */
 function startSpace(): void {
   if (!document.getElementById('space')) return;
   byId('menu').addEventListener('beforetoggle', (event) => {
@@ -95,7 +95,7 @@ function startSpace(): void {
 
 let underWay: AbortController | undefined;
 
-/** Starts what works on the page of a search; of another page it ends the search that went before. */
+/** Shows the results on a search page, and stops the search of the previous page. */
 function startSearchPage(): void {
   underWay?.abort();
   const list = document.querySelector<HTMLTableElement>('.found');
@@ -105,7 +105,7 @@ function startSearchPage(): void {
   void loadPart(() => import('./search/found.ts')).then((part) => part?.showFound(list, controller.signal));
 }
 
-/** Offers to show what is typed on the page that changes the password. */
+/** Adds a checkbox to the password page that shows the typed passwords. */
 function offerPasswords(): void {
   const fields = document.querySelectorAll<HTMLInputElement>('main.card input[type=password]');
   const box = make('input', { type: 'checkbox' });
@@ -115,7 +115,7 @@ function offerPasswords(): void {
   [...fields].at(-1)?.after(make('label.line', box, text('showPasswords')));
 }
 
-/** Offers to copy the secret of a page that shows one. */
+/** Adds a copy button if the page shows a secret. */
 function offerCopies(): void {
   const field = document.querySelector<HTMLInputElement>('input[data-copy]');
   if (field) void loadPart(() => import('./actions/copy-field.ts')).then((part) => part?.offerCopy(field));
@@ -132,7 +132,7 @@ function startRowDates(): void {
   clearInterval(growingOlder);
   const renew = (row: Row) => growsOlder(timeCell(row)) && showDate(timeCell(row));
   growingOlder = setInterval(() => inFrames(allRows().filter(isWritten), renew), minuteMs);
-  // A tooltip for each row would take longer to write than its date.
+  // Only on demand, because writing a tooltip for each row would take longer than writing its date.
   byId('list').addEventListener('pointerover', ({ target }) => {
     const shown = target instanceof Element ? target.closest<HTMLElement>('td[data-time] time') : null;
     const cell = shown?.closest('td');
@@ -149,32 +149,32 @@ if (document.getElementById('menu')) {
 startNotices();
 startKeyboard();
 startRowMenus();
-// Nothing stays in the browser of what an account saw.
+// After a logout, the browser must not keep anything that the account saw.
 document.querySelector('form[action$=logout]')?.addEventListener('submit', () => void forgetThumbnails());
 const offerUploads = startUploads();
 startFolder();
 startFolderChanges(startFolder);
 startLinks();
 void rowsAreWhole().then(openAskedLayer);
-// For measurements: from now on the page reacts to keys and clicks.
+// For measurements: from here on the page reacts to keys and clicks.
 performance.mark('usable');
 
 /**
- * Waits for the page and its style, without which rows are missing or have no size. Work that needs neither precedes it, while
+ * Waits for the page and its style sheets, without which rows are missing or have no size. Work that needs neither is done before, while
  * the service still reads the folder.
  */
 async function pageHasCome(): Promise<void> {
   const happens = (target: EventTarget, type: string) => new Promise((resolve) => target.addEventListener(type, resolve, { once: true }));
   if (document.readyState === 'loading') await happens(document, 'DOMContentLoaded');
   const styles = [...document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]')];
-  // A part that failed to load has none either.
+  // A style sheet that failed to load has no `sheet` either.
   if (styles.some(({ sheet }) => !sheet) && document.readyState !== 'complete') await happens(window, 'load');
 }
 
-/** Starts what works on the page of a folder: once for each that is shown. */
+/** Starts the functions of a folder page; called for each folder that is shown. */
 function startFolder(): void {
   startRows();
-  // A folder that the account may not list has none.
+  // The page has no list if the account may not list the folder.
   if (document.getElementById('list')) startListing();
   for (const place of document.querySelectorAll<HTMLElement>('#recent [data-time]')) showDate(place);
   startSearchPage();

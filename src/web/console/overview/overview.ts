@@ -22,7 +22,7 @@ import { type Column, makeTable, renew } from '../table.ts';
 import { makeCharts } from './charts.ts';
 import { problemStrip } from './problems.ts';
 
-/** Shows how the installation is, and keeps it true. */
+/** Shows the state of the installation and keeps it up to date. */
 export async function showOverview({ main, route, signal }: Stage): Promise<void> {
   const [overview, { interval_seconds, samples }] = await Promise.all([
     ask<Overview>('GET', '/api/overview', { signal }),
@@ -165,7 +165,7 @@ const errorColumns: Column<Overview['errors'][number]>[] = [
   { title: text('node'), cell: ({ node }) => datum(node) },
 ];
 
-/** How many there were, with the way to all of them. */
+/** The number of errors, with a link to all of them. */
 function errorCount({ id, count, first }: Overview['errors'][number]): HTMLElement | string {
   return count <= 1 ? '1' : make('a', { href: hashFor('events', '', { id, ...(first && { since: first }) }) }, numberText(count));
 }

@@ -13,20 +13,20 @@ export interface Outcome {
   folder: string;
   names: readonly string[];
   done: string[];
-  /** Failures of others, for people. */
+  /** Messages about members that failed. */
   problems: string[];
-  /** Whether the connection broke, so that the rest is unknown. */
+  /** Whether the connection was lost, so that the outcome of the remaining members is unknown. */
   isLost: boolean;
   isStopped: boolean;
 }
 
-/** How far the copy of a folder has come. */
+/** Progress of copying one folder. */
 type Part = { done: number; total: number };
 
 interface Course {
-  /** Called with the number of processed members, failed ones included, and how far the next one has come. */
+  /** Called with the number of processed members, including failed ones, and the progress of the next one. */
   onProgress: (count: number, part?: Part) => void;
-  /** Stops the service, too. */
+  /** Aborting it also stops the work of the service. */
   signal?: AbortSignal;
   /** URL path of the folder of the members. */
   folder: string;
@@ -41,15 +41,15 @@ export type TransferKind = 'move' | 'copy';
 const maxTargets = 10_000;
 const maxCharacters = 250_000;
 
-/** Maximum failures in a message. */
+/** Maximum number of failures that a message names. */
 export const maxProblems = 5;
 
-/** The browser asks before the page is left. */
+/** Makes the browser ask before the user leaves the page. */
 function keepPage(event: Event): void {
   event.preventDefault();
 }
 
-/** Runs a folder command on members of a folder. The service ends it when the page is left. Never rejects. */
+/** Runs a folder command on members of a folder. If the user leaves the page, the service stops the command. Never rejects. */
 async function runCommand(command: Command, names: readonly string[], course: Course): Promise<Outcome> {
   const { onProgress, signal, folder } = course;
   const outcome: Outcome = { folder, names, done: [], problems: [], isLost: false, isStopped: false };
@@ -76,7 +76,7 @@ async function runCommand(command: Command, names: readonly string[], course: Co
           onProgress(through, item.progress);
           continue;
         }
-        // A folder that could not be deleted whole has a line for each failure.
+        // A folder that was deleted only in part has a line for each failure.
         if (item.target !== last) onProgress(++through);
         last = item.target;
         if (item.message === null) outcome.done.push(item.target);
@@ -93,10 +93,10 @@ async function runCommand(command: Command, names: readonly string[], course: Co
 }
 
 /**
- * Asks in a dialog, then runs a folder command, which the dialog shows and can stop.
- * @param members names of the members, and URL path of their folder
- * @param makeCommand called when the button is pressed
- * @returns undefined when the reader cancelled
+ * Asks in a dialog, then runs a folder command. The dialog shows its progress and can stop it.
+ * @param members names of the members, and the URL path of their folder
+ * @param makeCommand called when the user confirms
+ * @returns undefined if the user cancelled
  */
 export async function askAndRun(
   title: string,
@@ -127,12 +127,12 @@ export async function askAndRun(
   return outcome;
 }
 
-/** Delay in milliseconds before a running command shows its dialog, which would only flash for shorter work. */
+/** Delay in milliseconds before a running command shows its dialog, so that the dialog does not flash for short work. */
 const shownAfterMs = 500;
 
 /**
- * Runs a folder command without a question. After a moment a dialog shows its progress and can stop it. Never rejects.
- * @param title names the work
+ * Runs a folder command without asking. If it takes long, a dialog shows its progress and can stop it. Never rejects.
+ * @param title title of the dialog
  * @param folder URL path of the folder of the members
  */
 export async function runAtOnce(title: string, command: Command, names: readonly string[], folder: string): Promise<Outcome> {
@@ -150,7 +150,7 @@ export async function runAtOnce(title: string, command: Command, names: readonly
   return outcome;
 }
 
-/** Shows the outcome, and refreshes the folder. @param tell shows the message of success; default: a plain notice @param to the folder that members went to, for people */
+/** Shows the outcome and refreshes the folder. @param tell shows the success message @param to name of the folder that members went to */
 export async function showOutcome(
   outcome: Outcome,
   doneText: 'deleted' | 'moved' | 'copied',
@@ -158,7 +158,7 @@ export async function showOutcome(
   to = '',
 ): Promise<void> {
   const { folder, names, problems, isLost, isStopped } = outcome;
-  // Rows selected meanwhile stay selected.
+  // Only these names are deselected; rows that the user selected meanwhile stay selected.
   deselect(names);
   if (isStopped && doneText !== 'copied') {
     // The reply lacks the member that was in progress; the folder itself shows its state.
@@ -178,7 +178,7 @@ export async function showOutcome(
   if (!document.activeElement?.closest('dialog, #list, .found')) byId('members').focus();
 }
 
-/** Renames a member. @param folder its URL path @returns the problem, for people; undefined after success */
+/** Renames a member. @param folder its URL path @returns the problem as a message; undefined after success */
 export function renameMember(folder: string, { name, isFolder }: Member, newName: string): Promise<string | undefined> {
   const destination = new URL(memberUrl(newName, isFolder, folder), location.href).href;
   return trySend('MOVE', memberUrl(name, isFolder, folder), { 412: text('nameTaken') }, { destination, overwrite: 'F' });

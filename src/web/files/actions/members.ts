@@ -9,12 +9,12 @@ import { memberUrl, obstacle, trySend } from '../server.ts';
 import { askAndRun, showOutcome } from './commands.ts';
 import { noticeUndoable } from './undo.ts';
 
-/** Asks, then deletes rows of the folder that is shown. @returns whether any is deleted */
+/** Asks, then deletes rows of the current folder. @returns whether any was deleted */
 export async function deleteRows(rows: readonly Row[]): Promise<boolean> {
   return rows.length > 0 && deleteMembers(rows.map(rowName), folderUrl());
 }
 
-/** Asks, then deletes members of a folder. @param folder its URL path @returns whether any is deleted */
+/** Asks, then deletes members of a folder. @param folder its URL path @returns whether any was deleted */
 export async function deleteMembers(names: readonly string[], folder: string): Promise<boolean> {
   const content = [nameList(names), make('p.hint', text(may('trash') ? 'deleteToTrash' : 'deleteWarning'))];
   const button = { label: text('delete'), kind: 'primary danger' } as const;
@@ -26,12 +26,12 @@ export async function deleteMembers(names: readonly string[], folder: string): P
   return (outcome?.done.length ?? 0) > 0;
 }
 
-/** Why a name is impossible, for people. The browser would resolve `..` to another URL. */
+/** The reason why a name cannot be used, as a message. A browser would resolve `..` to another URL. */
 export function nameProblem(name: string): string | undefined {
   return name.trim() === '' || name === '.' || name === '..' || name.includes('/') ? text('nameImpossible') : undefined;
 }
 
-/** A dialog that asks for a name. @param check uses the name, and may return a problem, for people @returns the name after success */
+/** Asks for a name in a dialog. @param check uses the name, and may return a problem as a message @returns the name after success */
 export async function askName(
   question: Pick<DialogModel, 'title' | 'selectedLength'> & { label: string; button: string; value?: string },
   check: (name: string) => Promise<string | undefined>,
@@ -49,7 +49,7 @@ export async function askName(
   return answer === 'ok' ? focus.value : undefined;
 }
 
-/** Asks for a name, and makes a folder in the one that is shown. @returns its name */
+/** Asks for a name and creates a folder in the current one. @returns its name */
 export async function createFolder(): Promise<string | undefined> {
   const question = { title: text('newFolder'), label: text('folderName'), button: text('create') };
   const name = await askName(question, async (wanted) => {
@@ -60,13 +60,13 @@ export async function createFolder(): Promise<string | undefined> {
   return name?.trim();
 }
 
-/** Asks for the facts of a link to a member of a folder. @param folder its URL path */
+/** Asks for the options of a link to a member of a folder, and creates it. @param folder its URL path */
 export async function shareMember(member: Pick<Member, 'name' | 'isFolder'>, folder: string): Promise<void> {
   const part = await loadPart(() => import('./share.ts'));
   await part?.share(member, folder);
 }
 
-/** Checks the session before an archive is fetched or a trigger runs: a redirect to the login page would lose the selection. */
+/** Checks the session before downloading an archive or running a trigger, because a redirect to the login would lose the selection. */
 export function startMemberForm(): void {
   const form = byId('members') as HTMLFormElement;
   let isChecked = false;
@@ -81,7 +81,7 @@ export function startMemberForm(): void {
   });
 }
 
-/** Asks in a dialog instead of the form's page. */
+/** Asks in a dialog before deleting, instead of on a page of its own. */
 export function startDelete(selected: () => Row[]): void {
   byId('members').addEventListener('submit', (event) => {
     const button = (event as SubmitEvent).submitter as HTMLButtonElement | null;

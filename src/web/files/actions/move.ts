@@ -8,12 +8,12 @@ import { addAction, isSelected, selectedRows } from '../rows/selection.ts';
 import { runAtOnce, type TransferKind } from './commands.ts';
 import { showMoved } from './undo.ts';
 
-/** Rows on their way to another folder. */
+/** The rows being dragged. */
 let dragged: readonly Row[] = [];
 
 let target: HTMLElement | undefined;
 
-/** Rows can be dragged to the folders of the list, and to those on the way to this one; files that are dragged in from elsewhere are uploaded. */
+/** Lets rows be dragged to folders in the list and in the breadcrumbs. Files dragged in from outside the page are uploaded. */
 export function startDrag(): void {
   endDrag();
   byId('list').addEventListener('dragstart', (event) => {
@@ -35,17 +35,17 @@ export function startDrag(): void {
   byId('main').addEventListener('dragend', endDrag);
 }
 
-/** Dragging a selected row drags the whole selection, another row only itself. */
+/** Dragging a selected row drags the whole selection; dragging another row drags only that row. */
 function beginDrag(row: Row, transfer: DataTransfer): void {
   dragged = isSelected(row) ? selectedRows() : [row];
-  // Elsewhere it is a link as ever.
+  // Outside the page, it can be dropped like any link.
   transfer.effectAllowed = 'all';
   for (const each of dragged) each.classList.add('dragged');
   const count = dragged.length;
   const badge = make('div.badge', count === 1 ? displayName(rowName(row)) : text('selected', { count }));
   document.body.append(badge);
   transfer.setDragImage(badge, -12, -8);
-  // The browser has painted it by then.
+  // The browser has copied the image by then.
   setTimeout(() => badge.remove());
 }
 
@@ -74,7 +74,7 @@ function endDrag(): void {
   dragged = [];
 }
 
-/** @param to URL path of the folder */
+/** Moves the dragged rows. @param to URL path of the destination folder */
 async function moveTo(to: string): Promise<void> {
   const from = folderUrl();
   const members = dragged.map(rowMember);
@@ -87,7 +87,7 @@ async function moveTo(to: string): Promise<void> {
   await showMoved(outcome, members, from, to);
 }
 
-/** Offers to move what is selected to another folder, or to copy it. */
+/** Offers to move or copy the selection to another folder. */
 export function offerTransfer(kind: TransferKind): void {
   addAction({
     label: text(kind),
@@ -97,7 +97,7 @@ export function offerTransfer(kind: TransferKind): void {
   });
 }
 
-/** Asks for a folder, and moves or copies members of another one there. @param from URL path of their folder */
+/** Asks for a destination, then moves or copies members of a folder there. @param from URL path of their folder */
 export async function transferMembers(kind: TransferKind, members: readonly Member[], from: string): Promise<void> {
   const part = await loadPart(() => import('./transfer.ts'));
   await part?.transfer(kind, members, from);

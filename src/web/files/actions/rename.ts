@@ -11,16 +11,16 @@ import { noticeUndoable } from './undo.ts';
 
 let moves: Promise<boolean> | undefined;
 
-/** Whether the service has WebDAV's MOVE (RFC 4918 §9.9). */
+/** Whether the service supports MOVE of WebDAV (RFC 4918 §9.9). */
 export function canMove(): Promise<boolean> {
   moves ??= hasMove();
   return moves;
 }
 
-/** Whether the folder that is shown offers renaming. */
+/** Whether the current page offers renaming. */
 export let isRenameOffered = false;
 
-/** Offers renaming where the service can move. @returns whether it does, and the folder is still shown */
+/** Offers renaming if the service supports MOVE. @returns whether it does, and the folder is still shown */
 export async function startRename(): Promise<boolean> {
   const bar = byId('actions');
   isRenameOffered = await canMove();
@@ -52,7 +52,7 @@ async function hasMove(): Promise<boolean> {
   }
 }
 
-/** Asks for a new name, and renames a member of a folder. @param folder its URL path */
+/** Asks for a new name and renames a member of a folder. @param folder its URL path */
 export async function rename(member: Member, folder: string): Promise<void> {
   const oldName = member.name;
   const dot = oldName.lastIndexOf('.');

@@ -14,21 +14,21 @@ export interface Item {
   isDanger?: boolean;
 }
 
-/** Distance in CSS pixels by which the page may scroll under the open menu. */
+/** Distance in CSS pixels that the page may scroll before an open menu closes. */
 const maxScroll = 4;
 
-/** Distance in CSS pixels that the menu keeps from the edges of the window. */
+/** Minimum distance in CSS pixels between the menu and the edges of the window. */
 const margin = 8;
 
 const menu = make('div', { id: 'row-menu', popover: 'manual', role: 'menu' });
-/** Gets the focus back when the menu closes. */
+/** The element that gets the focus back when the menu closes. */
 let opener: HTMLElement | undefined;
 /** The button of the row whose menu is open. */
 let expanded: HTMLElement | undefined;
-/** How far the page was scrolled when the menu opened. */
+/** Scroll position of the page when the menu opened. */
 let openedAt = 0;
 
-/** Opens the menu of a row beside its button. */
+/** Opens the menu of a row next to its button. */
 export function openRowMenu(row: Row): void {
   const button = row.querySelector<HTMLElement>('.more button');
   open(row, button && document.activeElement === button ? button : rowLink(row), (button ?? row).getBoundingClientRect());
@@ -41,7 +41,7 @@ function open(row: Row, from: HTMLElement, beside: DOMRect): void {
   showMenu(from, beside, label, itemsFor(row, rows));
 }
 
-/** Opens a menu. @param from gets the focus back when it closes @param beside place of the button that opens it, or of the pointer */
+/** Opens a menu. @param from gets the focus back when it closes @param beside position of its button, or of the pointer */
 export function showMenu(from: HTMLElement, beside: DOMRect, label: string, menuItems: readonly Item[]): void {
   opener = from;
   expanded = from.closest('tr')?.querySelector<HTMLElement>('.more button') ?? undefined;
@@ -55,7 +55,7 @@ export function showMenu(from: HTMLElement, beside: DOMRect, label: string, menu
   items()[0]?.focus({ preventScroll: true });
 }
 
-/** Below its button and aligned with its right edge, or above it if there is more room; at a pointer, to its right. */
+/** Places the menu below its button at the right edge, or above the button if there is no room; at a pointer, to its right. */
 function place({ left, right, top, bottom }: DOMRect): void {
   const { width, height } = menu.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
@@ -84,7 +84,7 @@ function itemsFor(row: Row, rows: readonly Row[]): Item[] {
   return list;
 }
 
-/** A file as it is; anything else as an archive, by the form of the selection. */
+/** Downloads a single file directly, and anything else as an archive through the form of the selection. */
 function download(rows: readonly Row[]): void {
   const [row, ...others] = rows;
   if (row && others.length === 0 && !isFolder(row)) {
@@ -94,7 +94,7 @@ function download(rows: readonly Row[]): void {
   submit(rows, byId('actions').querySelector('[value=download-members]'));
 }
 
-/** By the form of the selection. */
+/** Selects the rows and submits the form of the selection. */
 function submit(rows: readonly Row[], button: HTMLButtonElement | null): void {
   selectOnly(rows);
   (byId('members') as HTMLFormElement).requestSubmit(button);
@@ -118,7 +118,7 @@ function isOpen(): boolean {
   return menu.matches(':popover-open');
 }
 
-/** Closes the menu that is open. */
+/** Closes the menu if it is open. */
 export function closeMenu(givesFocusBack: boolean): void {
   if (!isOpen()) return;
   menu.hidePopover();
@@ -126,7 +126,7 @@ export function closeMenu(givesFocusBack: boolean): void {
   if (givesFocusBack) opener?.focus({ preventScroll: true });
 }
 
-/** The keys of a menu (ARIA Authoring Practices, menu button): none of them reaches the page. */
+/** Handles the keys of a menu (ARIA Authoring Practices, menu button). The page does not receive them. */
 function onKey(event: KeyboardEvent): void {
   event.stopPropagation();
   const all = items();
@@ -144,14 +144,14 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** A cell with the button of a row's menu; copying it for each row is faster than creating it. */
+/** The cell of a menu button; cloning it for each row is faster than creating it. */
 const template = make(
   'td.more',
   { role: 'cell' },
   make('button.quiet', { type: 'button', tabIndex: -1, ariaHasPopup: 'menu', ariaExpanded: 'false' }, '⋯'),
 );
 
-/** Adds the button of its menu to a row. @returns the button */
+/** Adds a menu button to a row. @returns the button */
 export function addMenuButton(row: HTMLTableRowElement, name: string): HTMLElement {
   const cell = template.cloneNode(true) as HTMLTableCellElement;
   const button = cell.firstElementChild as HTMLElement;
@@ -160,17 +160,17 @@ export function addMenuButton(row: HTMLTableRowElement, name: string): HTMLEleme
   return button;
 }
 
-/** The head of the column of these buttons. */
+/** The header of the column with the menu buttons. */
 export function menuHead(): HTMLElement {
   return make('th.more', { role: 'columnheader' }, make('span.hidden', text('actions')));
 }
 
-/** Gives each row a menu: by its button, a right click, a long press and the menu key. Shift and a right click open the browser's own. */
+/** Gives each row a menu, opened by its button, right click, long press or the menu key. Shift and right click open the browser's. */
 export function startRowMenu(): void {
   const list = byId('list');
   list.querySelector('thead tr')?.append(menuHead());
   whenRowIsWritten((row) => void addMenuButton(row, rowName(row)));
-  // Narrow screens have no room for all buttons of the selection.
+  // On narrow screens there is no room for all buttons of the selection.
   const rest = makeButton(
     '⋯',
     undefined,
@@ -199,11 +199,11 @@ export function startRowMenu(): void {
   });
 }
 
-/** Closes the menu, and moves in it, on whichever folder's page. */
+/** Adds the listeners that close the menu and move within it, once for all folder pages. */
 export function startRowMenus(): void {
   menu.addEventListener('keydown', onKey);
   const closeOutside = ({ target }: Event) => {
-    // A press of its own button closes it, too, once.
+    // Its own button already closes the menu; closing it here would make the button open it again.
     if (target instanceof Element && !menu.contains(target) && !target.closest('[aria-expanded=true]')) closeMenu(false);
   };
   for (const type of ['pointerdown', 'focusin'] as const) document.addEventListener(type, closeOutside, { capture: true });

@@ -5,18 +5,18 @@ import { type Member, refreshRows } from '../rows/rows.ts';
 import { type ListedMember, listMembers, send } from '../server.ts';
 import { maxProblems, type Outcome, renameMember, runAtOnce, showOutcome } from './commands.ts';
 
-/** A move or a renaming that can be undone. */
+/** A move or renaming that can be undone. */
 interface Change {
   /** URL path of the folder that the members were in. */
   from: string;
-  /** URL path of the folder that they are in now. */
+  /** URL path of the folder that the members are in now. */
   to: string;
   members: readonly Member[];
-  /** After a renaming: the new name of the member. */
+  /** The new name of the member, if it was renamed. */
   newName?: string;
 }
 
-/** A deletion into the trash. */
+/** A deletion that moved members to the trash. */
 interface Deletion {
   /** URL path of the folder that the members were in. */
   deletedFrom: string;
@@ -25,13 +25,13 @@ interface Deletion {
 
 let last: { change: Change | Deletion; forget: () => void } | undefined;
 
-/** Shows a message about a change that can be undone, by its button or by Ctrl+Z, until the next one. */
+/** Shows a message about a change. The change can be undone with its button or Ctrl+Z, until the next change. */
 export function noticeUndoable(message: string, change: Change | Deletion): void {
   last?.forget();
   last = { change, forget: notice(message, 'success', { label: text('undo'), run: () => void undoLast() }) };
 }
 
-/** Undoes the last change by the same commands, but only for members that are still as it left them. */
+/** Undoes the last change with the same commands, but only for members that have not changed since. */
 export async function undoLast(): Promise<void> {
   if (!last) return;
   const { change, forget } = last;
@@ -64,7 +64,7 @@ export async function undoLast(): Promise<void> {
   await refreshRows(only && done > 0 ? only.name : undefined);
 }
 
-/** Restores the latest deletion of each name. */
+/** Restores the most recently deleted member of each name. */
 async function restore({ deletedFrom, names }: Deletion): Promise<void> {
   const folder = decodeURIComponent(deletedFrom).slice('/home'.length);
   const problems: string[] = [];
@@ -92,7 +92,7 @@ async function restore({ deletedFrom, names }: Deletion): Promise<void> {
   await refreshRows(names[0]);
 }
 
-/** Finds the members that are still as they were left: later changes by others stay. */
+/** Finds the members that have not changed since, so that later changes by others are kept. */
 async function unchanged({ to, members, newName }: Change): Promise<{ members: Member[]; problems: string[] }> {
   const listed = await listMembers(to);
   if (typeof listed === 'string') return { members: [], problems: [listed] };
@@ -107,20 +107,20 @@ async function unchanged({ to, members, newName }: Change): Promise<{ members: M
   return { members: same, problems };
 }
 
-// The content of a folder may change.
+// A folder counts as the same even if its content has changed.
 function isSameAs(member: Member, now: ListedMember | undefined): boolean {
   if (!now || now.is_directory !== member.isFolder) return false;
   return member.isFolder || (now.size === member.sizeBytes && Math.abs(now.modified - member.modified) <= 1);
 }
 
-/** Shows the outcome of a move, which can be undone. @param from @param to URL paths of the folders */
+/** Shows the outcome of a move, and offers to undo it. @param from @param to URL paths of the folders */
 export async function showMoved(outcome: Outcome, members: readonly Member[], from: string, to: string): Promise<void> {
   const done = new Set(outcome.done);
   const tell = (message: string) => noticeUndoable(message, { from, to, members: members.filter(({ name }) => done.has(name)) });
   await showOutcome(outcome, 'moved', tell, folderLabel(to));
 }
 
-/** A folder in a sentence. */
+/** The name of a folder for use in a sentence. */
 export function folderLabel(url: string): string {
   const path = decodeURIComponent(url.slice('/home'.length));
   return path === '/' ? text('files') : nameInText(path.replace(/\/$/, '').slice(1));

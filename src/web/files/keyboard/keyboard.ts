@@ -12,20 +12,20 @@ import { tilesOfLine } from '../rows/row-window.ts';
 import { focusedRow, focusRow, type Row, shownRows } from '../rows/rows.ts';
 import { clearSelection, extendSelection, rowsMeant, selectAll, toggleRow } from '../rows/selection.ts';
 
-/** Key of the stored choice about single-key shortcuts (WCAG 2.2, 2.1.4: there must be a way to turn them off). */
+/** Storage key of the setting for single-key shortcuts (WCAG 2.2, 2.1.4 requires a way to turn them off). */
 const storageKey = 'svc-shortcuts';
 
-/** Whether keys without Ctrl do something. */
+/** Whether single-key shortcuts are on. */
 function hasShortcuts(): boolean {
   try {
     return localStorage.getItem(storageKey) !== 'off';
   } catch {
-    // A browser that keeps nothing for pages still has a keyboard.
+    // Without storage, the shortcuts are on.
     return true;
   }
 }
 
-/** Explains the keys, and lets the reader turn single-key shortcuts off. */
+/** Shows the keys, and lets the reader turn single-key shortcuts off. */
 async function showHelp(): Promise<void> {
   const keys: [string[], string][] = [
     [['↑', '↓'], text('keyMove')],
@@ -63,18 +63,18 @@ async function showHelp(): Promise<void> {
   });
 }
 
-/** Time in milliseconds after which a letter begins a new name. */
+/** Pause in milliseconds after which a letter begins a new search for a name. */
 const pauseMs = 1000;
 
 let typed = '';
 let typedAtMs = 0;
 
-/** Whether letters are being typed, so that a space is one of them. */
+/** Whether the user is typing a name, so that a space belongs to it. */
 function isTypingAhead(): boolean {
   return typed !== '' && Date.now() - typedAtMs < pauseMs;
 }
 
-/** Moves to the next name that begins with the typed letters; typing the same letter again moves to the next name with it. */
+/** Moves to the next name that begins with the typed letters. Typing one letter repeatedly moves through the names that begin with it. */
 function typeAhead(key: string): void {
   const letter = normalised(key);
   typed = isTypingAhead() ? typed + letter : letter;
@@ -89,7 +89,7 @@ function typeAhead(key: string): void {
   if (row) focusRow(row);
 }
 
-/** The row that a key moves to from the focused row. @returns undefined without one */
+/** Finds the row that a key moves to from the focused row. @returns undefined if there is none */
 type Step = (rows: readonly Row[], from: Row | undefined) => Row | undefined;
 
 function by(count: number): Step {
@@ -99,7 +99,7 @@ function by(count: number): Step {
   };
 }
 
-/** Moves to the tile above or below; in a shorter line to the nearest one. */
+/** Moves to the tile above or below, or to the nearest one if that line is shorter. */
 function line(direction: 1 | -1): Step {
   return (rows, from) => {
     if (!from) return by(direction)(rows, from);
@@ -115,11 +115,11 @@ const inAList: Readonly<Record<string, Step>> = { ArrowDown: by(1), ArrowUp: by(
 const inAGrid: Readonly<Record<string, Step>> = { ArrowDown: line(1), ArrowUp: line(-1), ArrowRight: by(1), ArrowLeft: by(-1) };
 const toTheEnds: Readonly<Record<string, Step>> = { Home: (rows) => rows[0], End: (rows) => rows.at(-1) };
 
-/** The row that a key leads to; undefined when there is none. */
+/** The row that a key moves to; undefined if there is none. */
 function stepTo(key: string): Row | undefined {
   const from = focusedRow();
   const arrows = byId('list').classList.contains('grid') ? inAGrid : inAList;
-  // Home and End are the page's own until a row has the focus; so are the arrows to the sides.
+  // Until a row has the focus, Home, End and the left and right arrows keep their function in the page.
   const isFree = from !== undefined || key === 'ArrowDown' || key === 'ArrowUp';
   const step = isFree ? (arrows[key] ?? toTheEnds[key]) : undefined;
   return step?.(shownRows(), from);
@@ -131,7 +131,7 @@ const withControl: Readonly<Record<string, KeyAction>> = { a: () => selectAll(),
 
 const singleKeys: Readonly<Record<string, KeyAction>> = { '/': focusFilter, '?': () => void showHelp() };
 
-/** The action of a key outside of fields; undefined leaves it to the browser. */
+/** The action of a key pressed outside of fields; undefined leaves the key to the browser. */
 function keyAction(event: KeyboardEvent): KeyAction | undefined {
   const { key, shiftKey } = event;
   if (event.altKey) return undefined;
@@ -142,7 +142,7 @@ function keyAction(event: KeyboardEvent): KeyAction | undefined {
   if (key === 'Delete' && may('delete')) return () => void deleteRows(rowsMeant());
   const next = stepTo(key);
   if (next) return () => (shiftKey && row ? extendSelection(row, next) : focusRow(next));
-  // Space and Enter on a box or a button are the browser's.
+  // On a checkbox or a button, the browser handles Space and Enter.
   const isOnLink = row !== undefined && (event.target as Element).matches('a');
   if (key === ' ' && isOnLink && !isTypingAhead()) return () => toggleRow(row);
   if (!hasShortcuts() || key.length !== 1) return undefined;
@@ -151,11 +151,11 @@ function keyAction(event: KeyboardEvent): KeyAction | undefined {
 }
 
 function onKey(event: KeyboardEvent): void {
-  // A folder that the account may not list has no list.
+  // The page has no list if the account may not list the folder.
   if (!document.getElementById('list')) return;
   const target = event.target as HTMLElement;
   const isArrow = event.key === 'ArrowDown' || event.key === 'ArrowUp';
-  // From the filter the arrows lead into the list.
+  // In the filter, the up and down arrows move into the list.
   const isTyping = target.matches('input:not([type="checkbox"]), textarea, select') && !(isArrow && target.matches('.filter'));
   if (event.defaultPrevented || isTyping || document.querySelector('dialog[open]')) return;
   const action = keyAction(event);
