@@ -2,7 +2,7 @@ import { displayName } from '../../lib/display-name.ts';
 import { type Child, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
-/** A button of a dialog; `value` is what the dialog gives when it is pressed. */
+/** A button of a dialog. Pressing it makes the dialog return `value`. */
 export interface DialogButton {
   value: string;
   label: string;
@@ -13,29 +13,29 @@ export interface DialogModel {
   title: string;
   content: Child[];
   buttons: DialogButton[];
-  /** Called before the dialog closes with a button's value; a text keeps it open and is shown. While it runs the dialog cannot be closed. */
+  /** Called before the dialog closes with a button's value. A returned text is shown and keeps it open. Meanwhile it cannot be closed. */
   check?: (value: string) => Promise<string | undefined>;
-  /** Ends what `check` does; there is a button for it while that runs. */
+  /** Stops the work of `check`; while that runs, the dialog has a button for it. */
   onStop?: () => void;
-  /** Whether `check` runs at once, without a press of a button. */
+  /** Whether `check` runs at once, before any button is pressed. */
   isRunning?: boolean;
-  /** Whether it is there to be read: the title receives the focus, so that it begins at its beginning. */
+  /** Whether the dialog contains a text to read: then its title gets the focus, so that reading begins at the top. */
   isText?: boolean;
-  /** Receives the focus; else the first field or button. */
+  /** Gets the focus; by default the first field or button does. */
   focus?: HTMLElement;
-  /** Value of the button that receives it instead. */
+  /** Value of the button that gets the focus instead. */
   focusOn?: string;
-  /** Characters of the field that are selected; else all. */
+  /** Number of selected characters in the focused field; all by default. */
   selectedLength?: number | undefined;
-  /** Class for its looks. */
+  /** CSS class of the dialog. */
   className?: string | undefined;
-  /** Whether it is about more than the folder that is shown, and stays when another one is. */
+  /** Whether the dialog stays open when another folder is shown. */
   stays?: boolean;
 }
 
 let made = 0;
 
-/** Shows a modal dialog. @returns the value of the pressed button; `cancel` when it was closed in another way */
+/** Shows a modal dialog. @returns the value of the pressed button; `cancel` if it was closed in another way */
 export function ask(model: DialogModel): Promise<string> {
   const titleId = `dialog-title-${++made}`;
   const title = make('h2', { id: titleId, ...(model.isText && { tabIndex: -1, autofocus: true }) }, model.title);
@@ -92,7 +92,7 @@ export function ask(model: DialogModel): Promise<string> {
       model.focus?.focus();
     };
     dialog.addEventListener('cancel', (event) => settling && event.preventDefault());
-    // A second Escape closes a dialog despite a cancelled `cancel`, and a disabled button loses the focus to the page.
+    // A second Escape closes a dialog even if its `cancel` event was prevented, and a disabled button loses the focus to the page.
     const onKey = (event: KeyboardEvent) => {
       const isOnTop = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog;
       if (settling && isOnTop && event.key === 'Escape') event.preventDefault();
@@ -113,7 +113,7 @@ export function ask(model: DialogModel): Promise<string> {
   });
 }
 
-/** Closes the dialogs about a folder that is left; what is being done is done. */
+/** Closes the dialogs of a folder that is no longer shown, except those whose work is running. */
 export function closeDialogs(): void {
   for (const dialog of document.querySelectorAll<HTMLDialogElement>('dialog[open]:not(.stays)'))
     if (dialog.dispatchEvent(new Event('cancel', { cancelable: true }))) dialog.close();
@@ -124,11 +124,11 @@ export function cancelButton(): DialogButton {
   return { value: 'cancel', label: sharedText('cancel') };
 }
 
-/** Names, and characters of them, that a list shows without being scrolled, however narrow it is. */
+/** Numbers of names and characters that a list shows without scrolling, even on the narrowest screen. */
 const namesInSight = 4;
 const charactersInSight = 100;
 
-/** A list of names in a dialog; long ones are cut. */
+/** A list of names in a dialog; a long list is cut off. */
 export function nameList(names: readonly string[]): HTMLElement {
   const shown = names.slice(0, 50);
   const items = shown.map((name) => make('li', make('bdi', displayName(name))));
@@ -138,7 +138,7 @@ export function nameList(names: readonly string[]): HTMLElement {
   return make('ul.names', { ...(!isInSight && { tabIndex: 0 }) }, ...items);
 }
 
-/** A bar that `show` moves: of `total` things some are done. */
+/** A progress bar; `show` sets how many of `total` items are done. */
 export function progressBar(label: string, total: number) {
   const bar = make('progress', { max: total, ariaLabel: label });
   const counter = make('p.hint');

@@ -2,16 +2,16 @@ import { fillText, type Text, type TextValues } from '../../lib/translated-text.
 
 const { lang } = document.documentElement;
 
-/** The language of the page with the reader's region, for dates and numbers. */
+/** The language of the page with the user's region, for dates and numbers. */
 export const formatTag = navigator.languages.find((candidate) => candidate.split('-')[0] === lang) ?? lang;
 
-/** Texts of the shared code of all scripts: dialogs, messages, parts that are loaded later. */
+/** Texts that all scripts share: dialogs, messages, and parts that are loaded later. */
 type SharedTextName = 'cancel' | 'close' | 'partMissing' | 'running' | 'stop';
 type Texts<Name extends string> = Readonly<Record<Name | SharedTextName, Text>>;
 
 let loaded: { tag: string; texts: Texts<never> } | undefined;
 
-/** Loads the texts of the page's script in the language of the page; English ones when that fails. */
+/** Loads the texts of a script in the language of the page; falls back to English. */
 export async function loadTexts<Name extends string>(
   english: Texts<Name>,
   others: Readonly<Record<string, () => Promise<{ default: Texts<Name> }>>>,
@@ -22,7 +22,7 @@ export async function loadTexts<Name extends string>(
   return chosen;
 }
 
-/** Makes the function for the texts of a part that contains all languages. */
+/** Makes the text function of a part that contains all of its languages. */
 export function partTexts<Name extends string>(
   all: Readonly<Record<string, Readonly<Record<Name, Text>>>> & { en: Readonly<Record<Name, Text>> },
 ) {
@@ -32,14 +32,14 @@ export function partTexts<Name extends string>(
   };
 }
 
-/** A text that every page has, in the language of the page. */
+/** A text that all pages have, in the language of the page. */
 export function sharedText(name: SharedTextName, values?: TextValues): string {
   return loaded ? fillText(loaded.tag, loaded.texts[name], values) : '';
 }
 
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
 
-/** The formats of the used units: creating one takes longer than using it. */
+/** Formats by unit, because creating one takes longer than using it. */
 const formats = new Map<number, Intl.NumberFormat>();
 
 function formatOf(power: number): Intl.NumberFormat {
@@ -50,13 +50,13 @@ function formatOf(power: number): Intl.NumberFormat {
   return format;
 }
 
-/** A size for people, in powers of 1000. */
+/** Formats a size with units of powers of 1000. */
 export function sizeText(bytes: number): string {
   const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
   return formatOf(power).format(Math.round((bytes / 1000 ** power) * 10) / 10);
 }
 
-/** A duration for people, in the largest unit that says enough. */
+/** Formats a duration in the largest suitable unit. */
 export function durationText(seconds: number): string {
   const [value, unit] = seconds < 90 ? [seconds, 'second'] : seconds < 5400 ? [seconds / 60, 'minute'] : [seconds / 3600, 'hour'];
   return new Intl.NumberFormat(formatTag, { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 0 }).format(

@@ -1,6 +1,6 @@
 import { byId } from './dom.ts';
 
-/** Takes over the switch of colours, so that a choice needs no new page. */
+/** Handles the form for the colours, so that a choice does not load a new page. */
 export function startThemes(): void {
   const form = document.querySelector<HTMLFormElement>('form.theme');
   form?.addEventListener('submit', (event) => {
@@ -12,7 +12,7 @@ export function startThemes(): void {
   });
 }
 
-// The cookie has the service write the choice into the next page, which then shows no other colours first.
+// With the cookie, the service writes the choice into the next page, which then never shows other colours first.
 function choose(theme: string): void {
   const isSystem = theme === 'system';
   // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that the page supports
@@ -23,21 +23,21 @@ function choose(theme: string): void {
 
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
 
-/** Adds a button to the menu of the page; the menu closes when it is pressed. */
+/** Adds a button to the menu of the page. The menu closes when the button is pressed. */
 export function addToMenu(button: HTMLButtonElement): void {
-  // The pages of links have no menu.
+  // Pages of share links have no menu.
   document.querySelector('#menu a.button')?.before(button);
-  // Before the button does its work: the focus goes back to where the menu was opened, and from there to what comes.
+  // The menu closes before the button acts, so that the focus first returns to the menu's opener, and then moves to the result.
   button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }
 
-/** Arrows go through the menu, Home and End to its ends; the rest, and all of it without scripts, is the browser's popover. */
+/** Arrow keys move in the menu, Home and End to its ends. The browser's popover does the rest, and works without scripts. */
 export function startMenu(): void {
   const menu = byId('menu');
   const opener = document.querySelector<HTMLElement>('[popovertarget=menu]');
   const onKey = (event: KeyboardEvent) => {
     const isOpen = menu.matches(':popover-open');
-    // The page would act on the key as well: Escape drops the selection, arrows go into the list.
+    // Otherwise the page would handle the key, too: Escape clears the selection, arrows move into the list.
     if (isOpen) event.stopPropagation();
     const items = [...menu.querySelectorAll<HTMLElement>('a, button')];
     const at = items.indexOf(document.activeElement as HTMLElement);

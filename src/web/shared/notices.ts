@@ -1,10 +1,10 @@
 import { byId, iconButton, make, makeButton } from './dom.ts';
 import { sharedText } from './locale.ts';
 
-/** How long a message stays, in milliseconds; what went wrong takes longer to read. */
+/** How long a message is shown, in milliseconds; errors take longer to read. */
 const staysMs = { success: 6_000, error: 15_000 } as const;
 
-/** Messages at a time; older ones go. */
+/** Maximum number of messages; older ones are removed. */
 const maxAtOnce = 3;
 
 interface NoticeAction {
@@ -12,7 +12,7 @@ interface NoticeAction {
   run: () => void;
 }
 
-/** Shows a message, which screen readers say; it goes by itself, but not under the pointer or with the focus. @returns removes it */
+/** Shows a message, which screen readers announce. It disappears after a while, unless it is hovered or focused. @returns removes it */
 export function notice(message: string, kind: 'success' | 'error' = 'success', action?: NoticeAction): () => void {
   const remove = () => element.remove();
   const close = iconButton(sharedText('close'), 'close', remove);
@@ -27,14 +27,14 @@ export function notice(message: string, kind: 'success' | 'error' = 'success', a
   for (const type of ['pointerleave', 'focusout'] as const) element.addEventListener(type, wait);
   wait();
   const list = byId('notices');
-  // A repeated message replaces the first.
+  // A repeated message replaces the earlier one.
   for (const other of list.querySelectorAll('.notice')) if (other.textContent === element.textContent) other.remove();
   list.append(element);
   while (list.children.length > maxAtOnce) list.firstElementChild?.remove();
   return remove;
 }
 
-/** Takes over the message of a form that led to this page. */
+/** Shows the message that the service wrote into the page after a form. */
 export function startNotices(): void {
   for (const told of byId('notices').querySelectorAll('p')) {
     told.remove();

@@ -18,29 +18,29 @@ import type { DeliveryStore, KnownHandler } from './delivery-store.ts';
 import { pausedBy } from './handler-status.ts';
 import { LocalHandler } from './local-handler.ts';
 
-/** How often the store gets a heartbeat, and is asked for orders. */
+/** How often the store gets a heartbeat, and is read for operators' requests. */
 const beatEveryMs = 2000;
 
-/** Largest age of the remembered states of handlers. */
+/** Maximum age of the stored handler states. */
 const maxStateAgeMs = 10_000;
 
-/** One handler at present, for figures. */
+/** The present state of one handler, for figures. */
 export interface HandlerState {
   handler: string;
-  /** `stopped` after too many failures or an internal error, `paused` by an operator. */
+  /** `stopped` by too many failures or an internal error, `paused` by an operator. */
   state: 'running' | 'stopped' | 'paused';
   /** Why it does not run. */
   reason?: string | undefined;
-  /** Requests in the last minute with their retries, including those that uploads wait for. */
+  /** Requests and retries in the last minute, including those that uploads wait for. */
   deliveriesPerMinute: number;
-  /** The server whose process delivers for it, with several nodes. */
+  /** With several nodes: the server whose process delivers for the handler. */
   node?: string | undefined;
-  /** Whether this node has its lease, with several nodes. */
+  /** With several nodes: whether this node has the handler's lease. */
   hasLease?: boolean;
-  /** Everything before it is done. */
+  /** All events before this position are done. */
   position: LogPosition;
   suspendedUrls: number;
-  /** The backlog, and the age of this report in milliseconds, with several nodes: the last known while Redis is away. */
+  /** With several nodes: the backlog, and the age of this report in ms, which grows while Redis is unreachable. */
   shared?: { waiting: Backlog; ageMs: number };
 }
 
@@ -48,7 +48,7 @@ export interface EngineDependencies {
   journal: EventLog;
   events: JournalledDispatcher;
   server: EventServer;
-  /** Called for every delivery, for figures. */
+  /** Called for each delivery, to count it. */
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
   urlHealth: (handlerUuid: string) => UrlSuspensions;
   forward: ForwardMeans;
@@ -56,24 +56,24 @@ export interface EngineDependencies {
   log: Log;
 }
 
-/** A handler's suspensions and rate, which stay when its options change. */
+/** A handler's suspensions and rate, which are kept when its options change. */
 interface Meters {
   health: UrlSuspensions;
   rate: RateMeter;
 }
 
-/** Delivers the journal to all event handlers, each at its own pace, from where it stopped last; with several nodes each handler on one. */
+/** Delivers the journal to all event handlers, each from its own position. With several nodes, each handler runs on one of them. */
 export class DeliveryEngine {
   readonly #store: DeliveryStore;
   readonly #dependencies: EngineDependencies;
   readonly #handlers = new Map<string, LocalHandler>();
   readonly #meters = new Map<string, Meters>();
-  /** Handlers that end. */
+  /** Handlers that are ending. */
   readonly #ending = new Map<string, Promise<void>>();
   readonly #abort = new AbortController();
   readonly #acquiring = new ReadWriteLock();
   readonly #timer: Timer;
-  /** The last known states of the handlers, and their monotonic time. */
+  /** The last known states of the handlers, and the monotonic time when they were read. */
   #known: { states: Map<string, HandlerState>; atMs: number };
 
   constructor(store: DeliveryStore, dependencies: EngineDependencies) {
@@ -85,17 +85,17 @@ export class DeliveryEngine {
     void this.#beat();
   }
 
-  /** Makes the handlers of a configuration without starting them. @throws ServiceError when one cannot be made, for example without its CA file */
+  /** Makes the handlers of a configuration without starting them. @throws ServiceError if one cannot be made, such as without its CA file */
   prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
     return new Map(enabled.map(([uuid, handler]) => [uuid, this.#make(uuid, handler)]));
   }
 
   /**
-   * Runs these handlers and no others. One with unchanged options continues undisturbed; one that had stopped starts again.
+   * Runs these handlers and no others. A handler with the same options continues; a stopped one starts again.
    *
-   * @param known UUIDs of all handlers of the configuration, disabled ones too: their positions stay
-   * @returns resolves once the begin of new handlers is on disk: later events reach them
+   * @param known UUIDs of all handlers of the configuration, including disabled ones, whose positions are kept
+   * @returns resolves when the start positions of new handlers are on disk, so that they get all later events
    */
   async apply(handlers: ReadonlyMap<string, WebhookHandler>, known: readonly string[]): Promise<void> {
     for (const [uuid, handler] of this.#handlers) {
@@ -112,7 +112,7 @@ export class DeliveryEngine {
     await declared;
   }
 
-  /** The states of the handlers; the last known ones while the store cannot be asked. */
+  /** The states of the handlers; the last known ones while the store is unreachable. */
   async figures(): Promise<HandlerState[]> {
     try {
       return await this.#readStates();
@@ -123,12 +123,12 @@ export class DeliveryEngine {
   }
 
   /**
-   * Pauses a handler: requests under way end, nothing more is sent, and its position stays over restarts and reloads, with event
-   * `componentStopped`. Other nodes follow within a few seconds.
+   * Pauses a handler: running requests finish and nothing more is sent (event `componentStopped`). Its position survives restarts and
+   * reloads. Other nodes follow within a few seconds.
    *
    * @param by name of the operator
-   * @throws ServiceError `not-found` for a handler that does not run in this configuration; `unavailable`, `storage-full` or `internal` when
-   * the order cannot be stored
+   * @throws ServiceError `not-found` for a handler that this configuration does not run; `unavailable`, `storage-full` or `internal` when
+   * the pause cannot be stored
    */
   async pause(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
@@ -139,7 +139,7 @@ export class DeliveryEngine {
     handler.followOrder();
   }
 
-  /** Lets a paused handler go on: `componentStarted`. @throws as `pause` */
+  /** Continues a paused handler: `componentStarted`. @throws as `pause` */
   async resume(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
     await this.#store.refresh();
@@ -149,7 +149,7 @@ export class DeliveryEngine {
     handler.followOrder();
   }
 
-  /** Lets a stopped handler go on: `componentStarted`. @throws as `pause` */
+  /** Starts a stopped handler again: `componentStarted`. @throws as `pause` */
   async start(uuid: string, by: string): Promise<void> {
     const handler = this.#find(uuid);
     const state = (await this.#readStates()).find((known) => known.handler === uuid)?.state;
@@ -172,9 +172,9 @@ export class DeliveryEngine {
   }
 
   /**
-   * Ends. Without other nodes, each handler first delivers the events journalled by now unless its receiver fails.
+   * Stops all handlers. Without other nodes, each handler first delivers the events journalled so far, unless its receiver fails.
    *
-   * @returns whether all requests under way ended in time
+   * @returns whether all running requests finished in time
    */
   async stop(timeoutMs: number): Promise<boolean> {
     let inTime = true;
@@ -231,7 +231,7 @@ export class DeliveryEngine {
       const { health, rate } = this.#findMeters(handler);
       const { waiting = { events: 0, oldestMs: undefined } } = this.#known.states.get(handler)?.shared ?? {};
       const nothing = { handler, state: 'stopped' as const, reason, position: journal.end };
-      // Handlers of this node are known at present.
+      // The states of handlers on this node are always current.
       const own = runner?.status.state === 'running' && { state: 'running' as const, reason: undefined };
       return {
         ...(this.#known.states.get(handler) ?? nothing),
@@ -291,7 +291,7 @@ export class DeliveryEngine {
       const isOld = this.#dependencies.clock.monotonicMs() - this.#known.atMs >= maxStateAgeMs;
       if (this.#store.isShared && (isOld || this.#known.states.size < this.#handlers.size)) await this.#readStates();
     } catch {
-      // Redis is away; the link logs it.
+      // Redis is unreachable, which the link logs.
     }
   }
 }

@@ -18,19 +18,19 @@ export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequ
   log: Log;
 }
 
-/** Delay before a failed read of the journal is repeated. */
+/** Delay before a failed read of the journal is retried. */
 const readAgainMs = 1000;
 
-/** No delivery is retried for longer (`retry_for`). */
+/** Longer than any delivery is retried (`retry_for`). */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/** A request under way, here or for an upload: the position stays before the oldest of them. */
+/** A running request, of this runner or for an upload. The position stays before the oldest one. */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
 }
 
-/** Delivers the journal to one handler from its position on, in order, with up to `concurrency` requests at once. */
+/** Delivers the journal to one handler in order, from its position, with up to `concurrency` requests at once. */
 export class HandlerRunner {
   readonly handler: WebhookHandler;
   readonly #dependencies: RunnerDependencies;
@@ -46,60 +46,59 @@ export class HandlerRunner {
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #isOver = false;
-  /** Deliveries that wait for a retry, by their first event; those of the owner before until they are met. */
+  /** Deliveries that wait for a retry, by their first event. Those of the previous owner are included until they are reached. */
   readonly #waiting: Map<string, WaitingRetry>;
   #ended: Promise<void> = Promise.resolve();
 
   /**
-   * @param status of the handler; uploads may wait for it beyond the end of this runner
-   * @param from where to begin in the journal
+   * @param status status of the handler; uploads may wait for the handler after this runner has ended
+   * @param from position in the journal to begin at
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
-    // Filters that changed meanwhile may leave an event out.
+    // Old entries are dropped, because their events may never be reached if the filters have changed.
     const recent = dependencies.waiting.filter(({ sinceMs }) => dependencies.clock.nowMs() - sinceMs < forgottenAfterMs);
     this.#waiting = new Map(recent.map((wait) => [wait.event, wait]));
     this.handler = status.handler;
     this.status = status;
     this.#cursor = from;
     this.#dependencies = dependencies;
-    // Each request under way listens, and uploads come in any number.
+    // Each running request adds a listener, and the number of uploads is unlimited.
     setMaxListeners(0, this.#over.signal, this.#draining.signal);
   }
 
-  /** Whether it takes no more events, although the handler may continue. */
+  /** Whether the runner takes no more events; its handler may continue. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Everything before it is done. */
+  /** All events before this position are done. */
   get position(): LogPosition {
     return this.#flights[0]?.from ?? this.#batchFrom ?? this.#cursor;
   }
 
-  /** The deliveries that wait for a retry. */
   get waiting(): WaitingRetry[] {
     return [...this.#waiting.values()];
   }
 
-  /** @param reason reason, if an operator stopped it */
+  /** @param reason reason of an operator's request, if that started it */
   start(reason?: string): void {
     this.status.began(reason);
     this.#ended = this.#run().catch((error) => this.status.broke(error));
   }
 
-  /** Delivers what the journal holds by now, unless a delivery fails, and ends. @param abort gives up what is under way */
+  /** Delivers all events that are in the journal, unless a delivery fails, then ends. @param abort cancels running requests */
   async drain(abort: AbortSignal): Promise<void> {
     this.#drainEnd = this.#dependencies.journal.end;
     await this.#finish(abort);
   }
 
-  /** Ends after the requests under way; waiting deliveries are left to the next owner. @param abort gives up what is under way */
+  /** Ends after the running requests. The next owner makes deliveries that wait for a retry. @param abort cancels running requests */
   async end(abort: AbortSignal): Promise<void> {
     this.#isOver = true;
     await this.#finish(abort);
   }
 
-  /** Gives up requests under way: another node delivers them now. */
+  /** Cancels running requests, because another node makes the deliveries now. */
   async abandon(): Promise<void> {
     this.#isOver = true;
     this.#over.abort();
@@ -143,7 +142,7 @@ export class HandlerRunner {
     }
   }
 
-  /** The next events of one request; undefined when this runner is at its end. */
+  /** The events of the next request; undefined when this runner ends. */
   async #nextBatch(reader: EventReader): Promise<SentEvent[] | undefined> {
     const batch: SentEvent[] = [];
     while (batch.length < this.handler.batchSize) {
@@ -174,7 +173,7 @@ export class HandlerRunner {
     return batch;
   }
 
-  /** @returns whether there is more at hand */
+  /** @returns whether more events can be read at once */
   async #readMore(reader: EventReader): Promise<boolean> {
     const { events, next } = await this.#read(reader);
     this.#block = events;
@@ -185,7 +184,7 @@ export class HandlerRunner {
     return isFurther;
   }
 
-  // A full disk or table of descriptors may have room in a second.
+  // Retries, because a full disk or file table may have room a second later.
   async #read(reader: EventReader): Promise<EventBlock> {
     for (;;) {
       try {
@@ -200,12 +199,12 @@ export class HandlerRunner {
   }
 
   async #waitForMore(): Promise<void> {
-    // Other work gets its turn even if the journal always has more.
+    // Lets other work run, even if the journal always has more.
     await new Promise(setImmediate);
     try {
       await this.#dependencies.journal.waitForMore(this.#cursor, this.#draining.signal);
     } catch {
-      // It is to drain, or to end.
+      // The runner drains or ends.
     }
   }
 
@@ -213,7 +212,7 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // The position waits for the upload's delivery: a process that is killed meanwhile repeats it after its start.
+  // The position stays before the upload's delivery: if the process is killed meanwhile, its next start repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);
@@ -222,7 +221,7 @@ export class HandlerRunner {
     this.#flights.push(flight);
     void outcome.willBeMade.then((isMade) => {
       if (isMade) this.#land(flight);
-      // A runner that took over reads the event again, as the position waits for it.
+      // If another runner has taken over, it reads the event again, because the position stayed before it.
       else if (this.#isRunning) return this.#deliver([{ event, raw, position }], flight);
       return undefined;
     });
@@ -244,7 +243,7 @@ export class HandlerRunner {
       delivered = await this.handler.deliver(batch, signals);
     } catch (error) {
       if (error instanceof DeliveryInterrupted) {
-        // The flight holds the position, and nothing comes after it.
+        // The unfinished request keeps the position before it, and nothing is delivered after it.
         this.#isOver = true;
         return;
       }
@@ -270,7 +269,7 @@ export class HandlerRunner {
   }
 }
 
-/** A delivery that was never sent; reported and recorded as failed, so that the handler continues after it. */
+/** A delivery that was never sent. It is reported and recorded as failed, so that the handler continues after it. */
 function notDelivered(events: readonly SentEvent[], details: string): Delivered {
   return {
     events,

@@ -6,10 +6,10 @@ import { suspensionMs } from '../../lib/remote/url-health.ts';
 import { isDeliveryEvent } from '../subscription.ts';
 import type { Delivered, WebhookHandler } from '../webhook-handler.ts';
 
-/** Events of a batch in one log line; the record of deliveries has them all. */
+/** Maximum events of a batch in one log line; the delivery record has all of them. */
 const maxUuidsInLog = 100;
 
-/** Reports the outcomes of a handler's deliveries in events and in the log, and stops the handler after too many failures. */
+/** Reports the outcomes of a handler's deliveries as events and in the log. Stops the handler after too many failures. */
 export class HandlerStatus {
   readonly handler: WebhookHandler;
   readonly #events: EventDispatcher;
@@ -24,41 +24,41 @@ export class HandlerStatus {
     this.#log = log;
   }
 
-  /** Reports that it delivers: `componentStarted`. @param reason of an operator's order */
+  /** Reports that the handler delivers: `componentStarted`. @param reason reason of an operator's request */
   began(reason?: string): void {
     this.#emitState(eventIds.componentStarted, { reason });
   }
 
-  /** Reports that an operator paused it: `componentStopped`. */
+  /** Reports that an operator paused the handler: `componentStopped`. */
   paused(reason: string): void {
     this.end();
     this.#log.info('an event handler was paused', { handler: this.handler.uuid, reason });
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** `stopped` after too many failures (`fail_after_errors`) or an internal error. */
+  /** The handler is `stopped` after too many failures (`fail_after_errors`) or an internal error. */
   get state(): 'running' | 'stopped' | 'ended' {
     return this.#state;
   }
 
-  /** Why it stopped; undefined unless it did. */
+  /** The reason why the handler stopped; undefined if it did not. */
   get stopped(): string | undefined {
     return this.#state === 'stopped' ? (this.#reason ?? '') : undefined;
   }
 
-  /** Ends it, unless it has stopped before. */
+  /** Ends the handler, unless it has already stopped. */
   end(): void {
     if (this.#state === 'running') this.#state = 'ended';
   }
 
-  /** Reports that it ended by an internal error: `componentStopped`. */
+  /** Reports that an internal error stopped the handler: `componentStopped`. */
   broke(error: unknown): void {
     this.#state = 'stopped';
     this.#log.error('an event handler ended', { handler: this.handler.uuid, reason: error });
     this.#stop('an internal error, see the log');
   }
 
-  /** Counts a delivery towards `fail_after_errors`, which stops it with `componentStoppedByFailures` and `componentStopped`. */
+  /** Counts failures towards `fail_after_errors`; at the limit reports `componentStoppedByFailures` and `componentStopped`. */
   count({ result }: Delivered): void {
     if (result.outcome === 'delivered') this.#failures = 0;
     if (result.outcome !== 'failed') return;
@@ -78,7 +78,7 @@ export class HandlerStatus {
     this.#emitState(eventIds.componentStopped, { reason });
   }
 
-  /** Reports the outcome of a delivery: `eventDelivered` or `deliveryFailed` for each event, `urlSuspended` for each suspended URL. */
+  /** Reports a delivery: `eventDelivered` or `deliveryFailed` for each event, `urlSuspended` for each suspended URL. */
   tell({ events, result }: Delivered): void {
     const { uuid, component } = this.handler;
     for (const { url, details } of result.suspended)
@@ -86,7 +86,7 @@ export class HandlerStatus {
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
-      // Events about delivered events about deliveries would never end; the record of deliveries has them. A file that was sent has its event.
+      // Events about delivered events about deliveries would never end. They are in the record; a file that was sent has its own event.
       if (isDelivered && (isDeliveryEvent(event) || component.type === 'forward')) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });
@@ -112,7 +112,7 @@ export class HandlerStatus {
   }
 }
 
-/** The reason of a paused handler, for people. */
+/** The reason of a paused handler, as a message. */
 export function pausedBy(name: string): string {
   return `paused by ${name}`;
 }

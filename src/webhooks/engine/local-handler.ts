@@ -13,10 +13,10 @@ import type { DeliveryStore, KeptProgress, NodeShare, Ownership } from './delive
 import { HandlerRunner } from './handler-runner.ts';
 import { HandlerStatus } from './handler-status.ts';
 
-/** How often this process tries to own the handler, or keeps it. */
+/** How often this process tries to acquire the handler, or renews its ownership. */
 const askEveryMs = 1000;
 
-/** A start this soon after an order gets the reason of the order. */
+/** A handler that starts this soon after an operator's request reports the reason of that request. */
 const reasonForMs = 60_000;
 
 export interface LocalHandlerDependencies {
@@ -26,17 +26,17 @@ export interface LocalHandlerDependencies {
   clock: Clock;
   log: Log;
   rate: RateMeter;
-  /** Aborts requests under way. */
+  /** Aborts running requests. */
   abort: AbortSignal;
   onDelivery?: ((record: DeliveryRecord) => void) | undefined;
   /** Creates the handler again. @throws ServiceError `unavailable` when its CA file cannot be read */
   make: () => WebhookHandler;
   share: () => NodeShare;
-  /** Held while a handler of this node is acquired. */
+  /** Held while this node acquires a handler. */
   acquiring: ReadWriteLock;
 }
 
-/** One handler in this process: delivers the journal while this process owns it, and single events while uploads wait. */
+/** A handler in this process. Delivers the journal while this process owns the handler, and single events while uploads wait. */
 export class LocalHandler implements BlockingHandler {
   readonly options: EventHandlerOptions;
   readonly #uuid: string;
@@ -55,8 +55,8 @@ export class LocalHandler implements BlockingHandler {
   #hasTried: () => void = () => {};
 
   /**
-   * @param handler is closed in the end
-   * @param before the end of the handler that this one replaces
+   * @param handler closed when this one has ended
+   * @param before resolves when the handler that this one replaces has ended
    */
   constructor(handler: WebhookHandler, before: Promise<void> | undefined, dependencies: LocalHandlerDependencies) {
     this.options = handler.options;
@@ -70,34 +70,34 @@ export class LocalHandler implements BlockingHandler {
     this.#ended = this.#run(before);
   }
 
-  /** The runner while this process owns the handler. */
+  /** The runner; undefined unless this process owns the handler. */
   get runner(): HandlerRunner | undefined {
     return this.#runner;
   }
 
-  /** Whether this process owns the handler and keeps it. */
+  /** Whether this process owns the handler and is going to keep it. */
   get isOwner(): boolean {
     return this.#isOwned && !this.#isLeaving;
   }
 
-  /** Whether it stopped here after too many failures. */
+  /** Whether the handler stopped in this process after too many failures. */
   get isStopped(): boolean {
     return (this.#runner ?? this).status.state === 'stopped';
   }
 
-  /** Counts the outcomes of the runner and of deliveries for uploads. */
+  /** Counts the outcomes of the runner's deliveries and of deliveries for uploads. */
   get status(): HandlerStatus {
     return this.#status;
   }
 
-  /** Creates a paused or stopped handler again. @throws as `make` */
+  /** Creates a paused or stopped handler again. @throws the errors of `make` */
   renew(): void {
     const handler = this.#dependencies.make();
     this.#status.handler.close();
     this.#status = new HandlerStatus(handler, this.#dependencies);
   }
 
-  /** Follows a change of its order: uploads do not wait for a paused handler, which delivers their events later. */
+  /** Applies an operator's request. Uploads do not wait for a paused handler, which delivers their events later. */
   followOrder(): void {
     if (this.#isEnding || this.#isPaused === (this.#unregister === undefined)) return;
     if (this.#isPaused) this.unregister();
@@ -105,21 +105,21 @@ export class LocalHandler implements BlockingHandler {
     this.wake();
   }
 
-  /** Checks orders now. */
+  /** Checks operators' requests now. */
   wake(): void {
     this.#wake.abort();
   }
 
-  /** Ends deliveries for uploads. */
+  /** Stops deliveries that uploads wait for. */
   unregister(): void {
     this.#unregister?.();
     this.#unregister = undefined;
   }
 
   /**
-   * Ends after the requests under way, and releases the handler.
+   * Ends after the running requests, and releases the handler.
    *
-   * @param drains first delivers the events journalled by now, unless a delivery fails
+   * @param drains first delivers all events journalled so far, unless a delivery fails
    */
   async end({ drains = false } = {}): Promise<void> {
     if (drains) await this.#tried;
@@ -132,7 +132,7 @@ export class LocalHandler implements BlockingHandler {
     this.#status.handler.close();
   }
 
-  /** Delivers a single event while an upload waits (docs/spec/delivery.md#upload-back-end); nothing once the handler has stopped. */
+  /** Delivers an event while an upload waits (docs/spec/delivery.md#upload-back-end). Delivers nothing if the handler has stopped. */
   async deliver(...[event, marks, position]: Parameters<BlockingHandler['deliver']>): Promise<BackendDelivery> {
     const status = this.#status;
     const { handler } = status;
@@ -186,7 +186,7 @@ export class LocalHandler implements BlockingHandler {
     this.#hasTried();
   }
 
-  /** Acquires the handler, one at a time in this node, so that the node never takes more than its share. */
+  /** Acquires the handler. A node acquires one at a time, so that it never takes more than its share. */
   #acquire(): Promise<Ownership | undefined> {
     const { store, share, acquiring } = this.#dependencies;
     return acquiring.exclusive(async () => {
@@ -218,7 +218,7 @@ export class LocalHandler implements BlockingHandler {
     this.#runner = undefined;
     this.#isOwned = false;
     this.#isLeaving = false;
-    // Failures count anew once it is resumed.
+    // After a pause, failures are counted from zero.
     if (this.#isPaused) this.#status.end();
     if (owned.lost.aborted)
       log.warn('another node may take the event handler over: its lease could not be renewed', { handler: this.#uuid });
@@ -252,32 +252,32 @@ export class LocalHandler implements BlockingHandler {
     return runner;
   }
 
-  /** Keeps the handler until it ends here, the runner ends, another node is to take over, or it is lost. */
+  /** Keeps the handler until it ends here, its runner ends, another node should take it over, or the ownership is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // The order in force while it still ran: a new start may come before the next check of orders.
+    // The last operator's request before the handler stopped. A later start request may come before the next check.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // Decided and counted in one step, so that handlers that decide at the same time give up only the surplus.
+        // Both happen in one step, so that handlers that decide at the same time release only the surplus.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);
         const isStopped = runner.status.state === 'stopped';
         if (!isStopped) orderBeforeStopMs = order?.atMs ?? 0;
-        // A stopped handler stays stopped, and here, until an operator starts it.
+        // A stopped handler stays stopped, on this node, until an operator starts it.
         const isWanted = isStopped && order !== undefined && order.atMs > orderBeforeStopMs;
         if (this.#isPaused || isWanted) this.#isLeaving = true;
       } catch {
-        // The store is away; the ownership tells when it is lost.
+        // The store is unreachable; `owned.lost` reports a lost ownership.
       }
     }
   }
 
-  /** Keeps the handler while the requests under way end. */
+  /** Keeps the handler while the running requests finish. */
   async #holdUntil(ended: Promise<void>, owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { clock, share } = this.#dependencies;
     const over = new AbortController();
@@ -293,7 +293,7 @@ export class LocalHandler implements BlockingHandler {
     return { position, waiting, deliveriesPerMinute: this.#dependencies.rate.perMinute, stopped: status.stopped };
   }
 
-  /** Lets uploads wait for it, on any node. */
+  /** Lets uploads on any node wait for this handler. */
   #register(): void {
     this.#renewEnded();
     this.#unregister = this.#dependencies.events.registerBlockingHandler(this.#uuid, this);

@@ -10,7 +10,7 @@ import { element, writeXml, type XmlNode, xmlDeclaration } from '../../lib/xml/x
 import type { EventHandlerOptions } from '../options.ts';
 import type { RecordedBody } from '../records/delivery-record-schema.ts';
 
-/** An event to send, with its JSON from the journal. */
+/** An event to send, and its JSON as it is in the journal. */
 export interface OutgoingEvent {
   event: ServiceEvent;
   raw: Buffer;
@@ -23,7 +23,7 @@ export interface RenderedPayload {
   contentType: string | undefined;
   /** Members added to the URL's query. */
   query: [string, string][];
-  /** The body or query as it is kept and shown: without the secrets of `extra_data`. */
+  /** The body or query as it is recorded and shown, without the secrets of `extra_data`. */
   recorded: RecordedBody;
 }
 
@@ -36,20 +36,20 @@ export interface Payload {
 
 /** The compiled `extra_data` of a handler. */
 interface ExtraData {
-  /** Whether its variables differ from event to event. */
+  /** Whether its variables depend on the event. */
   readonly hasEventVariables: boolean;
   readonly isEmpty: boolean;
-  /** The members for one event; names that the body itself has are left out. */
+  /** The members for one event, except those that the body itself defines. */
   render(event: ServiceEvent | undefined): Record<string, unknown>;
 }
 
 /** Names of members whose values count as secrets. */
 export const secretMember = /password|secret|token|key|auth|credential|signature/i;
 
-/** Replaces a secret. */
+/** Text that replaces a secret. */
 export const mask = '***';
 
-/** `extra_data` as it is recorded and shown: values of secret members are masked. */
+/** Masks the values of secret members of `extra_data`, to record and show them. */
 export function withoutSecrets<T>(value: T, isSecret = false): T {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret)) as T;
   if (!isObject(value)) return isSecret && value !== '' ? (mask as T) : value;
@@ -59,10 +59,10 @@ export function withoutSecrets<T>(value: T, isSecret = false): T {
 
 type Render = (lookUp: (name: string) => string | undefined) => unknown;
 
-/** Names that the body uses itself (docs/spec/delivery.md#extra-data). */
+/** Names that the body itself defines (docs/spec/delivery.md#extra-data). */
 const reservedNames = new Set(['events', 'server']);
 
-/** Compiles `extra_data`: variables may appear in keys and string values, at any depth. */
+/** Compiles `extra_data`. Variables may appear in keys and string values at any depth. */
 function createExtraData(members: Readonly<Record<string, unknown>>, server: EventServer): ExtraData {
   const variables: string[] = [];
   const render = compile(members, variables);
@@ -95,14 +95,14 @@ function compile(value: unknown, variables: string[]): Render {
   return () => value;
 }
 
-/** A 403 of the authentication endpoint, with its body in `data.response`. */
+/** The authentication endpoint replied with 403; `data.response` contains the body of the reply. */
 const forbiddenEvent = String(eventIds.authenticationForbidden);
 
-/** An upload that an inspection refused, with the inspection's reply in `data.response`, which only the journal has. */
+/** An inspection refused an upload; `data.response` contains its reply, which only the journal may show. */
 const refusedEvent = String(eventIds.uploadRefused);
 
 /**
- * An event as receivers may see it: only the journal has `code` and `extra` of a 403
+ * The part of an event that receivers may see. `code` and `extra` of a 403 stay in the journal
  * (docs/spec/authentication.md#refusal-by-the-endpoint).
  */
 export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
@@ -115,7 +115,7 @@ export function publicEvent<T extends OutgoingEvent>(outgoing: T): T {
 }
 
 function publicResponse(response: unknown): unknown {
-  // A body that is malformed JSON may contain `code` and `extra`, too.
+  // Malformed JSON is left out, because it may contain `code` and `extra`, too.
   if (typeof response === 'string') return /^[[{]/.test(response) ? undefined : response;
   if (!isObject(response)) return undefined;
   const { code: _code, extra: _extra, ...members } = response;
@@ -155,7 +155,7 @@ function eventElement(event: ServiceEvent): XmlNode {
     uuid,
     message,
     created: timestamp.timestamp,
-    // Local time is that of the server that wrote the event.
+    // The local time is in the time zone of the server that wrote the event.
     timestamp: { ...allTimestamps(timestamp.timestamp), cwa_14051: timestamp.cwa_14051 },
     data,
     account,
@@ -186,7 +186,7 @@ const head = '{"events":[';
 const headBytes = Buffer.from(head);
 const comma = Buffer.from(',');
 
-/** `{"events": […], "server": {…}, …extra_data}`; the events are the journal's lines, byte for byte. */
+/** `{"events": […], "server": {…}, …extra_data}`. The events are lines of the journal, byte for byte. */
 function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
   const root = `],"server":${JSON.stringify({ uuid: server.uuid, name: server.name })}`;
   const renderTail = (members: Record<string, unknown>) => {
@@ -210,8 +210,8 @@ function createJsonPayload(extraData: ExtraData, server: EventServer): Payload {
 }
 
 /**
- * CloudEvents 1.0 in structured mode, or batched (https://github.com/cloudevents/spec, JSON event format); `data` is the journal's line, byte
- * for byte.
+ * CloudEvents 1.0 in structured or batched mode (https://github.com/cloudevents/spec, JSON event format). `data` is the journal's line,
+ * byte for byte.
  */
 function createCloudEventsPayload(typePrefix: string, isBatch: boolean): Payload {
   return {
@@ -242,9 +242,9 @@ const defaultContentType = 'text/plain; charset=utf-8';
 type Encode = (value: string, name: string, before: string) => string;
 
 /**
- * A body from the user's template. Values are encoded for its content type, so that a file's name cannot break out of its place.
+ * A body from the user's template. Values are encoded for its content type, so that a file name cannot inject other content.
  *
- * @param headers of the handler, which may set Content-Type
+ * @param headers headers of the handler, which may set Content-Type
  */
 function createCustomPayload(text: string, headers: readonly (readonly [string, string])[]): Payload {
   const template = parseTemplate(text);
@@ -268,7 +268,7 @@ function chooseEncoder(contentType: string): Encode {
   return (value) => value;
 }
 
-// Inside quotes, inserts the text of a string; elsewhere a JSON value: `{data_json}` and numbers stay as they are.
+// Within quotes, inserts the content of a JSON string; elsewhere a JSON value, so that `{data_json}` and numbers stay as they are.
 function encodeJson(value: string, _name: string, before: string): string {
   const text = JSON.stringify(value);
   if (isInsideString(before)) return text.slice(1, -1);
@@ -285,7 +285,7 @@ export type PayloadOptions = Pick<
   'type' | 'http_content_type' | 'request_method' | 'extra_data' | 'custom_body' | 'headers' | 'batch_size' | 'cloudevents_type_prefix'
 >;
 
-/** Creates the payload for a handler's options. Requests get public events only; records get no secrets of `extra_data`. */
+/** Creates the payload for a handler's options. Requests contain only public events; records contain no secrets of `extra_data`. */
 export function createPayload(options: PayloadOptions, server: EventServer): Payload {
   const { isSingle, render } = choosePayload(options, server);
   const shown = withoutSecrets(options.extra_data);
@@ -302,7 +302,7 @@ export function createPayload(options: PayloadOptions, server: EventServer): Pay
 
 function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   const extraData = createExtraData(options.extra_data, server);
-  // A forwarded file is not kept in the record.
+  // The record does not contain forwarded files, so they count as requests without a body.
   if (options.request_method === 'get' || options.type === 'forward') return createQueryPayload(extraData);
   switch (options.http_content_type) {
     case 'json':
@@ -319,7 +319,7 @@ function choosePayload(options: PayloadOptions, server: EventServer): Payload {
   }
 }
 
-// A GET has no body (RFC 9110 §9.3.1); extra_data goes into the query.
+// A GET request has no body (RFC 9110 §9.3.1), so extra_data is sent in the query.
 function createQueryPayload(extraData: ExtraData): Payload {
   return {
     isSingle: true,
@@ -331,7 +331,7 @@ function createQueryPayload(extraData: ExtraData): Payload {
   };
 }
 
-/** Renders a member for a query. */
+/** Formats a member for a query. */
 export function queryText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

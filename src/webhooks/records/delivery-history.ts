@@ -2,33 +2,33 @@ import { type LogPosition, parsePosition } from '../../events/journal/position.t
 import { ServiceError } from '../../lib/errors.ts';
 import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delivery-record.ts';
 
-/** The events of one handler in the records. */
+/** The events of one handler that are in the records. */
 interface HandlerHistory {
   delivered: Set<number | string>;
   undelivered: Set<number | string>;
 }
 
-/** Files have at most 2^36 bytes (64 GiB), which leaves 17 bits for their number; larger numbers are times in Redis. */
+/** Files have at most 2^36 bytes (64 GiB), which leaves 17 bits for the file number; larger numbers are Redis times. */
 const segmentFactor = 2 ** 36;
 const maxSegments = 2 ** 17;
 
-/** Limits of the records that are read. */
+/** Limits of the records to read. */
 export interface HistoryBounds {
-  /** Only of events that are not older, Unix time in milliseconds. */
+  /** Only records of events since this time (Unix time in milliseconds) are read. */
   sinceMs: number | undefined;
-  /** Events of handlers that are remembered. */
+  /** Maximum number of events in memory, counted once for each handler. */
   maxEvents: number;
 }
 
-/** The events that were delivered to each handler, by the service and by hand. */
+/** The events that were delivered to each handler, automatically or by hand. */
 export class DeliveryHistory {
   readonly #handlers = new Map<string, HandlerHistory>();
 
   /**
-   * Reads all records. Memory: about 40 bytes an event and handler; three times as much with their UUIDs.
+   * Reads all records. This takes about 40 bytes of memory for each event and handler, or three times as much with UUIDs.
    *
-   * @param byUuid whether to find events without a position in the journal
-   * @throws ServiceError `too-large` beyond the bounds
+   * @param byUuid whether events without a journal position must be found
+   * @throws ServiceError `too-large` when `maxEvents` is exceeded
    */
   static async read(
     records: DeliveryRecords,
@@ -51,7 +51,7 @@ export class DeliveryHistory {
     return history;
   }
 
-  /** Handlers that have records. */
+  /** The handlers that have records. */
   get handlers(): string[] {
     return [...this.#handlers.keys()];
   }
@@ -60,7 +60,7 @@ export class DeliveryHistory {
     return this.#has(handler, 'delivered', uuid, position);
   }
 
-  /** Whether all attempts failed. */
+  /** Whether the event was recorded, but never delivered. */
   isUndelivered(handler: string, uuid: string, position: LogPosition | undefined): boolean {
     return this.#has(handler, 'undelivered', uuid, position) && !this.isDelivered(handler, uuid, position);
   }

@@ -8,19 +8,19 @@ import { makeFolders } from '../../lib/disk/durable-files.ts';
 import { systemErrorCode } from '../../lib/errors.ts';
 import { type DeliveryRecord, parseDeliveryRecord, type RecordKind } from './delivery-record.ts';
 
-/** How often lost records are reported. */
+/** Minimum interval between reports of lost records. */
 const reportEveryMs = 1000;
 
 export type DeliveryLogOptions = Pick<SegmentChainOptions, 'folder' | 'maximumFileSizeBytes' | 'retentionDays' | 'clock' | 'log' | 'write'>;
 
-/** The folder of the record of deliveries inside the data folder. */
+/** The folder with the delivery records in the data folder. */
 export function deliveriesFolder(dataFolderPath: string): string {
   return join(dataFolderPath, 'deliveries');
 }
 
 /**
- * The record of deliveries in NDJSON files: one line a request. It is written at once, so a killed process knows what it
- * delivered, and synced within 100 ms. A record that cannot be written is counted and logged; deliveries go on.
+ * The delivery records in NDJSON files, with one line for each request. Lines are written at once, so that a restarted process knows what
+ * was delivered, and synced within 100 ms. A record that cannot be written is counted and logged; deliveries continue.
  */
 export class DeliveryLog {
   readonly #options: DeliveryLogOptions;
@@ -34,12 +34,12 @@ export class DeliveryLog {
     this.#segments = new SegmentChain({ ...options, ...segments });
   }
 
-  /** Opens the record of the service, which one process writes; its retention applies to deliveries made by hand, too. */
+  /** Opens the record of the service, which only one process writes. Its retention also removes records of manual deliveries. */
   static open(options: DeliveryLogOptions): DeliveryLog {
     return new DeliveryLog(options, { kind: 'deliveries', alsoRemoves: ['replays'] });
   }
 
-  /** Begins a separate file for deliveries made by hand, also while a service writes its record. */
+  /** Creates a separate file for manual deliveries, which may run while a service writes its record. */
   static create(options: DeliveryLogOptions): DeliveryLog {
     const kind = 'replays';
     makeFolders(options.folder, { mode: 0o700 });
@@ -86,7 +86,7 @@ export class DeliveryLog {
   }
 }
 
-/** Reads records of deliveries, also while a service writes them. Other lines are reported and skipped. @param from undefined for the oldest */
+/** Reads delivery records, even while a service writes them. Reports and skips other lines. @param from undefined for the oldest record */
 export async function* readDeliveries(
   folder: string,
   kind: RecordKind,
@@ -111,7 +111,7 @@ export async function* readDeliveries(
   }
 }
 
-/** Where to begin reading records that are not older than a time, in Unix milliseconds. */
+/** The position from which records since a time (Unix time in milliseconds) are read. */
 export function recordsSince(folder: string, kind: RecordKind, sinceMs: number): LogPosition | undefined {
   const first = listSegments(folder, kind).find(({ path }) => (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= sinceMs);
   return first && { segment: first.number, offset: 0 };

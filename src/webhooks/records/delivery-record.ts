@@ -4,31 +4,31 @@ import type { DeliveryRecord } from './delivery-record-schema.ts';
 
 export type { Attempt, DeliveryOutcome, DeliveryRecord, RecordedFile, RecordedReply } from './delivery-record-schema.ts';
 
-/** Deliveries of the service, and those made by hand. */
+/** `deliveries` are those of the service, `replays` those made by hand. */
 export const recordKinds = ['deliveries', 'replays'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
 /** Reads records of deliveries, from files or from streams in Redis. */
 export interface DeliveryRecords {
-  /** The records so far, oldest first. Other lines are reported and skipped. @param from undefined for the oldest record */
+  /** Yields the records so far, oldest first. Reports and skips other lines. @param from undefined for the oldest record */
   read(
     kind: RecordKind,
     from: LogPosition | undefined,
     onBadLine: (reason: string) => void,
   ): AsyncGenerator<{ record: DeliveryRecord; position: LogPosition }>;
-  /** Where to begin reading records that are not older than a time, in Unix milliseconds. */
+  /** The position from which records since a time (Unix time in milliseconds) are read. */
   since(kind: RecordKind, sinceMs: number): LogPosition | undefined;
-  /** The record at a position; undefined when there is none, or none any more. */
+  /** The record at a position; undefined if there is none, or if it has been removed. */
   at(kind: RecordKind, position: LogPosition): Promise<DeliveryRecord | undefined>;
-  /** The records so far, newest first. Other lines are skipped. The first step tells where the search begins. */
+  /** Yields the records so far, newest first. Skips other lines. The first step has the position where the search begins. */
   newestFirst(kind: RecordKind, search: RecordSearch): AsyncGenerator<SearchStep>;
 }
 
-/** Limits a search before its records are filtered. */
+/** Limits of a search, applied before its records are filtered. */
 export interface RecordSearch {
-  /** Only records before it. */
+  /** Only records before this position are searched. */
   before: LogPosition | undefined;
-  /** Unix time in milliseconds: older records may be left out. */
+  /** Unix time in milliseconds. Older records may be left out. */
   sinceMs: number | undefined;
   /** Records whose JSON lacks one of these texts may be left out. */
   needles: readonly string[];
@@ -36,14 +36,14 @@ export interface RecordSearch {
 
 /** One step of a search back in time. */
 export interface SearchStep {
-  /** Everything from it on was searched. */
+  /** All records from this position on were searched. */
   position: LogPosition;
   record?: DeliveryRecord;
-  /** Bytes read since the step before. */
+  /** Bytes read since the previous step. */
   readBytes: number;
 }
 
-/** Parses one line of the record. @returns undefined when it lacks what readers rely on */
+/** Parses one line of the records. @returns undefined when a member is missing that readers need */
 export function parseDeliveryRecord(line: string): DeliveryRecord | undefined {
   try {
     const record = parseJson(line) as Partial<DeliveryRecord> | null;

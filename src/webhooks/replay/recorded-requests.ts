@@ -10,11 +10,11 @@ import { type DeliveryRecord, recordKinds } from '../records/delivery-record.ts'
 import type { SentEvent } from '../webhook-handler.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Called for parts that cannot be sent again. */
+/** Called for lines, records and requests that cannot be sent again. */
 export interface BadLineReport {
   /** A malformed line or record. May throw to end the run. */
   add: OnBadLine;
-  /** A well-formed part that is no longer kept. */
+  /** A well-formed request that is no longer kept. */
   missing: OnBadLine;
 }
 
@@ -26,10 +26,10 @@ export interface RecordedRequest {
 }
 
 /**
- * The recorded requests of some events, byte for byte, in their order: the newest for each handler and first event.
+ * The recorded requests of some events, byte for byte, in their order. Of several with the same handler and first event, only the newest.
  *
- * @param isWanted whether a record is wanted, by handler and the UUID of one of its events
- * @param bad called for malformed records, and for those without events or body
+ * @param isWanted whether a record is wanted; called with the handler and the UUID of each event
+ * @param bad called for malformed records, and for records whose events or body are no longer kept
  */
 export async function* recordedRequests(
   journal: ReplayedJournal,
@@ -38,7 +38,7 @@ export async function* recordedRequests(
 ): AsyncGenerator<RecordedRequest> {
   const newest = new Map<string, string>();
   for await (const { record, place } of records(journal, (reason) => bad.add('records', reason))) {
-    // Events of a file are not in the journal.
+    // Events that were replayed from a file are not in the journal.
     const isOfJournal = record.events.every(({ position }) => position !== undefined);
     if (isOfJournal && record.events.some(({ uuid }) => isWanted(record.handler, uuid))) newest.set(requestKey(record), place);
   }
@@ -65,12 +65,12 @@ async function* records(
       yield { record, place: `${kind} ${formatPosition(position)}` };
 }
 
-/** The key that requests of one handler with the same first event share. */
+/** The key that is the same for all requests of one handler with the same first event. */
 export function requestKey({ handler, events }: { handler: string; events: readonly { uuid: string }[] }): string {
   return `${handler} ${events[0]?.uuid}`;
 }
 
-/** Reads single lines of the journal, block by block. To be closed. */
+/** Reads single lines of the journal, block by block. Must be closed. */
 export class JournalLines {
   readonly #reader: EventReader;
   readonly #block = new Map<number, Buffer>();
@@ -95,7 +95,7 @@ export class JournalLines {
   }
 }
 
-/** Reads the events of a record from the journal. @returns undefined when it lacks one of them */
+/** Reads the events of a record from the journal. @returns undefined when the journal lacks one of them */
 export async function readRecordedEvents(record: DeliveryRecord, lines: JournalLines): Promise<SentEvent[] | undefined> {
   const events: SentEvent[] = [];
   for (const { uuid, position: text } of record.events) {
@@ -114,10 +114,10 @@ export function maskSecrets(rendered: RenderedPayload, events: readonly Outgoing
 }
 
 /**
- * A recorded request with the secrets of today's configuration: records keep none.
+ * Fills the secrets of the current configuration into a recorded request, because records contain none.
  *
- * @param today the request of today's configuration for the same events
- * @returns undefined when the secrets cannot be put back
+ * @param today the request that the current configuration makes for the same events
+ * @returns undefined when the secrets cannot be filled in
  */
 export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): RenderedPayload | undefined {
   const { recorded } = rendered;
@@ -134,12 +134,12 @@ export function withSecrets(rendered: RenderedPayload, today: RenderedPayload): 
   return { ...rendered, body: Buffer.concat([head, Buffer.from(JSON.stringify(tail).slice(recorded.before.length))]) };
 }
 
-/** The members of a query, in which lists and objects are JSON. */
+/** The members of a query; those that are lists or objects are parsed as JSON. */
 function parseQuery(query: RenderedPayload['query']): Record<string, unknown> {
   return Object.fromEntries(query.map(([name, value]) => [name, /^[[{]/.test(value) && isJson(value) ? JSON.parse(value) : value]));
 }
 
-/** Puts secrets back by their names. @returns undefined when one is missing */
+/** Replaces masked members by the secrets of the same names. @returns undefined when a secret is missing */
 function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknown {
   if (isSecret && value === mask) return secrets;
   if (Array.isArray(value)) {
@@ -155,7 +155,7 @@ function fillSecrets(value: unknown, secrets: unknown, isSecret = false): unknow
   return members.some(([, member]) => member === undefined) ? undefined : Object.fromEntries(members);
 }
 
-/** The request of a record, its secrets masked. @returns undefined when it was too long to keep */
+/** The request of a record, with masked secrets. @returns undefined when it was too long to be recorded */
 export function renderRecord({ body, content_type }: DeliveryRecord, events: readonly SentEvent[]): RenderedPayload | undefined {
   return body && renderMasked({ contentType: content_type, recorded: body }, events);
 }

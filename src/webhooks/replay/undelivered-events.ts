@@ -7,26 +7,27 @@ import { DeliveryHistory, type HistoryBounds } from '../records/delivery-history
 import type { DeliveryRecords } from '../records/delivery-record.ts';
 import { createSubscription } from '../subscription.ts';
 
-/** The journal of a service, or of all its nodes, for replays. */
+/** The journal that replays read: of one service, or of all its nodes. */
 export interface ReplayedJournal extends SearchedJournal {
   config: { event_handlers: Readonly<Record<string, EventHandlerOptions>> } | undefined;
   records: DeliveryRecords;
-  /** The positions of the handlers that will deliver the events behind: running and paused ones. */
+  /** The positions of running and paused handlers, which will still deliver all later events. */
   waitingPositions(): Promise<ReadonlyMap<string, LogPosition>>;
 }
 
-/** Decides what `--failed` selects. */
+/** Decides which events `--failed` selects. */
 export interface UndeliveredEvents {
-  /** Whether a handler that wants an event has not got it. */
+  /** Whether a handler that wants an event has not received it. */
   isMissing(handler: string, event: ServiceEvent, position: LogPosition | undefined): boolean;
-  /** Whether some configured handler wants an event and has not got it, or one that is gone failed with it. */
+  /** Whether a configured handler wants an event and has not received it, or a removed handler failed to deliver it. */
   isMissingSomewhere(event: ServiceEvent, group: string | undefined, position: LogPosition | undefined): boolean;
 }
 
 /**
- * Reads which events failed, were discarded or never sent, and will not be sent by a running service: sending those would double them.
+ * Finds events that failed, were discarded or were never sent. Events that a running service will still send are left out, so that they
+ * are not sent twice.
  *
- * @param isFile whether the events come from a file and have no position in the journal
+ * @param isFile whether the events come from a file, and so have no position in the journal
  */
 export async function readUndelivered(
   journal: ReplayedJournal,
@@ -51,7 +52,7 @@ export async function readUndelivered(
   };
 }
 
-/** Reads the handlers that have stopped from the events of the journal. */
+/** Finds the handlers that have stopped, by the events in the journal. */
 export async function stoppedHandlers(journal: SearchedJournal): Promise<Set<string>> {
   const stopped = new Set<string>();
   const selection = { id: [eventIds.componentStarted, eventIds.componentStopped], uuid: [] };

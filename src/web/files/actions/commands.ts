@@ -174,7 +174,7 @@ export async function showOutcome(
   if (isLost) reasons.push(text('noConnection'));
   if (reasons.length > 0) notice(text('error', { reason: reasons.join('; ') }), 'error');
   await refreshRows();
-  // The bar of the actions, in which the focus was, may be gone.
+  // The action bar that had the focus may have disappeared.
   if (!document.activeElement?.closest('dialog, #list, .found')) byId('members').focus();
 }
 

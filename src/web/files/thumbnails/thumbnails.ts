@@ -1,10 +1,10 @@
 import { previewKind, rowLink, rowMember, whenRowIsWritten } from '../rows/rows.ts';
 import type { Pictured } from './thumbnail-of.ts';
 
-/** Pictures and films that are fetched at the same time. */
+/** Number of thumbnails that are made at the same time. */
 const atOnce = 6;
 
-/** By the row that has to come into sight; once its thumbnail is fetched it is not there. */
+/** Pictured files by their rows, until their thumbnails are made. */
 const known = new WeakMap<Element, Pictured>();
 const waiting = new Map<Element, Pictured>();
 let running = 0;
@@ -43,24 +43,24 @@ async function show(pictured: Pictured): Promise<void> {
     thumbnail.className = 'thumbnail';
     pictured.link.prepend(thumbnail);
   } catch {
-    // A file that is no picture or film keeps its icon.
+    // A file that is not a valid picture or film keeps its icon.
   }
 }
 
-/** Begins with the rows of a new page. */
+/** Stops watching the rows of the previous page. */
 export function forgetRows(): void {
   observer.disconnect();
   waiting.clear();
 }
 
-/** Puts a thumbnail into a row once that comes into sight, if it is of a picture or film. */
+/** Adds a thumbnail to a row when it scrolls into view, if its file is a picture or film. */
 export function watchForThumbnail(row: Element, pictured: Pictured): void {
   if (pictured.kind !== 'image' && pictured.kind !== 'video') return;
   known.set(row, pictured);
   observer.observe(row);
 }
 
-/** Puts thumbnails into the rows of the folder that is shown. */
+/** Adds thumbnails to the rows of the current folder. */
 export function startThumbnails(): void {
   forgetRows();
   whenRowIsWritten((row) => {

@@ -1,14 +1,14 @@
 import { text } from '../language.ts';
 import { replyReason, send } from '../server.ts';
 
-/** Folders that were made, or why not, by their URL. To be cleared after some uploads: until the next one somebody may delete them. */
+/** The results of creating folders, by URL: undefined or the problem. Cleared after a batch, since folders may be deleted meanwhile. */
 export const knownFolders = new Map<string, Promise<string | undefined>>();
 
 /**
- * Makes a folder below another, with its parents, unless it exists.
+ * Creates a folder below another one, with its parents, unless it exists.
  * @param home URL path of an existing folder; ends in `/`
- * @param folder `/` between names; empty for `home` itself
- * @returns the problem, for people
+ * @param folder names separated by `/`; empty for `home` itself
+ * @returns the problem as a message
  */
 export function ensureFolder(home: string, folder: string): Promise<string | undefined> {
   if (folder === '') return Promise.resolve(undefined);
@@ -17,7 +17,7 @@ export function ensureFolder(home: string, folder: string): Promise<string | und
   if (before) return before;
   const made = create(home, folder, url);
   knownFolders.set(url, made);
-  // The next file tries again after a failure.
+  // After a failure, the next file tries again.
   void made.then((problem) => problem !== undefined && knownFolders.delete(url));
   return made;
 }
@@ -28,7 +28,7 @@ async function create(home: string, folder: string, url: string): Promise<string
   if (problem !== undefined) return problem;
   try {
     const reply = await send('PUT', url);
-    // 409: it exists. If a file has the name, the uploads into it say so.
+    // 409 means that the name exists. If it is a file, uploads into it will fail with a message.
     return reply.ok || reply.status === 409 ? undefined : await replyReason(reply);
   } catch {
     return text('noConnection');

@@ -3,12 +3,12 @@ import { currentUserName } from '../sign-in.ts';
 import { pauseAfter, tryRequest } from './requests.ts';
 import { keptPrefix, type Upload } from './upload.ts';
 
-/** Uploads that this tab continues: each request for one cuts the request of another tab. */
+/** Uploads that this tab sends, with functions that release their locks. Two tabs would interrupt each other's requests. */
 const claims = new Map<string, () => void>();
 
 /**
- * Takes an upload for this tab until `letGo`, or until the tab is closed.
- * @returns false when another tab has it. Without locks (they need https) every tab may have it
+ * Claims an upload for this tab until `letGo` is called or the tab is closed.
+ * @returns false if another tab has claimed it; always true without the Locks API, which needs HTTPS
  */
 export function claim(location: string): Promise<boolean> {
   if (!navigator.locks || claims.has(location)) return Promise.resolve(true);
@@ -20,14 +20,14 @@ export function claim(location: string): Promise<boolean> {
   });
 }
 
-/** Waits until no tab, this one included, continues an upload. */
+/** Waits until no tab, including this one, has claimed an upload. */
 export async function whenFree(location: string): Promise<void> {
   await navigator.locks?.request(keptPrefix + location, { mode: 'shared' }, () => {});
 }
 
-/** A remembered unfinished upload: enough to recognise its file, and to continue. */
+/** A stored unfinished upload, with all that is needed to recognise its file and continue. */
 export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
-  /** Name, size in bytes and time of the file, by which it is recognised. */
+  /** Name, size in bytes and modification time identify the file. */
   fileName: string;
   size: number;
   lastModified: number;
@@ -35,7 +35,7 @@ export interface KeptUpload extends Pick<Upload, 'home' | 'folder' | 'name'> {
   location: string;
 }
 
-/** Age at which an upload is forgotten: the service has done so before. */
+/** Age in milliseconds at which an upload is forgotten; the service forgets it earlier. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 function keyOf({ home, folder, fileName, size, lastModified }: Omit<KeptUpload, 'name' | 'location'>): string {
@@ -56,16 +56,16 @@ export function keepUpload(upload: Upload): void {
   try {
     localStorage.setItem(keyOf(kept), JSON.stringify(kept));
   } catch {
-    // A browser that keeps nothing for pages goes on for as long as the page is open.
+    // Without storage, the upload can continue only while the page is open.
   }
 }
 
-/** The unfinished upload of the same file to the same place. */
+/** The stored unfinished upload of the same file to the same place. */
 export function keptUpload(upload: Upload): KeptUpload | undefined {
   return read(keyOf(fileIdentity(upload)));
 }
 
-/** Unfinished uploads of this account from the shown folder. Old ones are forgotten. */
+/** Stored uploads of this account that were begun in the current folder. Removes old ones. */
 export function keptUploads(): KeptUpload[] {
   try {
     const keys = Object.keys(localStorage).filter((key) => key.startsWith(keptPrefix));
@@ -85,7 +85,7 @@ function read(key: string): KeptUpload | undefined {
   }
 }
 
-/** Whether an upload is still remembered: another tab may have come to its end. */
+/** Whether an upload is still stored; another tab may have finished it. */
 export function isKept(kept: KeptUpload): boolean {
   return read(keyOf(kept))?.location === kept.location;
 }
@@ -94,7 +94,7 @@ export function forgetUpload(kept: KeptUpload): void {
   if (isKept(kept)) localStorage.removeItem(keyOf(kept));
 }
 
-/** Forgets the URL of an upload, which is over or starts again. */
+/** Forgets the URL of an upload that is over or starts again, and releases its claim. */
 export function letGo(upload: Upload): void {
   if (upload.location === undefined) return;
   forgetUpload({ ...fileIdentity(upload), name: upload.name, location: upload.location });
@@ -103,12 +103,12 @@ export function letGo(upload: Upload): void {
   upload.location = undefined;
 }
 
-/** Makes the service drop an upload. Uploads that it is not told about expire. */
+/** Makes the service delete an unfinished upload. Otherwise the upload would stay until it expires. */
 export async function discardUpload(upload: Upload): Promise<void> {
   const { location } = upload;
   letGo(upload);
   if (location === undefined) return;
-  // Repeated, because the connection may be lost just now, and an upload that is not dropped counts towards the quota.
+  // Repeated, because the connection may be lost at this moment, and an upload that is not deleted counts towards the quota.
   for (let failures = 0; failures < 3 && !(await tryRequest('DELETE', location)); failures++)
     await pauseAfter(failures, new AbortController().signal);
 }

@@ -8,7 +8,7 @@ import type { Upload } from './upload.ts';
 import { isOver, isResumable, Speed, uploadPath } from './upload-state.ts';
 import { type UploadTextName, uploadText } from './upload-text.ts';
 
-/** Maximum of shown uploads; nobody reads the list of thousands of files. */
+/** Maximum number of uploads in the list; nobody would read thousands of lines. */
 const maxShown = 100;
 
 /** The order of states in the panel. */
@@ -27,21 +27,21 @@ interface Line {
   element: HTMLLIElement;
   progress: HTMLProgressElement;
   state: HTMLElement;
-  /** Halts it, and has it go on. */
+  /** Pauses or resumes the upload. */
   halt: HTMLButtonElement;
-  /** Cancels it, and tries it again. */
+  /** Cancels or retries the upload. */
   end: HTMLButtonElement;
   shownState: Upload['state'] | undefined;
 }
 
-/** The page of the account's uploads that wait for review; visitors of links have none. */
+/** The page with the account's uploads that wait for review. Visitors of links do not have it. */
 const heldPage = '/home/__svc__/held/';
 const hasAccount = () => location.pathname.startsWith('/home/');
 
-/** Where the panel begins as one line. */
+/** Screens on which the panel is folded to one line at first. */
 const smallScreen = matchMedia('(max-width: 40rem)');
 
-/** The panel at the foot of the page that shows the queue. */
+/** The panel at the bottom of the page that shows the queue. */
 export function uploadPanel(queue: () => UploadQueue) {
   const lines = new Map<Upload, Line>();
   const speed = new Speed();
@@ -73,18 +73,18 @@ export function uploadPanel(queue: () => UploadQueue) {
     fold.ariaLabel = fold.title = uploadText(folded ? 'unfoldPanel' : 'foldPanel');
     if (!element.hidden) draw();
   };
-  // The foot of the page makes room for the panel.
+  // Makes room for the panel at the bottom of the page.
   const root = document.documentElement;
   new ResizeObserver(() => {
     root.toggleAttribute('data-queue', !element.hidden);
-    // The browser then computes the styles of the whole page again.
+    // Set only while the panel is visible, because the browser then computes the styles of the whole page again.
     if (!element.hidden) root.style.setProperty('--queue-height', `${element.offsetHeight}px`);
   }).observe(element);
 
   const draw = () => {
     const { uploads } = queue();
     const isBusy = queue().isBusy();
-    // Each time that it comes up on a small screen.
+    // Applies each time the panel appears.
     if (element.hidden && uploads.length > 0) setFolded(smallScreen.matches);
     element.hidden = uploads.length === 0;
     const shown = [...uploads].sort((a, b) => rank[a.state] - rank[b.state]).slice(0, maxShown);
@@ -103,7 +103,7 @@ export function uploadPanel(queue: () => UploadQueue) {
     drawTotal(isBusy);
   };
 
-  // A line that is where it belongs is left alone: a moved one loses the focus.
+  // A line that is already in its place is not moved, because a moved line loses the focus.
   const order = (elements: readonly HTMLElement[]) => {
     const focused = document.activeElement;
     for (const [index, line] of elements.entries()) {
@@ -174,11 +174,11 @@ export function uploadPanel(queue: () => UploadQueue) {
 
   let frame = 0;
   return {
-    /** Has screen readers say something. */
+    /** Lets screen readers announce a message. */
     say: (message: string) => {
       said.textContent = message;
     },
-    /** Shows the state of the queue with the next frame. */
+    /** Shows the state of the queue in the next frame. */
     update: () => {
       if (frame > 0) return;
       frame = requestAnimationFrame(() => {

@@ -9,7 +9,7 @@ import type { Upload } from './upload.ts';
 import { isOver, isResumable } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
 
-/** Concurrent uploads: several hide the pause between small files, many would slow each other down. */
+/** Number of concurrent uploads. Several of them hide the pauses between small files; many would slow each other down. */
 const atOnce = 3;
 
 export type UploadQueue = ReturnType<typeof makeQueue>;
@@ -17,8 +17,8 @@ export type UploadQueue = ReturnType<typeof makeQueue>;
 /**
  * Sends uploads in the order in which they were chosen.
  * @param onChange called after each visible change
- * @param onDone called for each file that is there
- * @param onEnd called when nothing is in progress, with the uploads that ended since the last call
+ * @param onDone called for each file that was stored
+ * @param onEnd called when nothing is running, with the uploads that ended since the last call
  */
 export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void, onEnd: (ended: readonly Upload[]) => void) {
   const uploads: Upload[] = [];
@@ -26,12 +26,12 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
   const batch = new Set<Upload>();
   const running = new Set<Upload>();
   let ended: Upload[] = [];
-  /** Whether the queue waits until the reader has signed in. */
+  /** Whether the queue waits for the user to sign in. */
   let isSignedOut = false;
 
   const has = (state: Upload['state']) => uploads.some((upload) => upload.state === state);
   const isMoving = () => running.size > 0 || has('waiting');
-  /** Whether anything is left to do, paused or not. */
+  /** Whether any upload is unfinished, paused or not. */
   const isBusy = () => isMoving() || has('paused');
 
   const changed = () => {
@@ -83,7 +83,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     }
   };
 
-  // The session has ended: everything waits until the reader has signed in.
+  // The session has ended, so all uploads wait until the user has signed in.
   const signIn = async (upload: Upload) => {
     isSignedOut = true;
     onChange();
@@ -98,7 +98,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
     for (const upload of chosen) batch.add(upload);
   };
 
-  // Continues an unfinished upload of the same file, with the name that was chosen for it.
+  // Continues an unfinished upload of the same file, under the name that it already has.
   const find = (upload: Upload) => {
     const kept = isResumable(upload) ? keptUpload(upload) : undefined;
     if (!kept) return;
@@ -133,7 +133,7 @@ export function makeQueue(onChange: () => void, onDone: (upload: Upload) => void
       if (!running.has(upload)) void discardUpload(upload);
     },
 
-    /** Pauses an upload that is resumable, or has not begun. */
+    /** Pauses an upload if it is resumable or has not begun. */
     pause(upload: Upload): void {
       if (upload.state === 'waiting' || (upload.state === 'running' && isResumable(upload))) halt(upload, 'paused');
     },

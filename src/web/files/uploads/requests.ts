@@ -3,12 +3,12 @@ import { reasonFor, scriptHeaders } from '../server.ts';
 import type { Upload } from './upload.ts';
 import { uploadPath } from './upload-state.ts';
 
-/** Pauses before a lost connection is tried again, in seconds; the last one again and again. */
+/** Pauses in seconds before a lost connection is tried again; the last one is repeated. */
 const pauseSeconds = [0.5, 1, 2, 4, 8, 16, 30] as const;
 
 /**
- * Waits before a retry: longer each time, and at random, so that uploads do not all return to a recovering service at once.
- * The browser's `online` event ends it. @param failures attempts so far
+ * Waits before a retry. The pauses grow and are random, so that uploads do not all return to a recovering service at once.
+ * The `online` event of the browser ends the pause. @param failures number of attempts so far
  */
 export function pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
   const seconds = pauseSeconds[Math.min(failures, pauseSeconds.length - 1)] ?? 0;
@@ -25,23 +25,23 @@ export function pauseAfter(failures: number, signal: AbortSignal): Promise<void>
   });
 }
 
-/** Why an upload was refused, for people. */
+/** The reason of a refused upload, as a message. */
 export interface Refused {
   reason: string;
   /** Whether another attempt would be refused as well. */
   isFinal?: boolean;
 }
 
-/** `held`: it came, and an inspection holds it for review (docs/spec/inspections.md#what-clients-hear). */
+/** `held`: the file arrived, and an inspection holds it for review (docs/spec/inspections.md#what-clients-hear). */
 export type Sent = 'done' | 'held' | 'conflict' | 'signed-out' | 'stopped' | Refused;
 
-/** Statuses of a busy service or a proxy without one: retrying may help. */
+/** Statuses of a busy service, or of a proxy that cannot reach it; a retry may help. */
 export const passing: readonly number[] = [408, 502, 503, 504];
 
-/** Statuses that another attempt with the same file and rights has, too. */
+/** Statuses that a retry with the same file and rights would get again. */
 const final: readonly number[] = [400, 403, 405, 413, 414, 415, 422];
 
-/** Time without progress, or without an answer, after which the connection counts as dead. */
+/** Milliseconds without progress or an answer after which the connection counts as lost. */
 const stallMs = 60_000;
 
 const commonHeaders = { accept: 'application/json', ...scriptHeaders };
@@ -52,8 +52,8 @@ export function uploadUrl(upload: Upload): string {
 }
 
 /**
- * Headers of the request that begins an upload. `If-None-Match: *` makes the service refuse a taken name, so that nobody's file
- * is overwritten (RFC 9110 §13.1.2).
+ * Headers of the request that begins an upload. With `If-None-Match: *` the service refuses a name that is taken, so that no file is
+ * overwritten by mistake (RFC 9110 §13.1.2).
  */
 export function fileHeaders(upload: Upload): Record<string, string> {
   const { file, onConflict } = upload;
@@ -65,7 +65,7 @@ export function fileHeaders(upload: Upload): Record<string, string> {
   };
 }
 
-/** Why a request with a file was refused. */
+/** The outcome of a refused request with a file. */
 export function readRefusal(status: number, body: string): Sent {
   if (status === 412) return 'conflict';
   if (status === 401) return 'signed-out';
@@ -80,7 +80,7 @@ function messageIn(body: string): string | undefined {
   }
 }
 
-/** Sends a request without a body. @returns undefined when there was no answer */
+/** Sends a request without a body. @returns undefined if there was no answer */
 export async function tryRequest(
   method: string,
   url: string,
@@ -94,9 +94,9 @@ export async function tryRequest(
 }
 
 /**
- * Sends content by XMLHttpRequest, as fetch() tells no progress of a body.
- * @param onProgress called with the bytes sent
- * @returns undefined when the connection was lost, or `signal` ended it
+ * Sends content with XMLHttpRequest, because fetch() does not report the progress of a body.
+ * @param onProgress called with the number of bytes sent
+ * @returns undefined when the connection was lost, or `signal` was aborted
  */
 export function sendContent(
   method: string,
@@ -110,7 +110,7 @@ export function sendContent(
   const request = new XMLHttpRequest();
   const abort = () => request.abort();
   let stalled: ReturnType<typeof setTimeout> | undefined;
-  // Once all has left, the service may take its time.
+  // After all bytes are sent, the service may take any time to answer.
   const watch = (leftBytes: number) => {
     clearTimeout(stalled);
     if (leftBytes > 0) stalled = setTimeout(abort, stallMs);

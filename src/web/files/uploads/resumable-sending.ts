@@ -6,9 +6,9 @@ import { isReadable, isResumable } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
 
 /**
- * Sends one file, or goes on with it.
+ * Sends one file, or continues a file that was sent in part.
  *
- * @param onChange called as bytes leave, and when anything else that can be seen changes
+ * @param onChange called when bytes were sent, and after other visible changes
  */
 export function sendFile(upload: Upload, onChange: () => void): Promise<Sent> {
   const controller = new AbortController();
@@ -16,10 +16,10 @@ export function sendFile(upload: Upload, onChange: () => void): Promise<Sent> {
   return (isResumable(upload) ? sendInParts : put)(upload, controller.signal, onChange);
 }
 
-/** Attempts with a connection that breaks each time, while the service answers: something between refuses the content. */
+/** Maximum number of attempts whose connection breaks although the service is reachable, as if a proxy refused the content. */
 const maxBroken = 5;
 
-/** Sends a small file in one request, and again after each break of the connection. */
+/** Sends a small file in one request, and repeats the request when the connection breaks. */
 async function put(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
   const { file } = upload;
   let broken = 0;
@@ -37,7 +37,7 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
       return status === 201 || status === 200 || status === 204 ? 'done' : readRefusal(status, request.responseText);
     }
     if (!(await isReadable(file))) return { reason: uploadText('fileChanged'), isFinal: true };
-    // A reply that comes while the body is still on its way can be lost with the connection: ask again, without a body.
+    // A reply that arrives before the body is sent can be lost with the connection, so a request without a body asks again.
     const reply = request ?? (await tryRequest('HEAD', uploadUrl(upload)));
     if (reply?.status === 401) return 'signed-out';
     if (reply instanceof Response && reply.ok && isSame(reply, file)) return 'done';
@@ -48,12 +48,12 @@ async function put(upload: Upload, signal: AbortSignal, onChange: () => void): P
   }
 }
 
-/** Names the arrival of a file in a receipt; a service tells it to those who have a link. */
+/** The ID that identifies the file's arrival in a receipt. The service sends it only to users of links. */
 function eventIdOf(request: XMLHttpRequest): string | undefined {
   return request.getResponseHeader('event-id') ?? undefined;
 }
 
-/** Whether the file of the service is the one that was sent: its reply was lost. */
+/** Whether the file on the service is the one that was sent, so that only the reply was lost. */
 function isSame({ headers }: Response, { size, lastModified }: File): boolean {
   const modifiedMs = Date.parse(headers.get('last-modified') ?? '');
   return Number(headers.get('content-length')) === size && modifiedMs === Math.floor(lastModified / 1000) * 1000;
@@ -67,27 +67,27 @@ async function waitForConnection(upload: Upload, failures: number, signal: Abort
   onChange();
 }
 
-/** The outcome of a request: the offset, the end of the upload, no answer, or an upload that the service has forgotten. */
+/** The outcome of a request: the next offset, the end of the upload, no answer, or an upload that the service has forgotten. */
 type Step = number | Sent | 'lost' | 'gone';
 
-/** Larger and smaller requests of a connection that loses much at a time, in bytes: each that has come counts. */
+/** The two sizes in bytes of requests on an unreliable connection, where only completed requests are sure to count. */
 const largestPiece = 16 * 1024 * 1024;
 const smallestPiece = 8 * 1024 * 1024;
 
-/** Bytes that may be on their way when a connection is lost, to the service and to its disk. */
+/** Bytes that may be in transit to the service and its disk when a connection is lost. */
 const keptBackBytes = 12 * 1024 * 1024;
 
-/** Restarts from the beginning, after the service has forgotten the upload. */
+/** Maximum number of restarts after the service has forgotten the upload. */
 const maxRestarts = 3;
 
-/** Sends a file in as many requests as it takes: each goes on where the one before ended (docs/spec/uploads.md). */
+/** Sends a file in several requests, each of which continues where the previous one ended (docs/spec/uploads.md). */
 async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => void): Promise<Sent> {
   const { file } = upload;
-  /** Where to go on; undefined while that has to be asked. */
+  /** The offset to continue at; undefined until the service has been asked for it. */
   let offset: number | undefined;
-  /** Bytes that one request may bring. */
+  /** Maximum bytes of one request. */
   let requestBytes = Number.POSITIVE_INFINITY;
-  /** Bytes of a request after something between has kept back what left this device, as some proxies do with whole requests. */
+  /** Maximum bytes of one request after a loss showed that a proxy holds back the sent bytes, as some do until a request is complete. */
   let pieceBytes = Number.POSITIVE_INFINITY;
   /** Bytes that had left when the connection was lost. */
   let lostAt = 0;
@@ -96,7 +96,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     requestBytes = Number(/\bmax-append-size=(\d+)/.exec(headers.get('upload-limit') ?? '')?.[1] ?? Number.POSITIVE_INFINITY);
   };
 
-  // Not ended by the signal: cancelling needs the location.
+  // Not aborted by the signal, because cancelling the upload needs its location.
   const begin = async (): Promise<Step> => {
     const headers = { ...fileHeaders(upload), 'upload-complete': '?0', 'upload-length': String(file.size) };
     const reply = await tryRequest('PUT', uploadUrl(upload), headers);
@@ -111,7 +111,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     return 0;
   };
 
-  // GET, as HEAD does not say why an upload came to nothing.
+  // Uses GET, because the reply to HEAD does not contain the reason of a failed upload.
   const find = async (location: string): Promise<Step> => {
     const reply = await tryRequest('GET', location);
     if (!reply || passing.includes(reply.status)) return 'lost';
@@ -172,7 +172,7 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
     onChange();
   };
 
-  // Another tab continues this one.
+  // If another tab is continuing this upload, starts a new one.
   if (upload.location !== undefined && !(await claim(upload.location))) upload.location = undefined;
   let failures = 0;
   let restarts = 0;

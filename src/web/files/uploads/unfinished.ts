@@ -12,9 +12,9 @@ import { uploadPath } from './upload-state.ts';
 import { uploadText } from './upload-text.ts';
 
 /**
- * Offers to continue the unfinished uploads to the folder, each once its file is chosen again and as soon as no other tab has it.
+ * Offers to continue the unfinished uploads to this folder. The user must choose each file again, and no other tab may be sending it.
  * @param add sends a file that was chosen again
- * @returns withdraws the offer for an upload, which somebody continues
+ * @returns withdraws the offer for an upload that has been continued
  */
 export function offerUnfinished(add: (uploads: Upload[]) => void): (location: string) => void {
   const lines = new Map<string, HTMLElement>();

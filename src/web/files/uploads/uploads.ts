@@ -4,10 +4,10 @@ import { text } from '../language.ts';
 import { conflictRule, folderUrl, may } from '../navigation/folder.ts';
 import { keptPrefix, newUpload, pastedName, type Upload } from './upload.ts';
 
-/** Time after which the part that sends files is fetched ahead, in milliseconds. */
+/** Delay in milliseconds before the part that sends files is preloaded. */
 const aheadMs = 1500;
 
-/** Takes files and pictures that are pasted anywhere but into a field. @param take takes them while the event is handled */
+/** Takes files and pictures that are pasted outside of fields. @param take reads them while the event is handled */
 function startPaste(take: (transfer: DataTransfer, rename: (upload: Upload) => void) => void): void {
   document.addEventListener('paste', (event) => {
     const { clipboardData, target } = event;
@@ -25,9 +25,9 @@ type Add = (uploads: Upload[], emptyFolders?: readonly string[]) => void;
 const loadSending = () => import('./sending.ts');
 
 /**
- * Starts uploads: drag and drop, and pasted files. The part that sends them goes on whichever folder is shown.
+ * Starts uploads by drag and drop and by pasting. The part that sends them continues when another folder is shown.
  *
- * @returns offers uploads to the folder that is shown
+ * @returns adds the upload buttons to the folder that is shown
  */
 export function startUploads(): () => void {
   const add: Add = (uploads, emptyFolders) => {
@@ -40,7 +40,7 @@ export function startUploads(): () => void {
     if (!may('write')) return;
     byId('tools').prepend(...buttons(add, may('create-folder')));
     if (isAnyUnfinished()) void loadPart(loadSending).then((part) => part?.offerToContinue());
-    // Without a connection, uploads wait for it: the part must be here by then.
+    // Preloaded, because uploads that wait for a lost connection need this part.
     else setTimeout(() => void loadSending().catch(() => {}), aheadMs);
   };
 }
@@ -67,7 +67,7 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
   const label = text(isFolder ? 'uploadFolder' : 'uploadFiles');
   const field = make('input', { type: 'file', multiple: true, hidden: true, webkitdirectory: isFolder, ariaLabel: label });
   field.addEventListener('change', () => {
-    // A field for folders tells the folder of each file.
+    // A folder field reports the folder of each file.
     const folderOf = ({ webkitRelativePath }: File) => webkitRelativePath.split('/').slice(0, -1).join('/');
     add([...(field.files ?? [])].map((file) => newUpload(file, folderUrl(), folderOf(file), conflictRule())));
     field.value = '';
@@ -75,7 +75,7 @@ function picker(add: Add, isFolder: boolean): HTMLInputElement {
   return field;
 }
 
-/** Files that are dropped are uploaded; without the right to write they are ignored, as the browser would leave the page and open them. */
+/** Uploads dropped files. Without the right to write they are ignored, because the browser would otherwise leave the page to open them. */
 function startDrops(add: Add): void {
   const place = make('bdi');
   const hint = make('span.place', icon('files'), place);
@@ -100,7 +100,7 @@ function startDrops(add: Add): void {
   });
 }
 
-/** Takes what was dropped or pasted, whole folders with all they hold. Must be called while the event is handled. */
+/** Uploads dropped or pasted files, and folders with all their content. Must be called while the event is handled. */
 async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) => void): Promise<void> {
   const home = folderUrl();
   const onConflict = conflictRule();
@@ -118,7 +118,7 @@ async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) 
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     const reader = (entry as FileSystemDirectoryEntry).createReader();
     for (let count = 0; ; ) {
-      // A reader gives at most 100 entries a time; an empty list is the end.
+      // A reader returns at most 100 entries at a time; an empty list is the end.
       const members = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
       if (members.length === 0 && count === 0) emptyFolders.push(path);
       if (members.length === 0) return;
@@ -127,7 +127,7 @@ async function take(transfer: DataTransfer, add: Add, rename?: (upload: Upload) 
     }
   };
 
-  // The items are gone as soon as the event is over, so they are taken before the first wait.
+  // The items disappear when the event is over, so they are read before the first wait.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   if (entries.length === 0) uploads.push(...[...transfer.files].map((file) => newUpload(file, home, '', onConflict)));
   for (const entry of entries) await gather(entry, '');

@@ -1,31 +1,31 @@
 import { pictureHead } from '../thumbnails/picture-head.ts';
 
-/** Elements that a drawing may ask the browser to draw, with the copies that it makes of them. */
+/** Maximum number of elements that the browser has to draw for a drawing, including copies. */
 const maxElements = 50_000;
 
-/** Elements that a step of a filter counts as: it works on a whole picture. */
+/** The number of elements that one filter step counts as, because it processes a whole picture. */
 const filterCost = 200;
 
 const maxDepth = 200;
 
 const maxPixels = 100_000_000;
 
-/** Elements whose content is drawn wherever something names them; `use` names any element with an ID. */
+/** Elements whose content is drawn wherever they are referenced. `use` can reference any element with an ID. */
 const containers = 'pattern, mask, marker, filter, clipPath, symbol';
 
-/** Values and styles that name another element, or may once their escapes and variables are resolved. Names of gradients copy nothing. */
+/** Matches values and styles that reference another element, perhaps through escapes or variables. Gradients copy nothing. */
 const naming = /url\(|\\|var\(|filter\s*:|blur\(|shadow\(/i;
 
-/** Elements whose effect cannot be told without loading or running something. */
+/** Elements whose cost is unknown without loading or running something. */
 const unclear = 'set, animate, animateTransform, animateMotion, feImage, feTurbulence, feConvolveMatrix';
 
-/** Style sheets whose rules are all for classes: drawing programs write such ones. */
+/** Matches style sheets that have only class rules, which is usual for drawing programs. */
 const classRules = /^\s*(?:(?:\.[\w-]+[\s,]*)+\{[^{}]*\}\s*)*$/;
 
 /**
- * Whether a browser can draw an SVG in a moment. A copied element must not copy, so that a few lines cannot ask for more elements
- * than there are atoms.
- * @param drawing parsed, without anything loaded or run
+ * Whether a browser can draw an SVG quickly. A copied element must not contain copies, so that a few lines cannot require an astronomical
+ * number of elements.
+ * @param drawing parsed document, in which nothing was loaded or run
  */
 export function isDrawable(drawing: Document): boolean {
   const elements = [...drawing.querySelectorAll('*')];
@@ -56,18 +56,18 @@ function attributeText(element: Element): string {
   return [...element.attributes].map(({ value }) => value).join('\n');
 }
 
-/** Elements below; HTML is laid out, which costs more. */
+/** The number of elements below, with a higher count for HTML, whose layout costs more. */
 function drawingCost(parent: ParentNode): number {
   const count = (selector: string) => parent.querySelectorAll(selector).length;
   return 1 + count('*') + filterCost * count('filter *') + 5 * count('foreignObject *');
 }
 
-/** Points of a line, at most: each may have a mark. */
+/** The maximum number of points of a line, each of which may have a marker. */
 function countPoints(element: Element): number {
   return ((element.getAttribute('d') ?? element.getAttribute('points') ?? '').match(/[a-z ,]/gi) ?? []).length;
 }
 
-/** Whether the pictures that a drawing holds are no drawings themselves and unpack to few pixels. */
+/** Whether the pictures embedded in a drawing are bitmaps, and unpack to few pixels. */
 function arePicturesSmall(text: string): boolean {
   let pixels = 0;
   for (const [, type = '', data = ''] of text.matchAll(/data:([^,]*),([^"')\s]*)/gi)) {

@@ -1,19 +1,19 @@
 import { type Point, swipeDirection } from './zoom.ts';
 
-/** Height of the controls at the foot of a film, in CSS pixels, with the line to go back and forth: what a finger does there is theirs. */
+/** Height in CSS pixels of the controls at the bottom of a film, including its timeline. Touches there belong to the controls. */
 const controlsHeight = 80;
 
-/** Requests by pointers and the wheel; points are relative to the middle of the stage. */
+/** Actions for gestures of pointers and the wheel. Points are relative to the centre of the stage. */
 export interface Gestures {
   zoom: (factor: number, point: Point) => void;
-  /** @returns whether the picture was moved; else what the finger does may become a swipe */
+  /** @returns whether the picture was moved; otherwise the movement may be a swipe */
   drag: (by: Point) => boolean;
-  /** A finger went this far without moving the picture. */
+  /** Called with the path of a finger that did not move the picture. */
   swipe: (by: Point) => void;
   toggle: (point: Point) => void;
 }
 
-/** Watches one finger or the mouse (drag, swipe), two fingers (pinch), the wheel, and double clicks. @returns what ends it */
+/** Watches one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks. @returns aborting it ends this */
 export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortController {
   const [watch, on] = listeners(stage);
   const down = new Map<number, Point>();
@@ -53,14 +53,14 @@ export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortCont
   on('dblclick', (event) => gestures.toggle(fromMiddle(eventPoint(event))));
   on('wheel', (event) => {
     event.preventDefault();
-    // Browsers tell lines or pixels; a pinch on a touchpad comes in small steps, with Ctrl.
+    // Browsers report lines or pixels. A pinch on a touchpad arrives in small steps, with Ctrl.
     const steps = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1) * (event.ctrlKey ? 5 : 1);
     gestures.zoom(1.0015 ** -Math.max(-400, Math.min(400, steps)), fromMiddle(eventPoint(event)));
   });
   return watch;
 }
 
-/** Adds listeners that one controller removes. */
+/** Returns a controller, and a function that adds listeners until the controller is aborted. */
 function listeners(stage: HTMLElement) {
   const watch = new AbortController();
   const on = <K extends keyof HTMLElementEventMap>(type: K, listener: (event: HTMLElementEventMap[K]) => void) =>
@@ -68,14 +68,14 @@ function listeners(stage: HTMLElement) {
   return [watch, on] as const;
 }
 
-/** Watches swipes over a film, except on its own controls. @param go shows the file that many steps away @returns ends it */
+/** Watches swipes over a film, except on its controls. @param go shows the file that many steps away @returns aborting it ends this */
 export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
   const [watch, on] = listeners(stage);
   let start: PointerEvent | undefined;
   const isOfControls = ({ target, clientY }: PointerEvent) =>
     target === film && clientY > film.getBoundingClientRect().bottom - controlsHeight;
   const down = (event: PointerEvent) => {
-    // A second finger is no swipe, and a film that fills the screen is alone.
+    // A second finger is not a swipe, and a film in full screen has no neighbours.
     const isFirst = event.isPrimary && event.pointerType !== 'mouse' && document.fullscreenElement === null;
     start = isFirst && !isOfControls(event) ? event : undefined;
   };

@@ -8,12 +8,12 @@ import { isDrawable } from './drawing-cost.ts';
 
 const maxDrawingBytes = 5_000_000;
 
-/** The common part of the namespaces of SVG and HTML. */
+/** A part that the namespaces of SVG and HTML have in common. */
 const namespaces = new TextEncoder().encode('w3.org/');
 
 /**
- * Parses a drawing without its namespaces, so that nothing in it means anything to the browser; by a request, as the page's policy
- * forbids the DOM's own parser. @param bytes are changed
+ * Parses a drawing after breaking its namespaces, so that the browser treats its elements as unknown. Uses a request, because the page's
+ * policy forbids the parser of the DOM. @param bytes are changed
  */
 async function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | null> {
   const [first, ...rest] = namespaces;
@@ -25,19 +25,19 @@ async function parsed(bytes: Uint8Array<ArrayBuffer>): Promise<Document | null> 
   return responseXML;
 }
 
-/** Pixels up to which a picture is shown: unpacked, each takes four bytes of memory. */
+/** Maximum number of pixels of a picture; unpacked, each takes four bytes of memory. */
 const maxPixels = 100_000_000;
 
-/** Bytes up to which a picture is fetched before somebody asks for it. */
+/** Maximum size in bytes of a picture that is loaded before the user opens it. */
 const maxAheadBytes = 30_000_000;
 
-/** A picture that the browser is loading, or what stands in the way, for people. */
+/** A picture that the browser is loading, or a message why it cannot be shown. */
 type Picture = HTMLImageElement | string;
 
-/** The picture that is shown, and those beside it. */
+/** The shown picture and its neighbours. */
 const near = new Map<Row, Promise<Picture>>();
 
-/** Begins to load the pictures beside the one that is shown, and forgets all others. Nobody is asked for a password because of them. */
+/** Preloads the neighbours of the shown picture and forgets all others. Preloading never asks for a password. */
 export function fetchAhead(shown: Row, beside: readonly Row[]): void {
   for (const row of near.keys()) if (row !== shown && !beside.includes(row)) near.delete(row);
   for (const row of beside) {
@@ -53,7 +53,7 @@ export function forgetPictures(): void {
   near.clear();
 }
 
-/** Loads a picture; what stood in the way when it was fetched ahead may be over. */
+/** Loads a picture. If preloading it failed, it is tried again. */
 export async function loadPicture(row: Row): Promise<Picture> {
   const known = await near.get(row);
   if (known instanceof HTMLImageElement) return known;
@@ -67,17 +67,17 @@ async function begin(row: Row, ask: Asker): Promise<Picture> {
   return (await pictureProblem(src, ask)) ?? make('img', { src, alt: rowName(row), draggable: false });
 }
 
-/** Sends a request, for the beginning of a picture. */
+/** Requests the beginning of a picture. */
 type Asker = (url: string, headers: Record<string, string>) => Promise<Response>;
 
 /**
- * Checks a picture before the browser loads it by itself: that could not ask for the password, and would unpack or draw anything.
- * @returns the problem, for people; undefined when there is none
+ * Checks a picture before the browser loads it, because the browser could not ask for the password, and would unpack or draw anything.
+ * @returns the problem as a message; undefined if there is none
  */
 export async function pictureProblem(url: string, ask: Asker): Promise<string | undefined> {
   try {
     const reply = await ask(url, { range: `bytes=0-${headBytes - 1}` });
-    // An empty file has no such range.
+    // 416 means that the file is empty.
     if (reply.status === 416) return previewText('brokenPicture');
     if (!reply.ok) return reply.status === 404 ? text('gone') : reasonFor(reply.status, undefined);
     if (reply.headers.get('content-type')?.startsWith('image/svg')) return await drawingProblem(url, reply, ask);

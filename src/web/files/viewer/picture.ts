@@ -6,10 +6,10 @@ import { loadPicture } from './picture-file.ts';
 import { alert, type Shown } from './shown.ts';
 import { bounded, type Frame, moveBy, type Point, swipeDirection, whole, zoomBy } from './zoom.ts';
 
-/** How much nearer one press of a button or key comes. */
+/** Zoom factor of one press of a button or key. */
 const step = 1.5;
 
-/** How far one press of an arrow moves an enlarged picture, in CSS pixels. */
+/** Distance in CSS pixels by which an arrow key moves an enlarged picture. */
 const stride = 80;
 
 const arrows: Readonly<Record<string, Point>> = {
@@ -19,7 +19,7 @@ const arrows: Readonly<Record<string, Point>> = {
   ArrowDown: { x: 0, y: -stride },
 };
 
-/** A picture that can be enlarged and moved. @param go shows the file that many steps away */
+/** Shows a picture that can be zoomed and moved. @param go shows the file that many steps away */
 export async function showPicture(row: Row, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
   const image = await loadPicture(row);
   if (typeof image === 'string') return alert(image);
@@ -74,7 +74,7 @@ export async function showPicture(row: Row, stage: HTMLElement, go: (by: number)
     own.abort();
     watchSize.disconnect();
     stage.classList.remove('enlarged');
-    // It may be shown again, as it was preloaded.
+    // The preloaded element may be shown again.
     image.removeAttribute('style');
   };
   return { nodes: [image], tools: [farther, nearer], onKey, clean };

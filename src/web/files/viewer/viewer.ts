@@ -18,15 +18,15 @@ import style from './viewer.css';
 
 addStyle(previewStyle);
 
-/** A part of the script that shows files of one kind. */
+/** A part of the script that shows one kind of file. */
 interface FilePart {
-  /** Bytes that it reads of any file: of its beginning, or below zero of its end. */
+  /** Number of bytes that it always reads: from the beginning of the file, or from its end if negative. */
   firstBytes: number;
   /** @throws Refusal */
   show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement>;
 }
 
-/** Shows a text or an archive, whose part of the script is loaded for it. */
+/** Shows a text or an archive, after loading the part of the script for it. */
 async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown> {
   const work = new AbortController();
   try {
@@ -42,7 +42,7 @@ async function shownFile(row: Row, load: () => Promise<FilePart>): Promise<Shown
 }
 
 async function film(src: string, label: string, stage: HTMLElement, go: (by: number) => void): Promise<Shown> {
-  // The browser asks for the film by itself: its own password box would lock the page, and it does not tell what is gone from what is damaged.
+  // The browser would request the film itself: its password dialog would lock the page, and a missing film would look damaged.
   const problem = await obstacle(src);
   if (problem !== undefined) return alert(problem);
   const element = make('video', { src, controls: true, playsInline: true, ariaLabel: label });
@@ -50,13 +50,13 @@ async function film(src: string, label: string, stage: HTMLElement, go: (by: num
   const swipes = watchSwipes(stage, element, go);
   const clean = () => {
     swipes.abort();
-    // Without this the browser goes on loading what nobody sees.
+    // Otherwise the browser would continue to load the hidden film.
     element.removeAttribute('src');
   };
   return { nodes: [element], clean };
 }
 
-// By its own URL, so that the browser's PDF viewer knows its name, and asks for parts of it.
+// Uses the file's own URL, so that the browser's PDF viewer shows its name and can request parts of it.
 async function pdf(src: string, label: string): Promise<Shown> {
   const problem = await obstacle(src);
   return problem === undefined ? { nodes: [make('iframe', { src, title: label })] } : alert(problem);
@@ -64,20 +64,20 @@ async function pdf(src: string, label: string): Promise<Shown> {
 
 addStyle(style);
 
-/** Whether a row's file is a picture or a film; these have a sequence of their own. */
+/** Whether a row's file is a picture or a film. Stepping through these skips all other files. */
 function isSeen(row: Row): boolean {
   const kind = previewKind(row);
   return kind === 'image' || kind === 'video';
 }
 
-/** The files that are shown one after the other, in the order of the page. */
+/** The files that the viewer steps through, in the order of the page. */
 function sequenceOf(row: Row): Row[] {
   return shownRows().filter(
     (candidate) => canPreview(candidate) && previewKind(candidate) !== 'audio' && isSeen(candidate) === isSeen(row),
   );
 }
 
-/** Shows a file above its folder, with steps to the ones beside it. */
+/** Shows a file on top of its folder, with buttons for the previous and the next file. */
 export function showFile(first: Row): void {
   let row = first;
   let rows = sequenceOf(row);
@@ -146,7 +146,7 @@ export function showFile(first: Row): void {
   };
 
   const onKey = (event: KeyboardEvent) => {
-    // The keys of a film are the browser's.
+    // Keys on a film are left to the browser.
     if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLMediaElement) return;
     if (shown.onKey?.(event.key) === true) event.preventDefault();
     else if (event.key === 'ArrowLeft') go(-1);
@@ -156,7 +156,7 @@ export function showFile(first: Row): void {
 
   const end = () => {
     marker.replaceWith(notices);
-    // However it was closed.
+    // Called here too, because the dialog can be closed in several ways.
     layer.leave();
     shown.clean?.();
     forgetPictures();
@@ -192,7 +192,7 @@ export function showFile(first: Row): void {
     layer.leave();
   });
   dialog.addEventListener('close', end);
-  // Elements outside of an open dialog are neither seen nor read out.
+  // Elements outside of an open dialog are neither visible nor read out, so the notices move into it.
   const notices = byId('notices');
   const marker = document.createComment('');
   notices.replaceWith(marker);
