@@ -280,17 +280,15 @@ export class FileWriter implements RandomWriter {
     };
   }
 
-  /**
-   * @returns undefined when the name is taken by a file that must not be replaced
-   * @returns undefined when the name is taken by what may not be replaced
-   */
+  /** @returns undefined when the name is taken by a file that must not be replaced */
   async #putInPlace(
     entry: Entry,
     { verify, reservation = unlimited, rules, keep }: FinishOptions,
     leave: Leave | undefined,
   ): Promise<Put | undefined> {
     const { parent } = this.#target;
-    const [temporary, member] = [parent.member(this.#temporaryName), parent.member(entry.name)];
+    const member = parent.member(entry.name);
+    let temporary = parent.member(this.#temporaryName);
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
@@ -299,7 +297,7 @@ export class FileWriter implements RandomWriter {
     const put = (kept: Kept | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
       verify?.(this.#currentEntry());
-      leave?.recheck(entry.name);
+      if (leave) temporary = `${leave.recheck(entry.name)}/${this.#temporaryName}`;
       const current = mayHaveChanged ? lstatOrUndefined(member) : before;
       if (current && !mayReplace()) throw new NameIsTaken();
       const replace = () => {
@@ -325,6 +323,7 @@ export class FileWriter implements RandomWriter {
       return { entry, freed, isReplacement, kept: kept?.kept };
     } catch (error) {
       if (error instanceof NameIsTaken) return undefined;
+      if (leave && systemErrorCode(error) === 'ENOENT') throw new ServiceError('unavailable', 'The folder was moved meanwhile; try again.');
       throw error;
     }
   }

@@ -74,6 +74,7 @@ export function recheckFor(
     const isMoving = folder.split('/').some(isTemporaryName);
     if (isMoving || [...inspectionsOf(paths, memberPath(parentPath(path()), name), `${folder}/${name}`)].some((uuid) => !uuids.has(uuid)))
       throw new ServiceError('unavailable', 'The inspections of the path have changed meanwhile; try again.');
+    return folder;
   };
 }
 

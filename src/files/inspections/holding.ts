@@ -28,9 +28,12 @@ export interface HiddenContent {
 /** The leave to give content its name. */
 export interface Leave {
   /**
-   * Throws if other inspections apply now, or apply to the final name. Called right before the rename. @throws ServiceError `unavailable`
+   * Checks that no other inspections apply now or to the final name. Called right before the rename.
+   *
+   * @returns the real path of the folder that was checked. The rename takes the content from there: if another node moves the folder after
+   * the check, it fails (ENOENT). @throws ServiceError `unavailable`
    */
-  recheck(name: string): void;
+  recheck(name: string): string;
   /** To be called when it has its name. */
   given(): Promise<void>;
 }

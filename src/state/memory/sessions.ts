@@ -113,7 +113,7 @@ export class MemorySessions implements SessionStore {
       address,
       client,
       createdMs: session.createdMs,
-      lastUsedMs: holds > 0 ? nowMs : nowMs - monotonicMs + lastUsedMs,
+      lastUsedMs: holds > 0 ? nowMs : Math.max(session.createdMs, nowMs - monotonicMs + lastUsedMs),
       expiresMs: expiryMs(session.createdMs, holds > 0 ? undefined : lastUsedMs, lifetimes, this.#clock),
     }));
   }
