@@ -7,7 +7,7 @@ import { uploadText } from './uploads/upload-text.ts';
 /** The fields for metadata; null if the service or the folder accepts none. */
 let fields: HTMLFieldSetElement | null = null;
 
-/** The metadata of each upload as a header: a later answer does not change it. */
+/** Metadata header of each upload; a later answer in the dialog does not change it. */
 const given = new WeakMap<object, [name: string, value: string]>();
 
 function inputs(name: string): HTMLInputElement[] {
@@ -20,7 +20,7 @@ function currentValue(): string {
   return writeKeyValueList(items.filter(({ value }) => value !== ''));
 }
 
-/** Says which fields must be filled in: a value needs its name; all that is required is so at once, or with the first that is filled in. */
+/** Marks the required fields: names of filled-in values, and required values if metadata is required or any value is filled in. */
 function updateRequired(): void {
   const values = inputs('metadata-value');
   const isAnyGiven = values.some(({ value }) => value.trim() !== '');
@@ -30,11 +30,11 @@ function updateRequired(): void {
     value.required = value.dataset.needed !== undefined && (mustBeThere || isAnyGiven);
     name.required = value.required || value.value.trim() !== '';
   }
-  // A header that must be there says something, even where no key is required.
+  // Required metadata needs at least one value, even if no key is required.
   if (mustBeThere && !isAnyGiven && !values.some((value) => value.required)) for (const value of values.slice(0, 1)) value.required = true;
 }
 
-/** One more detail, with a name to fill in: for patterns, and for keys that have several values. */
+/** Adds a detail whose name the user enters, for keys that match a pattern or have several values. */
 function moreDetails(): HTMLElement {
   const field = (label: string, name: string) =>
     make('label.field', make('span', label), make('input', { name, autocomplete: 'off', maxLength: 1000 }));
@@ -72,7 +72,7 @@ export async function askMetadata(uploads: readonly object[]): Promise<boolean> 
   return true;
 }
 
-/** The header that carries the metadata of an upload, and its value as bytes of UTF-8: XMLHttpRequest accepts no other characters. */
+/** Metadata header of an upload. Each character of its value is one byte of UTF-8, because XMLHttpRequest accepts no other characters. */
 export function metadataHeader(upload: object): [name: string, value: string] | undefined {
   const [name, value] = given.get(upload) ?? [];
   if (!name || !value) return undefined;

@@ -9,7 +9,7 @@ import { fetchPage, type PageReply, reasonFor } from '../server.ts';
 import { folderUrl, pageUrl, setShownPage, shownPage } from './folder.ts';
 import { entryIndex, openAskedLayer, pushPage, stepBack, whenPageIsAsked } from './history.ts';
 
-/** How a folder was left: so Back finds it again. */
+/** State of a folder when the user leaves it; Back restores it. */
 interface Left {
   scrollY: number;
   filter: string;
@@ -17,7 +17,7 @@ interface Left {
   focused: string | undefined;
 }
 
-/** By the index of the entry in the history. */
+/** States of the folders, by the index of their history entry. */
 const left = new Map<number, Left>();
 
 let start: () => void = () => {};
@@ -29,12 +29,12 @@ let underWay: AbortController | undefined;
 
 let changes = 0;
 
-/** How many folders were shown so far. */
+/** Number of folders shown so far. */
 export function folderChanges(): number {
   return changes;
 }
 
-/** @param startFolder starts what works on a folder's page, once it is shown */
+/** @param startFolder starts the scripts of a folder's page after it is shown */
 export function startFolderChanges(startFolder: () => void): void {
   start = startFolder;
   history.scrollRestoration = 'manual';
@@ -48,7 +48,7 @@ export function startFolderChanges(startFolder: () => void): void {
   whenPageIsAsked(travel);
 }
 
-/** Shows another folder, or another order, in this page; the last of several calls wins. Other pages are loaded. */
+/** Shows another folder or sort order without leaving this page; of several calls the last wins. The browser loads other kinds of pages. */
 export async function showFolder(page: URL): Promise<void> {
   const reply = await load(page);
   if (!reply) return;
@@ -57,7 +57,7 @@ export async function showFolder(page: URL): Promise<void> {
     const before = filterText();
     const isSame = pageUrl(reply.url).pathname === folderUrl();
     if (pageUrl(reply.url).href !== shownPage().href) pushPage(new URL(reply.url));
-    // The browser knows the layout of the shown page; it would have to compute that of the new one at once.
+    // Scrolls before the page is replaced: afterwards the browser would have to lay out the new page at once.
     scrollTo(0, 0);
     takeOver(reply);
     if (isSame && before !== '' && document.getElementById('list')) setFilter(before);
@@ -69,7 +69,7 @@ export async function showFolder(page: URL): Promise<void> {
   notice(text('error', { reason }), 'error');
 }
 
-// Back and Forward: the URL has changed already, and links would lead from there.
+// Follows Back and Forward. The URL has already changed, so relative links of the old page would be wrong; `inert` blocks them.
 async function travel(page: URL): Promise<void> {
   if (page.href === shownPage().href && !underWay) {
     shownEntry = entryIndex();
@@ -92,7 +92,7 @@ async function travel(page: URL): Promise<void> {
   if (before && change === changes) restore(before);
 }
 
-/** @returns undefined when another call came meanwhile */
+/** @returns undefined if another call started in the meantime */
 async function load(page: URL): Promise<PageReply | undefined> {
   underWay?.abort();
   const controller = new AbortController();
@@ -122,7 +122,7 @@ function howItIs(): Left {
   return { scrollY, filter: filterText(), selected: new Set(selectedRows().map(rowName)), focused: row && rowName(row) };
 }
 
-/** Replaces the parts of this page by those of another. */
+/** Replaces the content of this page with that of another. */
 function takeOver({ url, page }: PageReply): void {
   const fresh = page?.getElementById('main');
   if (!page || !fresh) return;
@@ -130,7 +130,7 @@ function takeOver({ url, page }: PageReply): void {
   shownEntry = entryIndex();
   setShownPage(pageUrl(url));
   document.title = page.title;
-  // Notices stay, and the metadata filled in for uploads.
+  // Keeps notices, and the metadata filled in for uploads.
   for (const id of ['notices', 'metadata']) {
     const kept = document.getElementById(id);
     if (kept) fresh.querySelector(`#${id}`)?.replaceWith(kept);
@@ -138,14 +138,14 @@ function takeOver({ url, page }: PageReply): void {
   takeOverHead(page);
   byId('main').replaceWith(document.adoptNode(fresh));
   start();
-  // Focus needs the layout of the new page: a task of its own, so that both are short ones.
+  // Focus forces a layout of the new page. A separate task keeps both tasks short.
   const change = changes;
   setTimeout(() => {
     if (change === changes && !byId('main').contains(document.activeElement)) focusHeading();
   });
 }
 
-// The forms of the menu lead back to the page on which they are.
+// The forms of the menu return to the page on which they are.
 function takeOverHead(page: Document): void {
   const [here, there] = [document, page].map((of) => [...of.querySelectorAll<HTMLInputElement>('.account [name=next]')]);
   for (const [index, field] of (here ?? []).entries()) field.value = there?.[index]?.value ?? field.value;
@@ -166,7 +166,7 @@ function restore(before: Left): void {
   }
   const row = before.focused === undefined ? undefined : shownRows().find((candidate) => rowName(candidate) === before.focused);
   if (row) focusRow(row);
-  // Results of a search come later.
+  // Search results arrive later; until then the minimum height lets the page scroll.
   if (document.querySelector('.found')) byId('main').style.minHeight = `${before.scrollY + innerHeight}px`;
   scrollTo(0, before.scrollY);
 }

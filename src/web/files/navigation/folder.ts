@@ -5,7 +5,7 @@ export const layerParameter = 'preview';
 
 let shown = pageUrl(location.href);
 
-/** The page of a URL, without the file that is shown above it. */
+/** URL of a page, without the parameter for the file shown above it. */
 export function pageUrl(href: string): URL {
   const url = new URL(href, location.href);
   url.searchParams.delete(layerParameter);
@@ -13,7 +13,7 @@ export function pageUrl(href: string): URL {
   return url;
 }
 
-/** URL of the page that is shown, with the query of its order. Between a step of Back and the new folder that is not the URL of the window. */
+/** URL of the shown page, with its sort order. After Back it differs from the window's URL until the new folder is shown. */
 export function shownPage(): URL {
   return shown;
 }
@@ -22,19 +22,19 @@ export function setShownPage(page: URL): void {
   shown = page;
 }
 
-/** URL path of the folder that is shown; ends in `/`. */
+/** URL path of the shown folder; ends in `/`. */
 export function folderUrl(): string {
   return shown.pathname;
 }
 
-/** Whether the account has a right in the folder; the service checks every request all the same. */
+/** Whether the account has a right in the folder. The service still checks every request. */
 export function may(
   right: 'look' | 'read' | 'write' | 'overwrite' | 'create-folder' | 'delete' | 'rename' | 'share' | 'trash' | 'quota' | 'inspected',
 ): boolean {
   return (byId('main').dataset.may ?? '').split(' ').includes(right);
 }
 
-/** The choice for an upload whose name is taken; not offered to accounts that may not list the folder. */
+/** Rule for an upload whose name is taken. Accounts that may not list the folder are not asked. */
 export function conflictRule(): 'ask' | 'overwrite' | 'keep-both' {
   if (!may('look')) return 'overwrite';
   return byId('main').dataset.taken === 'number' && !may('overwrite') ? 'keep-both' : 'ask';

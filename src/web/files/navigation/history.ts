@@ -1,9 +1,9 @@
 import { layerParameter, pageUrl } from './folder.ts';
 
 interface State {
-  /** Place among the entries of this window. */
+  /** Position among the entries of this window. */
   index: number;
-  /** Whether it was made for a layer. */
+  /** Whether the entry was added for a layer, that is, a file shown above its folder. */
   isLayer?: true;
 }
 
@@ -14,33 +14,34 @@ let open: Opener | undefined;
 let travel: Traveller | undefined;
 let close: (() => void) | undefined;
 
-/** Index of the present entry. */
+/** Index of the current entry. */
 let index = (history.state as State | null)?.index ?? 0;
 history.replaceState({ ...history.state, index }, '');
 
-/** Index of the present entry among those of its pages. */
+/** Index of the current history entry of this window. */
 export function entryIndex(): number {
   return index;
 }
 
-/** Adds an entry for another page, or for an open file; Back or closing the file leaves it. @param url of both */
+/** Adds an entry for another page or an open file; Back, or closing the file, returns from it. @param url URL of the page or file */
 export function pushPage(url: URL): void {
   const isLayer = url.searchParams.has(layerParameter) && { isLayer: true };
   history.pushState({ index: ++index, ...isLayer }, '', url);
 }
 
-/** Returns to the entry whose page is still shown, after a step to an entry that cannot be shown. @param to its index */
+/** Returns to the entry whose page is still shown, after a step to an entry that cannot be shown. @param to index of that entry */
 export function stepBack(to: number): void {
   if (to !== index) history.go(to - index);
 }
 
-/** Has `traveller` show the page that each step of Back and Forward leads to. It never rejects. */
+/** Registers `traveller`, which shows the page that Back or Forward leads to. It must not reject. */
 export function whenPageIsAsked(traveller: Traveller): void {
   travel = traveller;
 }
 
 /**
- * Shows a file above its folder, in a history entry of its own unless the URL names the file already: Back closes it.
+ * Opens a layer, which shows a file above its folder. It gets its own history entry, so Back closes it; no entry is added if the URL
+ * already names the file.
  * @param onClose called once, when Back, Forward or `leave` closes it
  */
 export function openLayer(name: string, onClose: () => void) {
@@ -53,30 +54,30 @@ export function openLayer(name: string, onClose: () => void) {
   return {
     /** Shows another file in the same entry. */
     moveTo: (other: string) => history.replaceState(history.state, '', urlWith(other)),
-    /** Closes it and goes back to where it was opened. */
+    /** Closes the layer and returns to the previous entry. */
     leave: () => {
       if (isOver) return;
       isOver = true;
       if (history.state?.isLayer) return history.back();
-      // The page was loaded with the layer: before it there is something else.
+      // The page was loaded with the layer open, so the previous entry is another page.
       history.replaceState({ index }, '', urlWith());
       closeLayer();
     },
   };
 }
 
-/** Calls `opener` to open the file that the URL names: now, and after each Back and Forward. @param opener returns whether it opened it */
+/** Registers `opener`, which opens the file that the URL names. @param opener returns whether it opened the file */
 export function whenLayerIsAsked(opener: Opener): void {
   open = opener;
 }
 
-/** Opens the layer that the URL names; a file that cannot be opened is removed from the URL. */
+/** Opens the file that the URL names, or removes it from the URL if it cannot be opened. */
 export function openAskedLayer(): void {
   const name = askedName();
   if (name !== null && !open?.(name)) history.replaceState(history.state, '', urlWith());
 }
 
-// The only listener for Back and Forward, and for links within the page, whose entries have no state.
+// This is the only listener for Back, Forward and links within the page. Entries of such links have no state.
 addEventListener('popstate', async () => {
   closeLayer();
   if (history.state === null) history.replaceState({ index: index + 1 }, '');

@@ -2,17 +2,17 @@ import { kindOfFile } from '../rows/rows.ts';
 import { layerParameter } from './folder.ts';
 import { folderChanges, showFolder } from './folder-change.ts';
 
-/** Makes the link of a previewable file lead to its preview in its folder. A sound plays in its folder only. */
+/** Makes the link of a previewable file open its preview in its folder. Audio is excepted: it plays in its folder only. */
 export function leadToPreview(link: HTMLAnchorElement): void {
   const [, folder = '', name = ''] = /^(.*\/)([^/]*)$/.exec(link.pathname) ?? [];
   const kind = name === '' ? undefined : kindOfFile(decodeURIComponent(name), [...link.classList]);
   if (kind !== undefined && kind !== 'audio') link.href = `${folder}?${layerParameter}=${name}`;
 }
 
-/** Folders that were shown before the first press of a double click. */
+/** Value of `folderChanges()` at the first click of a double click. */
 let atFirstPress = 0;
 
-/** Links and forms to a folder show it in this page. What the browser would open in another tab stays with the browser. */
+/** Makes links and forms that lead to a folder show it in this page, unless the browser would open another tab. */
 export function startLinks(): void {
   document.addEventListener('click', onPress, { capture: true });
   document.addEventListener('click', onClick);
@@ -38,7 +38,7 @@ function onSubmit(event: SubmitEvent): void {
   const { target: form, submitter } = event;
   if (!(form instanceof HTMLFormElement) || form.method !== 'get' || event.defaultPrevented) return;
   const url = new URL(form.action);
-  // The types of the DOM do not know that form data of texts are parameters.
+  // The form has no file fields, so all values are strings; the DOM types do not know this.
   url.search = new URLSearchParams([...new FormData(form, submitter)] as [string, string][]).toString();
   lead(event, url);
 }

@@ -1,5 +1,5 @@
 /**
- * A time in a film or a piece of music, as players say it: `4:05`, `1:02:03`.
+ * Formats a playing time as players show it, such as `4:05` or `1:02:03`.
  *
  * @param seconds anything but a finite number counts as zero
  */

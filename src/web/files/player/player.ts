@@ -12,7 +12,7 @@ import style from './player.css';
 
 addStyle(style);
 
-/** A file to be played, even after another folder is shown. */
+/** A file to play. It has its URL, because another folder may be shown by the time it plays. */
 interface Track {
   name: string;
   url: string;
@@ -20,7 +20,7 @@ interface Track {
 
 let player: ReturnType<typeof makePlayer> | undefined;
 
-/** Plays a file, then those after it in its folder. */
+/** Plays an audio file, and then the ones after it in its folder. */
 export function playFrom(first: Row): void {
   const rows = shownRows().filter((row) => previewKind(row) === 'audio');
   player ??= makePlayer();
@@ -30,7 +30,7 @@ export function playFrom(first: Row): void {
   );
 }
 
-/** A bar at the foot of the page. */
+/** Makes the player, a bar at the foot of the page. */
 function makePlayer() {
   let tracks: readonly Track[] = [];
   let index = 0;
@@ -49,13 +49,13 @@ function makePlayer() {
     place.textContent = text('running', { done: next + 1, total: tracks.length });
     before.disabled = next === 0;
     after.disabled = next === tracks.length - 1;
-    // The browser itself requests the file, and its own password dialog would block the page.
+    // Checks the session first: the browser requests the file itself, and its password dialog would block the page.
     const problem = await obstacle(track.url);
     if (tracks[index] !== track || isOver) return;
     if (problem !== undefined) return skip(problem);
     audio.src = `${track.url}?inline`;
     if (navigator.mediaSession) navigator.mediaSession.metadata = new MediaMetadata({ title: track.name });
-    // A browser without autoplay waits for the button; media that cannot be played have an event of their own.
+    // A browser that blocks autoplay waits for the button. Unplayable media raise the `error` event instead.
     await audio.play().catch(() => {});
   };
 
@@ -86,7 +86,7 @@ function makePlayer() {
     player = undefined;
     isOver = true;
     audio.pause();
-    // Without this the browser would continue loading.
+    // Otherwise the browser would continue to load the file.
     audio.removeAttribute('src');
     bar.remove();
     delete document.documentElement.dataset.player;
@@ -124,7 +124,7 @@ function makePlayer() {
   position.addEventListener('input', () => {
     audio.currentTime = Number(position.value);
   });
-  // Media keys of keyboards and headsets, and the lock screen of phones.
+  // Handles the media keys of keyboards and headsets, and the buttons on the lock screen of phones.
   navigator.mediaSession?.setActionHandler('previoustrack', () => go(-1));
   navigator.mediaSession?.setActionHandler('nexttrack', () => go(1));
   document.body.append(bar);

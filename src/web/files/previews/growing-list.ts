@@ -1,7 +1,7 @@
 import { make, makeButton } from '../../shared/dom.ts';
 import { previewText } from './preview-text.ts';
 
-/** A list that shows a part of its items, and more of them with a button at its end. */
+/** Makes a list that shows only its first items, and a button at its end that shows more. */
 export async function growingList(
   { next, isAtEnd }: { next: () => HTMLElement[] | Promise<HTMLElement[]>; isAtEnd: () => boolean },
   className = '',
@@ -12,7 +12,7 @@ export async function growingList(
   const grow = async () => {
     button.disabled = true;
     const added = await next();
-    // Element that gets the focus, because a disabled button has lost it.
+    // A disabled button loses the focus, in some browsers to the body; the first new item gets it.
     const hadFocus = last.isConnected && (document.activeElement === button || document.activeElement === document.body);
     last.remove();
     button.disabled = false;

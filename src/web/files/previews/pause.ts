@@ -1,10 +1,10 @@
-/** Longest time that work blocks the page, in milliseconds. */
+/** Time, in milliseconds, for which work may block the page. */
 const turnMs = 10;
 
 let sinceMs = 0;
 
 /**
- * Yields to the page after enough work; call it after each small step.
+ * Yields to the page if work has blocked it for long enough; call it after each small step.
  * @returns undefined while there is time left
  * @throws the reason of `signal` once that aborts
  */

@@ -2,15 +2,15 @@ import { text } from '../language.ts';
 import { reasonFor, replyReason, send } from '../server.ts';
 import { previewText } from './preview-text.ts';
 
-/** Why a file cannot be read, for people. */
+/** Says why a file cannot be read; its message is for the user. */
 export class Refusal extends Error {}
 
-/** A file of the service, read in parts that all belong to the version that was opened. */
+/** A file of the service that is read in parts. All parts are of the version that was opened. */
 export type RemoteFile = Awaited<ReturnType<typeof openFile>>;
 
 /**
  * Reads a part of a file and learns its size; asks for the password when the session has ended.
- * @param lengthBytes of the part: from the beginning of the file, or if negative at its end
+ * @param lengthBytes length of the part; a negative one means the last bytes of the file
  * @param signal ends all reading of the file
  * @throws Refusal
  */
@@ -18,17 +18,17 @@ export async function openFile(name: string, path: string, lengthBytes: number, 
   const range = lengthBytes > 0 ? `bytes=0-${lengthBytes - 1}` : `bytes=${lengthBytes}`;
   const opened = await answered(send('GET', `${path}?inline`, { headers: { range }, signal }));
   const part = opened.headers.get('content-range') ?? '';
-  // An empty file has no part.
+  // An empty file has no range that the service could send, so it answers 416.
   const isEmpty = opened.status === 416 && part === 'bytes */0';
   if (!opened.ok && !isEmpty) throw new Refusal(opened.status === 404 ? text('gone') : reasonFor(opened.status, undefined));
   if (!isEmpty && opened.status !== 206) throw new Refusal(previewText('changedMeanwhile'));
   const [from = 0, sizeBytes = 0] = /^bytes (\d+)-\d+\/(\d+)$/.exec(part)?.slice(1).map(Number) ?? [];
   const bytes = isEmpty ? new Uint8Array() : new Uint8Array(await answered(opened.arrayBuffer()));
   const { pathname, search } = new URL(opened.url);
-  /** Its URL, with which pages may show it. */
+  /** URL of the file, for pages that show it. */
   const url = pathname + search;
 
-  /** The bytes from `start` on. @throws Refusal, also when the file has changed or the connection breaks */
+  /** Yields the bytes from `start` on. @throws Refusal, also when the file has changed or the connection breaks */
   async function* stream(start: number, length: number): AsyncGenerator<Uint8Array> {
     if (length === 0) return;
     if (start >= from && start + length <= from + bytes.length) {
@@ -38,7 +38,7 @@ export async function openFile(name: string, path: string, lengthBytes: number, 
     const reply = await answered(send('GET', url, { headers: { range: `bytes=${start}-${start + length - 1}` } }));
     if (!reply.ok) throw new Refusal(await replyReason(reply));
     const reader = reply.body?.getReader();
-    // A connection that broke has no more to be cancelled.
+    // Cancelling fails if the connection broke, which does not matter here.
     const stop = () => void reader?.cancel().catch(() => {});
     signal.addEventListener('abort', stop);
     let doneBytes = 0;
@@ -59,7 +59,7 @@ export async function openFile(name: string, path: string, lengthBytes: number, 
     if (doneBytes !== length) throw new Refusal(previewText('changedMeanwhile'));
   }
 
-  /** The bytes from `start` on, all together. @throws as `stream` does */
+  /** Reads the bytes from `start` on into one array. @throws as `stream` does */
   const read = async (start: number, length: number) => {
     const whole = new Uint8Array(length);
     let at = 0;

@@ -17,7 +17,7 @@ function showMember(archive: Archive, member: ZipMember, signal: AbortSignal): P
   return showText({ name, sizeBytes, place: undefined, start }, signal);
 }
 
-/** The first bytes of a content. With the whole wanted it is read to its end and checked; otherwise unpacking stops early. */
+/** Reads the first bytes of a member. Only a whole member is read to its end, which checks its CRC-32. */
 async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: number, sizeBytes: number): Promise<Uint8Array> {
   const first = new Uint8Array(lengthBytes);
   let at = 0;
@@ -29,13 +29,13 @@ async function readStart(content: AsyncGenerator<Uint8Array>, lengthBytes: numbe
   return first;
 }
 
-/** A larger member is not unpacked, in bytes: the browser has to hold it as a whole. */
+/** Largest member that is unpacked, in bytes: the browser has to hold the whole member. */
 const maxBytes = 500_000_000;
 
-/** Unpacked bytes of this size become a Blob, which the browser may keep on its disk. */
+/** Size of the parts, in bytes, that become Blobs while unpacking: the browser may keep Blobs on its disk. */
 const partBytes = 8 * 1024 * 1024;
 
-/** A member as a file without a type, so that the browser saves it. @throws ZipFault */
+/** Unpacks a member into a Blob of a generic type, which the browser saves instead of showing it. @throws ZipFault */
 async function memberFile(archive: Archive, member: ZipMember, signal: AbortSignal): Promise<Blob> {
   if (member.sizeBytes > maxBytes) throw new ZipFault('too-large');
   const type = 'application/octet-stream';
@@ -61,25 +61,25 @@ const texts: Readonly<Record<ZipFaultReason, PreviewTextName>> = {
   'too-large': 'tooLargeToUnpack',
 };
 
-/** The fault of an archive or a member, for people. @throws `error` when it is another one */
+/** Message for the user about a fault of an archive or a member. @throws `error` if it is any other error */
 function faultText(error: unknown): string {
   if (error instanceof ZipFault) return previewText(texts[error.reason]);
   if (error instanceof Refusal) return error.message;
   throw error;
 }
 
-/** Members that each step of the list shows. */
+/** Number of members that each step adds to the list. */
 const batch = 500;
 
-/** The end of an archive has the position of its directory, and a short directory itself. */
+/** Reads this many bytes from the end of an archive: they have the position of the central directory, and all of a short one. */
 export const firstBytes = -tailBytes;
 
 const time = new Intl.DateTimeFormat(formatTag, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** How long the browser has to take a file that is saved, in milliseconds. */
+/** Time, in milliseconds, after which the URL of a saved file is revoked: the browser has read it by then. */
 const savingMs = 60_000;
 
-/** Lists the members of a ZIP archive, which can be saved and, if texts, shown. @param signal ends all work on it */
+/** Lists the members of a ZIP archive. Files can be saved, and text files shown. @param signal ends all work on the archive */
 export async function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   try {
     const archive = await openArchive(file);
@@ -95,7 +95,7 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
   const content = make('div');
   const element = make('div.archive-content', problem, content);
 
-  /** Waits for work, and shows its failure. */
+  /** Awaits `work`, and shows its error if it fails. */
   const tried = async <T>(work: Promise<T>): Promise<T | undefined> => {
     problem.textContent = '';
     try {
@@ -109,7 +109,7 @@ async function archiveView(archive: Archive, signal: AbortSignal): Promise<HTMLE
   const nextItems = async () => {
     const before = archive.members.length;
     const read = archive.next(batch);
-    // Members that were read stay.
+    // An error in a later step keeps the members that are already listed.
     await (before === 0 ? read : tried(read));
     const { members } = archive;
     const all = previewText('members', { count: archive.count() });

@@ -11,14 +11,14 @@ import {
   type ZipMember,
 } from './zip-member.ts';
 
-/** Bytes that are inflated at once: they become a thousand times as many at most. */
+/** Packed bytes that are inflated at once. Inflating can make them about a thousand times as large. */
 const stepBytes = 4096;
 
 const localHeadBytes = 30;
 
 /**
- * The content of a member in pieces: never more than the directory announces, and never bytes of another member.
- * @param known members that were read
+ * Unpacks a member in pieces. It yields at most the size that the directory announces, and never reads bytes of another member.
+ * @param known members read so far
  * @throws ZipFault when the content cannot be unpacked or differs from the announcement
  */
 async function* unpack(
@@ -61,7 +61,7 @@ function push(inflate: Inflate, step: Uint8Array, isLast: boolean): void {
   }
 }
 
-/** Start of the content, which only the local header has (APPNOTE 4.3.7). */
+/** Finds the start of a member's content. It depends on the length of the local header (APPNOTE 4.3.7). */
 async function contentStart(member: ZipMember, file: ArchiveFile, directory: ZipDirectory): Promise<number> {
   const at = directory.before + member.offset;
   if (at + localHeadBytes > directory.start) throw new ZipFault('damaged');
@@ -71,7 +71,7 @@ async function contentStart(member: ZipMember, file: ArchiveFile, directory: Zip
   return at + localHeadBytes + view.getUint16(26, true) + view.getUint16(28, true);
 }
 
-/** Start of the next member, or of the directory. Two members at one offset have none. */
+/** Start of the next member, or of the directory. Of two members at the same offset neither has any space. */
 function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly ZipMember[]): number {
   let end = directory.start;
   for (const other of known) {
@@ -80,13 +80,13 @@ function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly 
   return end;
 }
 
-/** Bytes of the central directory that are fetched at once: two thousand members and more, mostly. */
+/** Bytes of the central directory that are fetched at once; usually two thousand members or more. */
 const pieceBytes = 256 * 1024;
 
 /** A ZIP archive, read on demand. */
 export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
-/** @throws ZipFault when it is no archive */
+/** @throws ZipFault if the file is not an archive */
 export async function openArchive(file: ArchiveFile) {
   const directory = await findDirectory(file);
   const known: ZipMember[] = [];
@@ -94,11 +94,11 @@ export async function openArchive(file: ArchiveFile) {
   let piece: Uint8Array = new Uint8Array(0);
   const isAtEnd = () => at >= directory.end;
   return {
-    /** Those that were read. */
+    /** Members read so far. */
     members: known as readonly ZipMember[],
     isAtEnd,
 
-    /** The number of members; while not all are read, as the archive announces it. */
+    /** Number of members. Until all are read, it is the number that the archive announces. */
     count: () => (isAtEnd() ? known.length : Math.max(directory.count, known.length)),
 
     /** Reads up to `most` further members. @throws ZipFault when the directory is damaged */
@@ -117,7 +117,7 @@ export async function openArchive(file: ArchiveFile) {
       return known.slice(before);
     },
 
-    /** The content of a member, in pieces. @throws ZipFault */
+    /** Unpacks a member in pieces. @throws ZipFault */
     content: (member: ZipMember, signal: AbortSignal) => unpack(member, file, directory, known, signal),
   };
 }

@@ -14,25 +14,25 @@ export interface ArchiveFile {
   sizeBytes: number;
   /** Reads exactly `length` bytes, or throws. */
   read(start: number, length: number): Promise<Uint8Array>;
-  /** The same as they come. */
+  /** Yields the same bytes as they arrive. */
   stream(start: number, length: number): AsyncIterable<Uint8Array>;
 }
 
-/** Positions of the members of an archive. */
+/** Position of an archive's central directory, which lists the members. */
 export interface ZipDirectory {
-  /** Members, as the archive announces them: it may lie. */
+  /** Number of members that the archive announces, which may be wrong. */
   count: number;
   /** Start and end of the central directory in the file. */
   start: number;
   end: number;
-  /** Bytes of something else before the archive, such as a program that unpacks it. */
+  /** Number of bytes before the archive, such as those of a program that unpacks it. */
   before: number;
 }
 
 const endBytes = 22;
 const locatorBytes = 20;
 
-/** Bytes at the end of a file that contain the end record, and the locator of ZIP64 before it. */
+/** Bytes at the end of a file that surely contain the end record and the ZIP64 locator before it. */
 export const tailBytes = endBytes + 0xffff + locatorBytes;
 
 const end64Bytes = 56;
@@ -49,7 +49,7 @@ export async function findDirectory(file: ArchiveFile): Promise<ZipDirectory> {
   return directoryBefore(tailStart + at, tail.getUint16(at + 10, true), tail.getUint32(at + 12, true), tail.getUint32(at + 16, true));
 }
 
-/** Start of the end record: the last one whose comment fits. */
+/** Finds the start of the end record, which is the last one whose comment fits into the file. */
 function endIn(tail: DataView): number | undefined {
   for (let at = tail.byteLength - endBytes; at >= 0; at--) {
     if (tail.getUint32(at, true) === 0x06054b50 && at + endBytes + tail.getUint16(at + 20, true) <= tail.byteLength) return at;
@@ -59,7 +59,7 @@ function endIn(tail: DataView): number | undefined {
 
 async function directory64(file: ArchiveFile, tail: DataView, locator: number, tailStart: number): Promise<ZipDirectory> {
   if (tail.getUint32(locator + 16, true) > 1) throw new ZipFault('in-parts');
-  // Bytes before the archive shift the record against the locator.
+  // Bytes before the archive make the offset in the locator wrong, so the place right before the locator is tried, too.
   const places = [safe(tail.getBigUint64(locator + 8, true)), tailStart + locator - end64Bytes];
   for (const at of places) {
     if (at < 0 || at + end64Bytes > tailStart + locator) continue;
@@ -81,7 +81,7 @@ function dataView(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** A number of 64 bits; no file is so large that JavaScript cannot represent its size. */
+/** Converts a 64-bit number. A number that JavaScript cannot represent exactly is larger than any file. */
 function safe(value: bigint): number {
   if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new ZipFault('damaged');
   return Number(value);
@@ -93,20 +93,20 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return remainder;
 });
 
-/** CRC-32 (ISO 3309, as in ZIP). @param before that of what comes before; 0 at the beginning */
+/** CRC-32 (ISO 3309, as in ZIP). @param before CRC-32 of the preceding bytes; 0 at the beginning */
 export function crc32(bytes: Uint8Array, before: number): number {
   let crc = ~before;
   for (const byte of bytes) crc = (table[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
   return ~crc >>> 0;
 }
 
-/** Code page 437 from 0x80, in which names are that are not in UTF-8 (APPNOTE D.1). */
+/** Code page 437 from 0x80 on, the encoding of names that are not in UTF-8 (APPNOTE D.1). */
 const upperHalf =
   'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 
 /**
- * Decodes a name; many programs write UTF-8 without saying so.
- * @param unicodeName Info-ZIP's extra field with the name in UTF-8, which counts while it belongs to this name (APPNOTE 4.6.9)
+ * Decodes a name. Many programs write UTF-8 without setting its flag, so any valid UTF-8 counts as UTF-8.
+ * @param unicodeName Info-ZIP's extra field with the name in UTF-8, used only if its CRC-32 is that of this name (APPNOTE 4.6.9)
  */
 function memberName(bytes: Uint8Array, isUtf8: boolean, unicodeName: DataView | undefined): string {
   if (unicodeName && unicodeName.byteLength > 5 && unicodeName.getUint32(1, true) === crc32(bytes, 0))
@@ -123,17 +123,17 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
-/** A member of an archive, as the central directory has it. */
+/** A member of an archive, as the central directory describes it. */
 export interface ZipMember {
-  /** With `/` between folders, and at the end of one. */
+  /** Path in the archive, with `/` between folders; the path of a folder ends in `/`. */
   name: string;
   isFolder: boolean;
-  /** Of the content, as announced. */
+  /** Size of the unpacked content, as the directory announces it. */
   sizeBytes: number;
   packedBytes: number;
-  /** Unix time in milliseconds; undefined when it is no time. */
+  /** Unix time in milliseconds; undefined if the archive has no valid time. */
   modifiedMs: number | undefined;
-  /** How it is packed (APPNOTE 4.4.5): 0 not at all, 8 by DEFLATE. */
+  /** Compression method (APPNOTE 4.4.5): 0 is none, 8 is DEFLATE. */
   method: number;
   isEncrypted: boolean;
   /** CRC-32 of the content. */
@@ -145,13 +145,13 @@ export interface ZipMember {
 const signature = 0x02014b50;
 const headBytes = 46;
 
-/** No record of a member is longer: three texts of 16 bits. */
+/** Longest record of a member, in bytes: the lengths of its three variable fields have 16 bits each. */
 export const maxRecordBytes = headBytes + 3 * 0xffff;
 
 /**
  * Reads up to `most` members from a piece of the central directory (APPNOTE 4.3.12).
- * @returns the members with whole records, and the bytes of these
- * @throws ZipFault when another record stands there
+ * @returns the members whose records are complete, and the number of bytes of these records
+ * @throws ZipFault if the piece contains another kind of record
  */
 export function readMembers(bytes: Uint8Array, most: number): { members: ZipMember[]; usedBytes: number } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -191,7 +191,7 @@ function memberAt(view: DataView, bytes: Uint8Array, at: number, nameEnd: number
   };
 }
 
-/** The extra fields by their ID; of what is cut off nothing. */
+/** The extra fields by their ID, without a truncated one. */
 function extrasIn(view: DataView): Map<number, DataView> {
   const extras = new Map<number, DataView>();
   for (let at = 0; at + 4 <= view.byteLength; ) {
@@ -203,7 +203,7 @@ function extrasIn(view: DataView): Map<number, DataView> {
   return extras;
 }
 
-/** Values beyond 32 bits are in an extra field, one after the other (APPNOTE 4.5.3). */
+/** Replaces the values that need more than 32 bits. The ZIP64 extra field has them one after the other (APPNOTE 4.5.3). */
 function largeValues(extras: Map<number, DataView>, values: [number, number, number]): [number, number, number] {
   const large = extras.get(0x0001);
   let at = 0;
@@ -221,7 +221,7 @@ function timestamp(extras: Map<number, DataView>): number | undefined {
   return field && field.byteLength >= 5 && (field.getUint8(0) & 1) !== 0 ? field.getInt32(1, true) * 1000 : undefined;
 }
 
-/** A time of MS-DOS (APPNOTE 4.4.6): a local time of an unknown time zone. */
+/** Reads an MS-DOS time (APPNOTE 4.4.6). Its time zone is unknown; the local one is assumed. */
 function dosTime(date: number, time: number): number | undefined {
   const [month, day] = [(date >> 5) & 15, date & 31];
   if (month < 1 || month > 12 || day < 1) return undefined;

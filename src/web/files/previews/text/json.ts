@@ -1,6 +1,6 @@
 import { pause } from '../pause.ts';
 
-/** JSON with large numbers, the order of members and repeated names, which `JSON.parse` would change. */
+/** JSON as written: it keeps large numbers, the order of members and repeated names, which `JSON.parse` would change. */
 export type Json =
   | { kind: 'object'; members: [name: string, value: Json][] }
   | { kind: 'array'; values: Json[] }
@@ -14,8 +14,8 @@ const token =
 type Expected = 'value' | 'value-or-end' | 'name' | 'name-or-end' | 'colon' | 'comma-or-end' | 'nothing';
 
 /**
- * Reads JSON of any depth (RFC 8259), yielding to the page.
- * @returns undefined when it is not JSON
+ * Parses JSON of any depth (RFC 8259). It yields to the page meanwhile.
+ * @returns undefined if the text is not JSON
  * @throws the reason of `signal` once that aborts
  */
 export async function readJson(text: string, signal: AbortSignal): Promise<Json | undefined> {
@@ -29,7 +29,7 @@ export async function readJson(text: string, signal: AbortSignal): Promise<Json 
     return true;
   };
 
-  // Each of these takes a token, and tells whether it is allowed.
+  // Each of these functions consumes a token and returns whether the token is allowed here.
   const takeValue = (value: Json): boolean => {
     if (!expects('value', 'value-or-end')) return false;
     const parent = open.at(-1);

@@ -24,7 +24,7 @@ import { html, xml } from '@codemirror/legacy-modes/mode/xml';
 import { yaml } from '@codemirror/legacy-modes/mode/yaml';
 import { type StreamParser, StringStream } from '@codemirror/streamparser';
 
-/** Classes of colours, and the tokens of the languages that have them, up to the first dot. */
+/** Colour classes, each with the names of its tokens. Only the part of a token's name before the first dot counts. */
 const tokensByClass = {
   keyword: 'keyword controlKeyword operatorKeyword modifier',
   string: 'string character regexp inserted',
@@ -40,7 +40,7 @@ const classes = new Map(Object.entries(tokensByClass).flatMap(([name, tokens]) =
 
 interface Part {
   text: string;
-  /** The class of its colour; undefined for a part that has none. */
+  /** Colour class; undefined if the part has no colour. */
   colour: string | undefined;
 }
 
@@ -48,7 +48,7 @@ const tabSize = 4;
 const indentUnit = 2;
 
 function tokenClass(style: string | null): string | undefined {
-  // Several tokens in one: the first that has a colour counts.
+  // A style may name several tokens. The first one with a colour counts.
   return style
     ?.split(/[ .]/)
     .map((token) => classes.get(token))
@@ -56,8 +56,8 @@ function tokenClass(style: string | null): string | undefined {
 }
 
 /**
- * Colours the lines of a program one after the other, because a comment or text may continue in the next line.
- * @returns gives the parts of the next line, which comes without its line end
+ * Colours the lines of a program in their order, because a comment or string may continue in the next line.
+ * @returns a function that gets the next line without its line end, and returns its parts
  */
 export function colourLines(language: Language): (line: string) => Part[] {
   const state = language.startState?.(indentUnit);
@@ -76,7 +76,7 @@ export function colourLines(language: Language): (line: string) => Part[] {
   };
 }
 
-/** A token that a language fails on, or does not end in ten attempts, has no colour. */
+/** Reads the next token. It has no colour if the language throws, or does not finish it in ten attempts. */
 function nextToken(stream: StringStream, language: Language, state: unknown): string | null {
   try {
     for (let attempt = 0; attempt < 10; attempt++) {
@@ -90,7 +90,7 @@ function nextToken(stream: StringStream, language: Language, state: unknown): st
   return null;
 }
 
-/** A language as CodeMirror has it: reads a program line by line, one token after the other. */
+/** A language of CodeMirror, which reads a program line by line and token by token. */
 export type Language = StreamParser<unknown>;
 
 function words(list: string): Record<string, boolean> {
@@ -120,7 +120,7 @@ const php = clike({
   multiLineStrings: true,
 });
 
-// CodeMirror's own mode has the words of twelve dialects, which take as much space as ten other languages.
+// CodeMirror's own mode has the keywords of twelve dialects, which are as large as ten other languages.
 const sqlWords =
   'add all alter and any as asc begin between by cascade case check column commit constraint create cross database default delete desc ' +
   'distinct drop else end except exists foreign from full function grant group having if in index inner insert intersect into is join key ' +
@@ -142,7 +142,7 @@ const sql = simpleMode({
   ],
 });
 
-/** Languages by the extensions of their files, or by whole names without a dot; Markdown names them in the same way. */
+/** Languages by file extension, or by the whole name of a file without a dot. Code blocks in Markdown use the same names. */
 const byNames = [
   [javascript, 'js mjs cjs jsx javascript'],
   [typescript, 'ts tsx cts mts typescript'],
@@ -185,7 +185,7 @@ const byNames = [
 
 const languages = new Map(byNames.flatMap(([language, names]) => names.split(' ').map((name) => [name, language as Language] as const)));
 
-/** The language of a file by its name; undefined for one that has no colours. */
+/** Finds the language of a file by its name; undefined if there is no language for it. */
 export function findLanguage(fileName: string): Language | undefined {
   return languages.get(fileName.slice(fileName.lastIndexOf('.') + 1).toLowerCase());
 }

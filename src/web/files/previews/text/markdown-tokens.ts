@@ -1,16 +1,17 @@
 import { Lexer, type Token, Tokenizer, type TokensList } from 'marked';
 import { pause } from '../pause.ts';
 
-/** Where links and pictures of a document may lead. */
+/** Place of a document, which decides where its links and pictures may lead. */
 export interface DocumentPlace {
   url: string;
-  /** URL below which the account's files are. */
+  /** Base URL of the account's files. */
   rootUrl: string;
 }
 
 /**
- * The URL of a link: of the web, an e-mail address, or an account's file. Other URLs of the service act, for example sign out.
- * @param place undefined for a document without a URL, such as one in an archive: its relative links lead nowhere
+ * URL of a link to the web, an e-mail address or a file of the account; undefined for other URLs of the service, which may act, for example
+ * sign out.
+ * @param place undefined for a document without a URL, such as one in an archive; its relative links have no URL
  */
 export function linkUrl(href: string, place: DocumentPlace | undefined): string | undefined {
   const url = parsed(href, place);
@@ -21,7 +22,7 @@ export function linkUrl(href: string, place: DocumentPlace | undefined): string 
   return isForeign || place === undefined || url.href.startsWith(place.rootUrl) ? url.href : undefined;
 }
 
-/** The URL of a picture among the account's own files: a foreign one would tell its server about the reader. */
+/** URL of a picture among the account's own files. Others are not loaded, because their servers would learn about the reader. */
 export function pictureUrl(href: string, place: DocumentPlace | undefined): string | undefined {
   const url = parsed(href, place);
   if (!url || !place || !url.href.startsWith(place.rootUrl)) return undefined;
@@ -34,13 +35,13 @@ function parsed(href: string, place: DocumentPlace | undefined): URL | undefined
   return URL.canParse(href, place?.url) ? new URL(href, place?.url) : undefined;
 }
 
-/** The most common of HTML's names of characters, each before its character. */
+/** The most common named characters of HTML, each with its name first. */
 const characterNames =
   'amp& lt< gt> quot" apos\' nbsp\u00a0 copy© reg® trade™ hellip… ndash– mdash— lsquo‘ rsquo’ ldquo“ rdquo” laquo« raquo» bull• middot· deg° ' +
   'times× euro€ larr← rarr→ uarr↑ darr↓';
 const characters = new Map(characterNames.split(' ').map((pair) => [pair.slice(0, -1), pair.slice(-1)]));
 
-/** Writes HTML's names and numbers of characters as these. */
+/** Replaces the character references of HTML, by name or number, with the characters. */
 export function decodeEntities(text: string): string {
   return text.replace(
     /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]{2,8}));/gi,
@@ -61,7 +62,7 @@ const endings: Readonly<Record<string, RegExp>> = {
   '!--': /--/g,
 };
 
-/** The text of HTML without tags, comments, scripts and styles; only ever used as text. */
+/** Text of HTML without tags, comments, scripts and styles. Callers must use it as text only, never as HTML. */
 export function withoutTags(html: string): string {
   let text = '';
   for (let at = 0; ; ) {
@@ -75,25 +76,25 @@ export function withoutTags(html: string): string {
   }
 }
 
-/** End of a silent element; the end of the text if it has none. */
+/** End of an element whose content is not shown; the end of the text if it is not closed. */
 function findEnd(html: string, name: string, start: number): number {
   const ending = endings[name] as RegExp;
   ending.lastIndex = start + name.length + 1;
   return ending.exec(html)?.index ?? html.length;
 }
 
-/** Deepest nesting of blocks and marks; deeper ones stay as written. */
+/** Deepest nesting of blocks and marks that is parsed; deeper ones are shown as written. */
 const deepest = 24;
 
-/** Longest text, in characters, that is searched for marks, which may pair across all of it. */
+/** Longest text, in characters, that is searched for marks; the two marks of a pair may be anywhere in it. */
 const longestRun = 10_000;
 
-/** Time limit for finding blocks, in milliseconds: some texts take the square of their length. */
+/** Time limit for finding blocks, in milliseconds: for some texts the time grows with the square of the length. */
 const maxMs = 500;
 
 class TooLong extends Error {}
 
-/** Its first method is called for each block and mark, and keeps the time. */
+/** Throws TooLong after the time limit. The lexer calls `space` first for each block, so the time is checked there. */
 class TimedTokenizer extends Tokenizer {
   readonly #endMs = performance.now() + maxMs;
   isTimed = true;
@@ -130,7 +131,7 @@ class BoundedLexer extends Lexer {
 }
 
 /**
- * Parses GitHub's Markdown with bounded work and depth, yielding to the page.
+ * Parses GitHub's Markdown with limits on time and depth. It yields to the page meanwhile.
  * @returns undefined when it would take too long
  * @throws the reason of `signal` once that aborts
  */

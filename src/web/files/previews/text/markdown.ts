@@ -5,7 +5,7 @@ import { pictureProblem } from '../../viewer/picture-file.ts';
 import { previewText } from '../preview-text.ts';
 import { type DocumentPlace, decodeEntities, linkUrl, pictureUrl, readMarkdown, withoutTags } from './markdown-tokens.ts';
 
-/** Wide content in a box that scrolls, also by arrow keys, which would otherwise step to the next file. @param label its accessible name */
+/** Puts wide content into a scrollable box. Arrow keys scroll it instead of showing the next file. @param label accessible name */
 export function scrollable(content: HTMLElement, label: string): HTMLElement {
   const box = make('div.wide-content', { tabIndex: 0, role: 'region', ariaLabel: label }, content);
   box.addEventListener('keydown', (event) => {
@@ -18,14 +18,14 @@ const maxPictures = 100;
 
 interface MarkdownOptions {
   place: DocumentPlace | undefined;
-  /** Makes the element of a program. @param language as the document names it */
+  /** Makes the element of a code block. @param language name of the language in the document */
   showProgram: (text: string, language: string) => HTMLElement;
   signal: AbortSignal;
 }
 
 /**
- * Makes elements from Markdown. Nothing becomes HTML: tags are dropped, links lead to the web or to files, pictures are the
- * account's own files.
+ * Makes elements from Markdown. None of it is parsed as HTML: tags are dropped, links lead only to the web or to files, and pictures are
+ * only the account's own files.
  * @returns undefined when it would take too long
  */
 export async function showMarkdown(text: string, { place, showProgram, signal }: MarkdownOptions): Promise<HTMLElement | undefined> {
@@ -102,7 +102,7 @@ export async function showMarkdown(text: string, { place, showProgram, signal }:
     const shown = make('img', { loading: 'lazy', alt, title: title ?? '' });
     const giveUp = () => shown.replaceWith(`[${alt || href}]`);
     shown.addEventListener('error', giveUp);
-    // One after the other.
+    // Checks one picture after the other.
     checked = checked.then(async () => {
       if (signal.aborted) return;
       if ((await pictureProblem(src, (url, headers) => send('GET', url, { headers }))) !== undefined) giveUp();

@@ -1,24 +1,24 @@
-/** Between values; the first that fits counts. */
+/** Separators between values; if several fit equally well, the first counts. */
 const separators = [',', ';', '\t', '|'];
 
-/** Records by which the separator is guessed. */
+/** Number of records from which the separator is guessed. */
 const guessedBy = 20;
 
-/** A table of a text with separated values. */
+/** Records of a text with separated values. */
 interface SeparatedValues {
-  /** The first ones; a record may have more or fewer values than another. */
+  /** First records of the text. Their numbers of values may differ. */
   records: string[][];
-  /** Whether there are more. */
+  /** Whether the text has more records. */
   isCut: boolean;
 }
 
 /**
  * Reads up to `most` records of separated values (RFC 4180) with any usual separator and line end. Text after a closing quote
  * belongs to the value.
- * @param isWhole whether the text is the whole file: else its last record may be cut, and is left out
+ * @param isWhole whether the text is the whole file; if not, its last record may be incomplete and is left out
  */
 export function readSeparatedValues(text: string, most: number, isWhole: boolean): SeparatedValues {
-  // Excel's own way to name the separator.
+  // Excel names the separator in a first line of its own.
   const named = /^sep=(.)\r?\n/.exec(text);
   const body = named ? text.slice(named[0].length) : text;
   const reader = new Reader(body, named?.[1] ?? likelySeparator(body));
@@ -27,7 +27,7 @@ export function readSeparatedValues(text: string, most: number, isWhole: boolean
   return { records, isCut: !reader.isAtEnd || !isWhole };
 }
 
-/** The separator that gives the most records as many values as the first one has. */
+/** Chooses the separator with which most records have as many values as the first record. */
 function likelySeparator(text: string): string {
   let best = { separator: ',', score: 0 };
   for (const separator of separators) {

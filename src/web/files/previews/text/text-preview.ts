@@ -11,13 +11,13 @@ import { readSeparatedValues } from './separated-values.ts';
 import { decodeText, growingText, maxGrownBytes, program, type TextContent } from './source-text.ts';
 import { inSteps } from './steps.ts';
 
-/** Members that each step of a list shows. */
+/** Number of JSON members that each step adds to a list. */
 const batch = 100;
 
-/** Characters of a text that are shown. */
+/** Longest part of a JSON string that is shown, in characters. */
 const maxValueCharacters = 2000;
 
-/** Shows JSON as a tree that unfolds; folded parts have no elements yet. */
+/** Shows JSON as a tree. A folded part gets its elements when it is unfolded. */
 function showJson(value: Json): HTMLElement {
   const root = make('ul.tree', make('li', ...shown(undefined, value)));
   const first = root.querySelector('details');
@@ -65,22 +65,22 @@ function cut(content: string): string {
 
 const root = '/home/';
 
-/** Shows a file that is a text. @throws Refusal */
+/** Shows a text file. @throws Refusal */
 export function show(file: RemoteFile, signal: AbortSignal): Promise<HTMLElement> {
   const { name, sizeBytes } = file;
   const place = { url: new URL(file.url, location.href).href, rootUrl: new URL(root, location.href).href };
   return showText({ name, sizeBytes, place, start: (lengthBytes) => file.read(0, lengthBytes) }, signal);
 }
 
-/** Rows that each step shows, of wide tables fewer. */
+/** Number of rows that each step adds; fewer in wide tables. */
 const stepRows = 1000;
 const maxColumns = 100;
 const maxCells = 10_000;
 
-/** Characters of a value that are shown. */
+/** Longest part of a value that is shown, in characters. */
 const maxCharacters = 500;
 
-/** Shows separated values in steps, with the names of their columns always in sight; undefined when there are none. */
+/** Shows separated values as a table that grows in steps and keeps its column names in sight. @returns undefined if there are no values */
 async function showTable(content: TextContent, source: string, readBytes: number, signal: AbortSignal): Promise<Node | undefined> {
   const { sizeBytes } = content;
   let loaded = readBytes;
@@ -125,16 +125,16 @@ function cells(record: readonly string[], columns: number, name: 'td' | 'th'): H
   return row;
 }
 
-/** Bytes of a text that are shown; most texts are there with these first ones. */
+/** Bytes of a text that are loaded first; most texts are no longer. */
 export const firstBytes = 512 * 1024;
 
-/** JSON is folded when it is no larger: it has to be there as a whole. */
+/** Largest JSON that is shown as a tree: it has to be loaded as a whole. */
 const maxJsonBytes = 2 * 1024 * 1024;
 
-/** Markdown is laid out when it is no larger. */
+/** Largest Markdown that is formatted. */
 const maxMarkdownBytes = 256 * 1024;
 
-/** Shows a text: Markdown laid out, separated values as a table, JSON folded, programs in colours; of long ones the beginning. */
+/** Shows Markdown formatted, separated values as a table, JSON as a tree, programs in colours, and the beginning of long texts. */
 export async function showText(content: TextContent, signal: AbortSignal): Promise<HTMLElement> {
   if (content.sizeBytes === 0) return make('p.trouble', previewText('emptyFile'));
   const form = textForm(content);
@@ -164,7 +164,7 @@ function textForm({ name, sizeBytes }: TextContent): Form | undefined {
   return ['json', 'jsonld', 'geojson', 'webmanifest', 'map'].includes(extension) && sizeBytes <= maxJsonBytes ? 'json' : undefined;
 }
 
-/** The formatted text with a button that shows the source instead. */
+/** The formatted text, and a button that switches to the source and back. */
 function either(formatted: Node, makeSource: () => HTMLElement): Node[] {
   let source: HTMLElement | undefined;
   const place = make('div.formatted', formatted);
