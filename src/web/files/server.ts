@@ -3,14 +3,14 @@ import { folderUrl } from './navigation/folder.ts';
 import { signInAgain } from './sign-in.ts';
 
 export interface PageReply {
-  /** 0 without an answer. */
+  /** HTTP status; 0 without an answer. */
   status: number;
-  /** URL after redirects. */
+  /** URL of the page after redirects. */
   url: string;
   page: Document | undefined;
 }
 
-/** Fetches a page; asks to sign in again when the session has ended. Never rejects. */
+/** Fetches a page. Asks the user to sign in again if the session has ended. Never rejects. */
 export async function fetchPage(url: URL, signal?: AbortSignal): Promise<PageReply> {
   const reply = await requestPage(url, signal);
   if (reply.status !== 401 || signal?.aborted || !(await signInAgain())) return reply;
@@ -20,14 +20,14 @@ export async function fetchPage(url: URL, signal?: AbortSignal): Promise<PageRep
 async function requestPage(url: URL, signal: AbortSignal | undefined): Promise<PageReply> {
   const headers = { accept: 'text/html', ...scriptHeaders };
   const { responseURL: found, responseXML, status } = await requestDocument('GET', url, { headers, signal });
-  // A page without a session redirects to the login.
+  // Without a session, the service redirects to the login page.
   const isOver = found !== '' && new URL(found).pathname === '/__svc__/login';
   return { status: isOver ? 401 : status, url: found, page: responseXML ?? undefined };
 }
 
 /**
- * Requests HTML or XML. XMLHttpRequest parses it without running anything in it, and without the DOM's own parser, which the page's
- * policy refuses texts. Never rejects.
+ * Requests HTML or XML. XMLHttpRequest parses it without running scripts, and without the DOM's own parser, which the page's policy
+ * forbids. Never rejects.
  */
 export function requestDocument(
   method: string,
@@ -45,10 +45,10 @@ export function requestDocument(
   });
 }
 
-/** Tell the service that a script sends the request: the script handles a 401 without the browser's password dialog, and shows messages. */
+/** Tell the service that a script sent the request: it then replies with 401 without a password dialog, and with translated messages. */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
-/** URL path of a member of a folder, the one that is shown when none is named. */
+/** URL path of a member of a folder, by default of the current one. */
 export function memberUrl(name: string, isFolder = false, folder = folderUrl()): string {
   return folder + encodeURIComponent(name) + (isFolder ? '/' : '');
 }
@@ -59,8 +59,8 @@ interface ErrorItem {
 }
 
 /**
- * Sends a request, and asks to sign in again after the session has ended.
- * @throws TypeError when the service cannot be reached; the signal's reason when it aborts first
+ * Sends a request. Asks the user to sign in again if the session has ended, then repeats it.
+ * @throws TypeError when the service is unreachable; the signal's reason when it aborts first
  */
 export async function send(
   method: string,
@@ -82,7 +82,7 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
   507: 'refused507',
 };
 
-/** Reason of a refusal, for people: the message of the service, or the meaning of the status if a proxy answered. */
+/** The reason of a refusal as a message: from the service, or the meaning of the status if a proxy answered. */
 export function reasonFor(status: number, message: string | null | undefined): string {
   if (message) return message;
   const known = reasons[status];
@@ -90,9 +90,9 @@ export function reasonFor(status: number, message: string | null | undefined): s
 }
 
 /**
- * Sends a request of which only its success counts.
- * @param known what some statuses mean, for people
- * @returns the problem, for people; undefined when there is none
+ * Sends a request of which only the success matters.
+ * @param known messages for some statuses
+ * @returns the problem as a message; undefined after success
  */
 export async function trySend(
   method: string,
@@ -108,12 +108,12 @@ export async function trySend(
   }
 }
 
-/** Checks a file or folder before the browser itself requests it, because the page could not ask for the password then. @see trySend */
+/** Checks a file or folder before the browser requests it, because the page could not ask for the password then. @see trySend */
 export function obstacle(url = folderUrl()): Promise<string | undefined> {
   return trySend('HEAD', url, { 404: text('gone') });
 }
 
-/** The reason of a refused request, for people. */
+/** The reason of a refused request, as a message. */
 export async function replyReason(reply: Response): Promise<string> {
   const items = await errorItems(reply);
   return reasonFor(reply.status, items.find((item) => item.message !== null)?.message);
@@ -128,16 +128,16 @@ async function errorItems(reply: Response): Promise<ErrorItem[]> {
   }
 }
 
-/** A member of a folder, as the API lists it. */
+/** A member of a folder in a reply of the API. */
 export interface ListedMember {
   name: string;
   is_directory: boolean;
   size: number;
-  /** In seconds, with a fraction. */
+  /** Unix time in seconds, with a fraction. */
   modified: number;
 }
 
-/** The members of a folder; or the reason why it cannot be listed, for people. @param url path of the folder's URL */
+/** The members of a folder, or a message why it cannot be listed. @param url path of the folder's URL */
 export async function listMembers(url: string): Promise<ListedMember[] | string> {
   try {
     const reply = await send('GET', url);

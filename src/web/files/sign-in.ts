@@ -5,9 +5,9 @@ import { text } from './language.ts';
 
 let underWay: Promise<boolean> | undefined;
 
-/** Asks for the password after the session has ended; concurrent calls share the answer. @returns whether there is a session now */
+/** Asks for the password after the session has ended; concurrent calls share one dialog. @returns whether the user signed in */
 export function signInAgain(): Promise<boolean> {
-  // The page of a link asks for its own password.
+  // The page of a share link asks for its password itself.
   if (location.pathname.startsWith('/__svc__/')) {
     location.reload();
     return Promise.resolve(false);
@@ -36,12 +36,12 @@ async function showForm(): Promise<boolean> {
   return answer === 'ok';
 }
 
-/** Name of the account that the page was made for; empty for nobody. */
+/** Name of the account that the page belongs to; empty without one. */
 export function currentUserName(): string {
   return document.querySelector('.who')?.textContent ?? '';
 }
 
-// A login for pages sets the cookie and redirects; the redirect is not followed, it is the sign of success.
+// A page login sets the cookie and redirects. The redirect is not followed; it only shows that the login succeeded.
 async function login(username: string, password: string): Promise<string | undefined> {
   try {
     const reply = await fetch('/__svc__/login', {

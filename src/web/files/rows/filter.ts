@@ -51,7 +51,7 @@ export function focusFilter(): void {
 
 const accents = /\p{M}/gu;
 
-/** A name normalised for comparison: without accents, in lower case. */
+/** Normalises a name for comparison: without accents, in lower case. */
 export function normalised(name: string): string {
   return name.normalize('NFKD').replace(accents, '').toLocaleLowerCase();
 }
@@ -65,7 +65,7 @@ export function comparableName(row: Row): string {
   return name;
 }
 
-/** Normalised names of the rows, read ahead in frames before the first key is pressed; the rest is read when needed. */
+/** Normalised names of the rows. Most are computed in advance, in frames before the first key is pressed; the rest when needed. */
 let names: string[] = [];
 let stopReading = () => {};
 
@@ -75,10 +75,10 @@ function readNames(): void {
   stopReading = inFrames(allRows(), (row) => names.push(comparableName(row)));
 }
 
-/** The rows whose names contain the text; undefined without a text. */
+/** The rows whose names contain the filter text; undefined without a text. */
 function rowsLeft(): Row[] | undefined {
   const wanted = normalised(field.value.trim());
-  // Another scope than this folder is searched on Enter alone.
+  // A search in another scope than this folder starts only with Enter.
   if (wanted === '' || field.form?.querySelector('select')?.value) return undefined;
   stopReading();
   const rows = allRows();
@@ -91,9 +91,9 @@ function apply(): void {
   show(rowsLeft());
 }
 
-/** Shows only these rows and deselects the others, so that nothing unseen is deleted. */
+/** Shows only these rows and deselects the others, so that no hidden row is deleted. */
 function show(left: readonly Row[] | undefined): void {
-  // Rows still to come may match.
+  // Rows that are still being loaded may match.
   nothing.hidden = left === undefined || left.length > 0 || areRowsComing();
   byId('list').hidden = !nothing.hidden;
   result.textContent = left && !areRowsComing() ? text('filtered', { count: left.length }) : '';
@@ -110,12 +110,12 @@ function clear(): void {
   byId('members').focus();
 }
 
-/** Narrow screens show the field in place of the other tools, once it is wanted; on others it is always there. */
+/** Opens the field on narrow screens, where it replaces the other tools. Wider screens always show it. */
 function openSearch(): void {
   byId('tools').classList.add('searching');
 }
 
-/** Gives narrow screens an icon that opens the field, and one that closes it. */
+/** Adds icons for narrow screens that open and close the field. */
 export function startSearchField(): void {
   const tools = byId('tools');
   const form = tools.querySelector('form.search');
@@ -146,7 +146,7 @@ export function startSearchField(): void {
   });
 }
 
-/** The field to search below the folder becomes an empty filter of its list, too. */
+/** Makes the search field also filter the current list, beginning with an empty filter. */
 export function startFilter(): void {
   const search = byId('tools').querySelector('.search');
   startSearchField();

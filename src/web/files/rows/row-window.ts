@@ -2,19 +2,19 @@ import { make } from '../../shared/dom.ts';
 
 type Row = HTMLTableRowElement;
 
-/** Part of the window's height above and below it in which rows are kept ready. */
+/** Rows are kept ready above and below the window, up to this part of its height. */
 const readyPart = 0.75;
 
-/** Time for which rows in sight come into the document, a few at once, before it is painted, in milliseconds: more would hold up a slow machine. */
+/** Time in milliseconds for adding visible rows before a frame, a few at once. A longer time would delay painting on a slow machine. */
 const budgetMs = 8;
 const rowsAtOnce = 3;
 
-/** Rows that come at once when all are to come, out of sight, where they are not laid out. */
+/** Number of rows added at once when all rows must enter the document. Out of sight they need no layout. */
 const hiddenRowsAtOnce = 60;
 
 /**
- * Time after which more rows are added, in milliseconds: each in a frame of its own, and rows out of sight only while the page is not
- * scrolled.
+ * Delay in milliseconds before more rows are added: each group in a frame of its own, and rows out of sight only while the page is not
+ * being scrolled.
  */
 const frameMs = 20;
 const scrolledMs = 100;
@@ -22,15 +22,15 @@ const scrolledMs = 100;
 let table: HTMLElement | undefined;
 let body = make('tbody', { role: 'rowgroup' });
 
-/** The rows that are to be seen. */
+/** The rows to show. */
 let rows: readonly Row[] = [];
 
 let coming = 0;
 
-/** Whether only a part of them is in the document: from one, up to another. */
+/** Whether only some rows are in the document: those from `from` to before `to`. */
 let isPart = false;
 
-/** Whether all of them are to come into the document in the end. */
+/** Whether all rows must finally be in the document. */
 let areAllWanted = false;
 let from = 0;
 let to = 0;
@@ -38,13 +38,13 @@ let to = 0;
 /** Prepares a row before it is added to the document. */
 let prepare: (row: Row) => void = () => {};
 
-/** Tiles per line, and the distance of two lines with the gap in it, in CSS pixels. */
+/** Number of tiles in a line, and the distance between two lines including the gap, in CSS pixels. */
 let columns = 1;
 let lineHeight = 46;
 let gapHeight = 0;
 let isMeasured = false;
 
-/** Begins with a table; its rows are in it so far. @param preparation what each row needs before it comes into the document */
+/** Starts with a table that contains its first rows. @param preparation called for each row before it enters the document */
 export function startWindow(shown: HTMLElement, preparation: (row: Row) => void): void {
   table = shown;
   body = table.querySelector('tbody') ?? make('tbody', { role: 'rowgroup' });
@@ -56,7 +56,7 @@ export function startWindow(shown: HTMLElement, preparation: (row: Row) => void)
   table.addEventListener('viewchange', onNewSizes);
 }
 
-/** Shows these rows. @param folder whether only part of them may be in the document, and how many still follow */
+/** Shows these rows. @param folder whether only some of them may be in the document, and how many rows are still to come */
 export function placeRows(shown: readonly Row[], folder: { isLong: boolean; coming: number }): void {
   const areTheSame = from < to && rows.slice(from, to).every((row, index) => row === shown[from + index]);
   rows = shown;
@@ -78,7 +78,7 @@ export function placedRows(): readonly Row[] {
   return [...body.rows];
 }
 
-/** Adds a row to the document; its neighbours follow when the page scrolls. */
+/** Adds a row to the document. Its neighbours follow when the page scrolls. */
 export function bringIntoDocument(row: Row): void {
   const at = rows.indexOf(row);
   if (row.isConnected || at < 0) return;
@@ -86,7 +86,7 @@ export function bringIntoDocument(row: Row): void {
   place(first, Math.min(rows.length, first + columns));
 }
 
-/** Tiles per line; 1 in the list. */
+/** Number of tiles in a line; 1 in the list. */
 export function tilesOfLine(): number {
   if (!isMeasured) measure();
   return columns;
@@ -95,7 +95,7 @@ export function tilesOfLine(): number {
 addEventListener('scroll', () => follow(scrolledMs), { passive: true });
 addEventListener('keydown', onKey);
 addEventListener('resize', onNewSizes);
-// Paper has room for all.
+// Printing needs all rows.
 addEventListener('beforeprint', () => isPart && place(0, rows.length));
 addEventListener('afterprint', () => follow());
 
@@ -104,7 +104,7 @@ function onNewSizes(): void {
   follow();
 }
 
-/** The browser's own search only finds text in the document. */
+/** Adds all rows when the user opens the browser's search, which finds only text in the document. */
 function onKey({ key, ctrlKey, metaKey }: KeyboardEvent): void {
   if (key !== 'F3' && !((ctrlKey || metaKey) && ['f', 'g'].includes(key.toLowerCase()))) return;
   areAllWanted = true;
@@ -119,7 +119,7 @@ function followIn(pauseMs: number): void {
   soon = window.setTimeout(follow, pauseMs, frameMs);
 }
 
-/** Adds the rows in sight to the document, and after each pause some of those that may be next. */
+/** Adds the visible rows to the document, and after each pause some of the rows near them. */
 function follow(pauseMs = frameMs): void {
   if (!isPart || !body.isConnected) return;
   const endMs = performance.now() + budgetMs;
@@ -128,7 +128,7 @@ function follow(pauseMs = frameMs): void {
   if (missing) followIn(missing === 'in sight' ? frameMs : pauseMs);
 }
 
-/** Has some more rows in the document, those in sight first. @returns which ones are still missing */
+/** Adds some rows to the document, visible ones first. @returns which ones are still missing */
 function step(): 'in sight' | 'ready' | undefined {
   const [first, end] = inSight();
   const ready = areAllWanted ? rows.length : linesOf(innerHeight * readyPart) * columns;
@@ -144,7 +144,7 @@ function step(): 'in sight' | 'ready' | undefined {
   return nextFrom > firstReady || nextTo < endReady ? 'ready' : undefined;
 }
 
-/** First of the rows in sight, and the one behind them. */
+/** Index of the first visible row, and the index after the last one. */
 function inSight(): [first: number, end: number] {
   if (!isMeasured) measure();
   const count = linesOf(innerHeight) + 1;
@@ -153,7 +153,7 @@ function inSight(): [first: number, end: number] {
   return [first * columns, Math.min(rows.length, end * columns)];
 }
 
-/** The line at a height of the window. Rows in the document have their real height; others count with a typical one. */
+/** The line at a height of the window. Rows in the document count with their real height, others with the average one. */
 function lineAt(y: number): number {
   const [first, last] = [rows[from], rows[to - 1]];
   const top = (row: Row) => row.getBoundingClientRect().top;
@@ -165,12 +165,12 @@ function lineAt(y: number): number {
   return firstLine + ((y - firstTop) / (lastBottom - firstTop)) * (endLine - firstLine);
 }
 
-/** Lines of a height in CSS pixels. */
+/** The number of lines that fit into a height in CSS pixels. */
 function linesOf(height: number): number {
   return Math.ceil(height / lineHeight);
 }
 
-/** Lines of `count` rows. */
+/** The number of lines for `count` rows. */
 function linesFor(count: number): number {
   return Math.ceil(count / columns);
 }
@@ -183,7 +183,7 @@ function measure(): void {
   const heights = placedRows().map((row) => row.getBoundingClientRect().height);
   const style = getComputedStyle(body);
   const sum = heights.reduce((before, height) => before + height, 0);
-  // Nothing to be measured, or nothing that is seen.
+  // There are no rows to measure, or they are not visible.
   if (sum === 0) return;
   columns = style.display === 'grid' ? style.gridTemplateColumns.split(' ').length : 1;
   gapHeight = Number.parseFloat(style.rowGap) || 0;
@@ -191,7 +191,7 @@ function measure(): void {
   isMeasured = true;
 }
 
-/** Keeps these rows in the document, and the focused one, without which the next key would lead nowhere. */
+/** Keeps these rows in the document, and the focused row, because otherwise the next key would have no row to start from. */
 function place(first: number, end: number): void {
   [from, to] = [first, end];
   const focused = rows.indexOf(document.activeElement?.closest<Row>('#list tbody tr') as Row);
@@ -226,7 +226,7 @@ function room(height: number): HTMLElement {
   return element;
 }
 
-/** Leaves kept rows in place: moving one would lay it out again and lose the focus. */
+/** Leaves kept rows where they are, because moving a row lays it out again and loses the focus. */
 function putIn(wanted: readonly HTMLElement[]): void {
   const kept = new Set<Element>(wanted);
   for (const element of [...body.children]) if (!kept.has(element)) element.remove();
@@ -235,7 +235,7 @@ function putIn(wanted: readonly HTMLElement[]): void {
     if (element === next) next = next.nextElementSibling;
     else body.insertBefore(element, next);
   }
-  // A table without rows is not shown.
+  // A table body without rows is removed.
   if (wanted.length === 0) body.remove();
   else if (!body.isConnected) table?.append(body);
 }

@@ -10,7 +10,7 @@ import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 
 const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
 
-/** How a file is shown in the page; its link's class also chooses the icon. A drawing as SVG is shown as a picture alone, which runs nothing. */
+/** How a file is shown in the page. Its link's classes also choose the icon. An SVG is shown as a picture, which cannot run scripts. */
 export function kindOfFile(name: string, looks: readonly string[]) {
   if (/\.svg$/i.test(name)) return 'image';
   return kinds.find((kind) => looks.includes(kind));
@@ -25,11 +25,12 @@ export function canPreview(row: Row): boolean {
   return previewKind(row) !== undefined;
 }
 
-/** A row as the service sends it in a line. */
+/** A row in the format of the service, one in each line. */
 type Line = [name: string, look: string, sizeBytes: number, modified: number];
 
 /**
- * All rows of a page that was sent with the first ones only; unchanged ones are reused. @returns undefined after a failure, which was shown
+ * All rows of a page that was sent with only its first rows, which are reused if they are unchanged.
+ * @returns undefined after a failure, for which a message is shown
  */
 async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undefined> {
   const lines = await fetchLines(page);
@@ -61,17 +62,17 @@ async function fetchLines(page: URL): Promise<string[] | undefined> {
   return undefined;
 }
 
-/** A member of the folder as its row in the listing. One that was not sent with the page has no cells until they are needed. */
+/** The row of a folder member. A row that was not sent with the page gets its cells only when they are needed. */
 export type Row = HTMLTableRowElement;
 
-/** A member as the page knows it, to find out later whether it is still the same. */
+/** The known state of a member, which is used to detect later changes. */
 export interface Member {
   name: string;
   isFolder: boolean;
   sizeBytes: number;
-  /** When it was changed, in whole seconds of Unix time. */
+  /** Time of the last change, as Unix time in whole seconds. */
   modified: number;
-  /** Classes of its icon: the kind of its preview, and what chooses the icon where that is not the same. */
+  /** Classes of the link: the kind of preview, and the icon if it differs from that. */
   look: string;
 }
 
@@ -106,7 +107,7 @@ export function isWritten(row: Row): boolean {
   return row.firstElementChild !== null;
 }
 
-/** Cells as the service writes them; copying them for each row is faster than creating them. */
+/** Cells with the markup of the service; cloning them for each row is faster than creating them. */
 const template = new DocumentFragment();
 template.append(make('td', make('input', { type: 'checkbox', name: 'selected-members' })), make('td', make('a')), make('td'), make('td'));
 
@@ -128,20 +129,20 @@ function writeCells(row: Row): void {
   timeCell.dataset.time = String(modified);
 }
 
-/** Rows that the document holds at once; of more, only those near to the window are in it. */
+/** Maximum number of rows in the document. Of a longer folder, only rows near the window are in it. */
 const maxRowsInDocument = 500;
 
 let rows: readonly Row[] = [];
 
-/** All rows, in the order of the page; of a long folder most are not in the document. */
+/** All rows in the order of the page. In a long folder, most of them are not in the document. */
 export function allRows(): readonly Row[] {
   return rows;
 }
 
-/** Rows that the filter leaves; undefined without a filter. */
+/** Rows that match the filter; undefined without a filter. */
 let left: readonly Row[] | undefined;
 
-/** Shows only the rows that the filter leaves; all when it is undefined. */
+/** Shows only the given rows; undefined shows all. */
 export function showOnly(shown: readonly Row[] | undefined): void {
   left = shown;
   placeShown();
@@ -151,7 +152,7 @@ export function shownRows(): readonly Row[] {
   return left ?? rows;
 }
 
-/** Whether a row is still one of the page's. */
+/** Whether a row still belongs to the page. */
 export function isThere(row: Row | undefined): row is Row {
   return row !== undefined && rows.includes(row);
 }
@@ -168,7 +169,7 @@ function withCells(row: Row): Row {
   return isWritten(row) ? row : writtenRow(row);
 }
 
-/** The row of the list that holds an element. */
+/** The row of the list that contains an element. */
 export function rowAt(target: EventTarget | null): Row | undefined {
   return (target instanceof Element && target.closest<Row>('#list tbody tr')) || undefined;
 }
@@ -183,7 +184,7 @@ export function focusRow(row: Row): void {
   row.scrollIntoView({ block: 'nearest' });
 }
 
-/** The member's real name. */
+/** The member's real name, without replaced characters. */
 export function rowName(row: Row): string {
   return rowMember(row).name;
 }
@@ -192,24 +193,24 @@ export function isFolder(row: Row): boolean {
   return rowMember(row).isFolder;
 }
 
-/** Something that depends on the rows. @param wanted name of the row that is to be seen */
+/** Called when the rows change. @param wanted name of a row that must be visible */
 type RowsListener = (wanted?: string) => void;
 
 let listeners: RowsListener[] = [];
 
-/** Called once for each row with its cells. */
+/** Functions called once for each row, after it has its cells. */
 let finishers: ((row: Row) => void)[] = [];
 const finished = new WeakSet<Row>();
 
-/** Called for each row whenever it enters the document. */
+/** Functions called for each row whenever it enters the document. */
 let markers: ((row: Row) => void)[] = [];
 
 let stopFinishing = () => {};
 
-/** Shows anew what a page lists in place of the rows of a folder. */
+/** Updates content that the page shows instead of the rows of a folder. */
 let renewOthers: (() => Promise<void>) | undefined;
 
-/** Has `renew` show anew what the page lists in place of the rows of a folder. */
+/** Registers the function that updates such content. */
 export function renewBy(renew: () => Promise<void>): void {
   renewOthers = renew;
 }
@@ -220,10 +221,10 @@ let coming = 0;
 
 let changes = 0;
 
-/** Whether all have said what depends on the rows. */
+/** Whether all listeners for the rows are registered. */
 let isStarted = false;
 
-/** Begins with the rows of a new folder; a folder that the account may not list has none. */
+/** Starts with the rows of a new folder. There are none if the account may not list it. */
 export function startRows(): void {
   changes++;
   isStarted = false;
@@ -239,23 +240,23 @@ export function startRows(): void {
   if (list) startWindow(list, prepare);
 }
 
-/** Calls `listener` now and each time that the rows of the folder are new. */
+/** Calls `listener` now and whenever the rows of the folder change. */
 export function whenRowsChange(listener: RowsListener): void {
   listeners.push(listener);
   listener();
 }
 
-/** Calls `finisher` once for each row, when that has its cells. */
+/** Calls `finisher` once for each row, after the row has its cells. */
 export function whenRowIsWritten(finisher: (row: Row) => void): void {
   finishers.push(finisher);
 }
 
-/** Calls `marker` for each row whenever it comes into the document. */
+/** Calls `marker` for each row whenever it enters the document. */
 export function whenRowIsPlaced(marker: (row: Row) => void): void {
   markers.push(marker);
 }
 
-/** Finishes the rows that the page came with, and fetches the others. To be called when all have said what depends on them. */
+/** Finishes the rows that came with the page and fetches the others. Called after all listeners for rows are registered. */
 export function finishRows(): void {
   const heading = byId('list').querySelector<HTMLElement>('[data-local]');
   if (heading) heading.textContent = heading.dataset.local ?? '';
@@ -270,12 +271,12 @@ export function areRowsComing(): boolean {
   return coming > 0;
 }
 
-/** Settled once the page has all of its rows, or cannot have them. */
+/** Resolves when the page has all of its rows, or they could not be loaded. */
 export function rowsAreWhole(): Promise<void> {
   return whole;
 }
 
-/** The row, with its cells and all that they get. */
+/** Makes sure that a row has its cells and is finished. */
 function writtenRow(row: Row): Row {
   if (!isWritten(row)) writeCells(row);
   if (!finished.has(row)) {
@@ -285,11 +286,11 @@ function writtenRow(row: Row): Row {
   return row;
 }
 
-/** Fetches the page again and takes its rows; selection and focus stay with their names. @param focusOn name of the row to focus */
+/** Fetches the page again and takes its rows. Selection and focus are kept by name. @param focusOn name of the row to focus */
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
   if (!table) return renewOthers?.();
-  // Only an ended session can be repaired here; without a connection or the folder the rows stay unchanged.
+  // The user may sign in again here. Without a connection, or if the folder is gone, the rows stay unchanged.
   const url = shownPage();
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');
@@ -297,7 +298,7 @@ export async function refreshRows(focusOn?: string): Promise<void> {
   if (!list || !count) return;
   const sent = listRows(list).map((row) => document.adoptNode(row));
   const later = comingAfter(sent, count) > 0 ? await laterRows(url, sent) : undefined;
-  // Another folder may be shown by now.
+  // Another folder may have been opened meanwhile.
   if (!table.isConnected) return;
   const focused = focusedRow();
   const focusedName = focusOn ?? (focused && rowName(focused));
@@ -317,12 +318,12 @@ function takeRows(taken: readonly Row[], wanted?: string): void {
   changes++;
   coming = 0;
   rows = taken;
-  // The filter places them.
+  // The filter is one of the listeners, and places the rows.
   for (const listener of listeners) listener(wanted);
   finishAll();
 }
 
-/** Number of rows of the page beyond those that were sent. @param count the element with the number */
+/** The number of rows that were not sent with the page. @param count element with the total number */
 function comingAfter(sent: readonly Row[], count: HTMLElement): number {
   return Math.max(0, Number(count.dataset.rows ?? 0) - sent.length);
 }
@@ -346,7 +347,7 @@ function finishAll(): void {
   stopFinishing = inFrames(rows.filter(isWritten), writtenRow);
 }
 
-/** Says that a row is one: some browsers forget it where a table is laid out as a grid. */
+/** Sets the ARIA roles of a row, because some browsers lose them when a table has a grid layout. */
 function finish(row: Row): void {
   row.role = 'row';
   for (const cell of row.cells) cell.role = 'cell';

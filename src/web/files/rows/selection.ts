@@ -19,8 +19,8 @@ import {
 } from './rows.ts';
 
 /**
- * A click anywhere in a row counts as one on its link, near the box as one on the box, with the same modifier keys; with Shift it selects
- * up to the row.
+ * Handles a click anywhere in a row like a click on its link, or near the checkbox like a click on the checkbox, with the same modifier
+ * keys. With Shift, it selects all rows up to this one.
  */
 export function startRowClicks(): void {
   byId('list').addEventListener('click', (event) => {
@@ -30,14 +30,14 @@ export function startRowClicks(): void {
     if (!row) return;
     if (event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
-      // The press may have selected text.
+      // A Shift click may have selected text.
       getSelection()?.empty();
-      // From the row that was selected last, or has the focus.
+      // The range begins at the row that was selected last, or has the focus.
       return extendSelection((isThere(end) ? end : focusedRow()) ?? row, row);
     }
     if (target.closest('a')) return;
     const isBox = target.closest('td') === row.cells[0];
-    // The end of marking a text is no press.
+    // A click that ends a text selection does not count.
     if (!isBox && getSelection()?.isCollapsed === false) return;
     const meant = isBox ? rowCheckbox(row) : rowLink(row);
     const { ctrlKey, metaKey, shiftKey, altKey } = event;
@@ -45,16 +45,16 @@ export function startRowClicks(): void {
   });
 }
 
-/** Selected rows, also those outside of the document. */
+/** Selected rows, including rows outside of the document. */
 let selected = new Set<Row>();
 
-/** Whether rows that are still to load are selected, too. */
+/** Whether rows that are not loaded yet are selected, too. */
 let areAllMeant = false;
 
-/** The rows as they were when the selection was made. */
+/** The rows of the folder when they were last loaded. */
 let known: readonly Row[] = [];
 
-/** The selected rows, in the order of the page. */
+/** The selected rows in the order of the page. */
 export function selectedRows(): Row[] {
   return selected.size === 0 ? [] : allRows().filter(isSelected);
 }
@@ -68,13 +68,13 @@ function setSelected(rows: Iterable<Row>): void {
   placedRows().forEach(tick);
 }
 
-/** Shows in a row whether it is selected. */
+/** Shows whether a row is selected. */
 function tick(row: Row): void {
   rowCheckbox(row).checked = selected.has(row);
   row.classList.toggle('selected', selected.has(row));
 }
 
-/** The rows that an action is about: the selected ones, or else the one that has the focus. */
+/** The rows that an action applies to: the selected ones, otherwise the focused one. */
 export function rowsMeant(): Row[] {
   const selected = selectedRows();
   const row = focusedRow();
@@ -83,13 +83,13 @@ export function rowsMeant(): Row[] {
 
 const counter = make('span.chosen', { role: 'status' });
 
-/** Time in milliseconds after which screen readers know an element; they do not announce its initial text. */
+/** Time in milliseconds until screen readers notice a new element; they do not announce its initial text. */
 const knownAfterMs = 100;
 const all = make('input', { type: 'checkbox', ariaLabel: text('selectAll') });
 all.addEventListener('change', () => (all.checked ? selectAll() : clearSelection()));
 let saying = 0;
 
-/** Start of a range, and its present end: the row that was selected last. */
+/** The start of a range, and its current end, which is the row that was selected last. */
 let anchor: Row | undefined;
 let end: Row | undefined;
 
@@ -97,24 +97,24 @@ export interface MemberAction {
   label: string;
   icon: IconName;
   run: (rows: readonly Row[]) => void;
-  /** Whether it only makes sense for exactly one. */
+  /** Whether the action needs exactly one member. */
   isForOne: boolean;
 }
 
 let actions: MemberAction[] = [];
 
-/** The actions from `addAction` for `count` members. */
+/** The actions of `addAction` that are possible for `count` members. */
 export function actionsFor(count: number): MemberAction[] {
   return actions.filter(({ isForOne }) => count === 1 || !isForOne);
 }
 
 let forOne: HTMLButtonElement[] = [];
 
-/** Shows the actions while something is selected, and how much. */
+/** Shows the action bar while something is selected, with the number of selected rows. */
 export function updateSelection(): void {
   const count = selected.size;
   const bar = document.getElementById('actions');
-  // Results of a search have none.
+  // A page of search results has no bar.
   if (!bar) return;
   const isNew = bar.hidden;
   bar.hidden = count === 0;
@@ -123,13 +123,13 @@ export function updateSelection(): void {
   saying = window.setTimeout(
     () => {
       counter.replaceChildren();
-      // Narrow screens show the number alone.
+      // Narrow screens show only the number.
       if (count > 0)
         counter.append(make('span.short', { ariaHidden: 'true' }, String(count)), make('span.wide', text('selected', { count })));
     },
     isNew ? knownAfterMs : 0,
   );
-  // Hidden rows are never selected.
+  // Rows hidden by the filter are never selected, so the counts can be compared.
   all.checked = count > 0 && count === shownRows().length;
   all.indeterminate = count > 0 && !all.checked;
   for (const button of forOne) button.hidden = count !== 1;
@@ -141,7 +141,7 @@ export function toggleRow(row: Row): void {
   updateSelection();
 }
 
-/** Adds rows to the selection, or removes them from it. */
+/** Adds rows to the selection or removes them. */
 function select(rows: readonly Row[], areSelected: boolean): void {
   const wanted = new Set(selected);
   for (const row of rows) {
@@ -164,7 +164,7 @@ export function selectOnly(rows: readonly Row[]): void {
   updateSelection();
 }
 
-/** Extends the range that ends at one row to another one, which receives the focus; where none ends there, it begins there. */
+/** Extends a range from one row to another, which gets the focus. If no range ends at the first row, a new one begins there. */
 export function extendSelection(from: Row, to: Row): void {
   if (end === from && isThere(anchor)) selectRange(anchor, end, false);
   else anchor = from;
@@ -185,7 +185,7 @@ export function clearSelection(): void {
   selectOnly([]);
 }
 
-/** Offers an action: with a button for the selected members, and in the menu of each row. */
+/** Adds an action: a button for the selected members, and an item in the menu of each row. */
 export function addAction(action: MemberAction): void {
   actions.push(action);
   const button = makeButton(action.label, action.icon, () => action.run(selectedRows()), `compact to-${action.icon}`);
@@ -194,7 +194,7 @@ export function addAction(action: MemberAction): void {
   updateSelection();
 }
 
-/** Starts the counter, the box that selects all, ranges with Shift, and the bar of actions. */
+/** Starts the counter, the checkbox that selects all, ranges with Shift, and the action bar. */
 export function startSelection(): void {
   forOne = [];
   actions = [];
@@ -223,13 +223,13 @@ export function startSelection(): void {
     formData.delete('selected-members');
     for (const row of selectedRows()) formData.append('selected-members', rowName(row));
   });
-  // On a reload the browser may restore the boxes.
+  // After a reload, the browser may have restored the checkboxes.
   selected = new Set(allRows().filter((row) => rowCheckbox(row).checked));
   whenRowIsPlaced(tick);
   whenRowsChange(keepNames);
 }
 
-/** Selects rows with the names of the earlier selection, and new ones if all were selected. */
+/** Selects the new rows with the names of the previous selection, and also added rows if all were selected. */
 function keepNames(): void {
   const names = new Set([...selected].map(rowName));
   const before = areAllMeant ? new Set(known.map(rowName)) : undefined;

@@ -16,15 +16,15 @@ import { forgetRows } from '../thumbnails/thumbnails.ts';
 import { type FoundMember, foundRow, marked, parentOf } from './found-row.ts';
 import { foundText } from './found-text.ts';
 
-/** Something that was found; the last line says that there may be more. */
+/** A line of the reply: a result, or at the end the note that results are missing. */
 type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
-/** A result as the table shows it. */
+/** A result and its row in the table. */
 type Found = FoundMember & { element: HTMLTableRowElement };
 
 type Compare = (a: Found, b: Found) => number;
 
-/** As the rows of folders are ordered. */
+/** Compares names in the same order as rows of folders. */
 const naturally = new Intl.Collator(formatTag, { numeric: true }).compare;
 
 const comparisons: Readonly<Record<string, Compare>> = {
@@ -34,10 +34,10 @@ const comparisons: Readonly<Record<string, Compare>> = {
   modified: (a, b) => a.modified - b.modified,
 };
 
-/** Columns that most readers want in descending order. */
+/** Columns that are first sorted in descending order, which most users want. */
 const descendingFirst = ['size', 'modified'];
 
-/** Shows what a search finds, as it comes, or what came with the page; and anew after each change. @param signal ends it */
+/** Shows search results as they arrive, or those in the page, and updates them after each change. @param signal ends it when aborted */
 export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
   const wanted = table.dataset.text ?? '';
   const body = table.tBodies[0] ?? table.createTBody();
@@ -64,7 +64,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
       .querySelector('.search-opener, .search')
       ?.before(makeButton(text('newFolder'), 'newFolder', makeFolder, 'compact'));
 
-  /** Searches. @param isNew whether results that are there already stay where they are */
+  /** Searches. @param isNew whether results are shown at once; otherwise they replace the previous ones at the end */
   const run = async (isNew: boolean) => {
     const known = new Map(results.map((result) => [keyOf(result), result]));
     const found: Found[] = [];
@@ -90,7 +90,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
       if (signal.aborted) return;
       problem = text('noConnection');
     }
-    // After a failure what was found before still stands.
+    // After a failed repetition, the previous results stay.
     if (isNew || problem === undefined) results = found;
     table.ariaBusy = null;
     order();
@@ -106,7 +106,7 @@ export function showFound(table: HTMLTableElement, signal: AbortSignal): void {
   renewBy(onceAtATime(() => run(false)));
 }
 
-/** Results that came with the page get the menu and the times of those that the script shows. */
+/** Replaces rows that came with the page by rows with a menu and formatted times. */
 function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
   return [...body.rows].flatMap((shown) => {
     const link = shown.querySelector('a');
@@ -126,12 +126,12 @@ function adopted(body: HTMLTableSectionElement, wanted: string): Found[] {
   });
 }
 
-/** Results with the same key look the same. */
+/** The key of a result; results with equal keys look the same. */
 function keyOf({ path, is_directory: isFolder, size, modified }: FoundMember): string {
   return JSON.stringify([path, isFolder, size, Math.floor(modified)]);
 }
 
-/** Puts the rows of results into the table in their order; others go. */
+/** Puts the rows of results into the table in their order, and removes all others. */
 function place(body: HTMLElement, results: readonly Found[]): void {
   const wanted = new Set<Element>(results.map(({ element }) => element));
   for (const row of [...body.children]) if (!wanted.has(row)) row.remove();
@@ -141,14 +141,14 @@ function place(body: HTMLElement, results: readonly Found[]): void {
   }
 }
 
-/** Moves rows; one that is moved loses the focus. */
+/** Moves rows without losing the focus, which a moved row would lose. */
 function keepFocus(move: () => void): void {
   const focused = document.activeElement;
   move();
   if (focused instanceof HTMLElement && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
 }
 
-/** Says how many there are, or why not: announced, as all is known by then. */
+/** Shows the number of results or a problem. Screen readers announce it, because the search is complete. */
 function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { isTruncated: boolean; problem: string | undefined }): void {
   while (table.nextSibling) table.nextSibling.remove();
   const end = make('div', { id: 'count', role: 'status' });
@@ -163,7 +163,7 @@ function showEnd(table: HTMLElement, count: number, { isTruncated, problem }: { 
   if (isTruncated) end.append(make('p.notice', foundText('searchTruncated')));
 }
 
-/** A press of the head of a column sorts by it, another one the other way round. */
+/** Sorts by a column when its header is pressed; pressing it again reverses the order. */
 function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => void): void {
   const heads = [...table.querySelectorAll<HTMLElement>('th[data-sort]')];
   for (const head of heads) {
@@ -187,14 +187,14 @@ function startSorting(table: HTMLTableElement, sortBy: (compare: Compare) => voi
   table.tHead?.rows[0]?.append(menuHead());
 }
 
-/** Makes a folder in the one that is searched, and says so: what was searched for need not stand in its name. */
+/** Creates a folder in the searched one, and names it in a notice, because the results may not include it. */
 async function makeFolder(): Promise<void> {
   const folder = folderUrl();
   const name = await createFolder();
   if (name !== undefined) notice(foundText('folderMade', { name: nameInText(name), to: folderLabel(folder) }));
 }
 
-/** Runs work at once, or again after the run that is under way. */
+/** Runs work at once, or after the current run if one is running. */
 function onceAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;

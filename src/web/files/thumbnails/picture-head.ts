@@ -1,23 +1,23 @@
-/** Bytes in which the boxes of an AVIF are searched; they precede the picture. */
+/** Number of bytes of an AVIF in which boxes are searched; the boxes precede the picture data. */
 const maxAvifHead = 16 * 1024;
 
 export interface PictureHead {
-  /** As stored, in pixels. */
+  /** Size of the stored picture in pixels. */
   width: number;
   height: number;
-  /** Its orientation (Exif 2.32, tag 0x0112): 1 as it is. */
+  /** Orientation of the picture (Exif 2.32, tag 0x0112); 1 is upright. */
   orientation: number;
-  /** The JPEG thumbnail that cameras put there. */
+  /** The JPEG thumbnail that cameras embed. */
   thumbnail: Uint8Array | undefined;
 }
 
-/** Bytes that contain the size of a picture, and usually the thumbnail of its camera. */
+/** Number of bytes at the beginning that contain the size of a picture, and usually the camera's thumbnail. */
 export const headBytes = 128 * 1024;
 
 /**
- * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG; its name does not count.
+ * Reads the head of a PNG, GIF, WebP, BMP, AVIF or JPEG. The file name does not matter.
  * @param bytes the beginning of the file
- * @returns undefined when it is no such picture, or its size is not there
+ * @returns undefined if it is not such a picture, or the bytes do not contain its size
  */
 export function pictureHead(bytes: Uint8Array): PictureHead | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -26,7 +26,7 @@ export function pictureHead(bytes: Uint8Array): PictureHead | undefined {
     if (size) return { ...size, orientation: 1, thumbnail: undefined };
     return view.getUint16(0) === 0xffd8 ? jpegHead(view) : undefined;
   } catch (error) {
-    // It is shorter than it announces.
+    // The file is shorter than its head claims.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -63,11 +63,11 @@ function webpSize(view: DataView): Size | undefined {
 
 function bmpSize(view: DataView): Size | undefined {
   if (!isText(view, 0, 'BM')) return undefined;
-  // A negative height means that lines go from top to bottom.
+  // A negative height means that the lines are stored from top to bottom.
   return { width: view.getInt32(18, true), height: Math.abs(view.getInt32(22, true)) };
 }
 
-// Boxes `ispe` have the size of the picture and of its tiles (ISO/IEC 23008-12 §6.5.3): the largest counts.
+// `ispe` boxes have the sizes of the picture and of its tiles (ISO/IEC 23008-12 §6.5.3); the largest one is the picture's.
 function avifSize(view: DataView): Size | undefined {
   if (!isText(view, 4, 'ftyp')) return undefined;
   let largest: Size | undefined;
@@ -80,7 +80,7 @@ function avifSize(view: DataView): Size | undefined {
   return largest;
 }
 
-// Segments of a JPEG up to its size: each has a marker and a length.
+// Reads the segments of a JPEG until the one with its size; each segment has a marker and a length.
 function jpegHead(view: DataView): PictureHead | undefined {
   let camera: Camera = { orientation: 1, thumbnail: undefined };
   for (let at = 2; view.getUint8(at) === 0xff; ) {
@@ -114,7 +114,7 @@ function exif(view: DataView, start: number, length: number): Camera {
   return camera;
 }
 
-/** Numbers of the tags in one directory (TIFF 6.0 §2). */
+/** The numeric values of the tags in one directory (TIFF 6.0 §2). */
 function tagsAt(tiff: DataView, directory: number, isLittle: boolean): Map<number, number> {
   const tags = new Map<number, number>();
   for (let index = 0; index < tiff.getUint16(directory, isLittle); index++) {

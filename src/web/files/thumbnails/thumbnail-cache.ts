@@ -2,13 +2,13 @@ import { make } from '../../shared/dom.ts';
 
 const cacheName = 'svc-thumbnails';
 
-/** More are not kept: all of them are forgotten then. */
+/** Maximum number of stored thumbnails; all of them are deleted when it is reached. */
 const maxKept = 3000;
 
-/** Browsers keep nothing for the pages of a service that is reached by plain http. */
+/** Browsers offer no cache to pages over plain HTTP. */
 const openCache = async () => ('caches' in window ? caches.open(cacheName) : undefined);
 
-/** A thumbnail that was drawn before. @param name URL that changes with the file */
+/** A stored thumbnail. @param name URL that changes with the file */
 export async function keptThumbnail(name: string): Promise<HTMLCanvasElement | undefined> {
   const kept = await (await openCache())?.match(name);
   if (!kept) return undefined;
@@ -19,7 +19,7 @@ export async function keptThumbnail(name: string): Promise<HTMLCanvasElement | u
   return canvas;
 }
 
-/** Keeps a thumbnail for the next visit. */
+/** Stores a thumbnail for the next visit. */
 export function keepThumbnail(name: string, canvas: HTMLCanvasElement): void {
   canvas.toBlob((blob) => void (blob && keep(name, blob).catch(forgetThumbnails)), 'image/webp', 0.8);
 }
@@ -30,7 +30,7 @@ async function keep(name: string, blob: Blob): Promise<void> {
   await (await openCache())?.put(name, new Response(blob));
 }
 
-/** Forgets all thumbnails: who comes after the reader sees none. */
+/** Deletes all thumbnails, so that the next user of the browser does not see them. */
 export async function forgetThumbnails(): Promise<void> {
   if ('caches' in window) await caches.delete(cacheName);
 }

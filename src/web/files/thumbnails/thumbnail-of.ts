@@ -3,28 +3,28 @@ import { scriptHeaders } from '../server.ts';
 import { headBytes, type PictureHead, pictureHead } from './picture-head.ts';
 import { keepThumbnail, keptThumbnail } from './thumbnail-cache.ts';
 
-/** A picture or film that has a thumbnail. */
+/** A picture or film for which a thumbnail is made. */
 export interface Pictured {
   /** URL path of the file. */
   url: string;
   kind: string | undefined;
   sizeBytes: number;
-  /** In whole seconds of Unix time. */
+  /** Unix time in whole seconds. */
   modified: number;
-  /** Link of the file, where the thumbnail goes. */
+  /** Link of the file, into which the thumbnail is put. */
   link: HTMLElement;
 }
 
-/** Longer side of a thumbnail, in pixels: a tile on a screen of double density. */
+/** Length of the longer side of a thumbnail in pixels, enough for a tile on a screen of double density. */
 const longest = 320;
 
-/** The size of a thumbnail; small pictures keep theirs. */
+/** The size of a thumbnail; small pictures keep their size. */
 function smallSize(width: number, height: number): { width: number; height: number } {
   const scale = Math.min(1, longest / Math.max(width, height));
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
 }
 
-/** Draws a picture small, turned as its camera says. @throws when it is no picture that the browser reads */
+/** Draws a reduced picture in the orientation that its camera recorded. @throws if the browser cannot read it as a picture */
 async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {
   const { width, height } = smallSize(head.width, head.height);
   // The browser rotates whole pictures itself; the embedded thumbnail has no orientation of its own.
@@ -42,7 +42,7 @@ async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): P
   return canvas;
 }
 
-// Some cameras put bars around their thumbnails; only the middle with the proportions of the picture is shown.
+// Some cameras add bars to their thumbnails, so only the middle with the proportions of the picture is drawn.
 function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, width: number, height: number): void {
   const scale = Math.min(picture.width / width, picture.height / height);
   const [cutWidth, cutHeight] = [width * scale, height * scale];
@@ -50,7 +50,7 @@ function drawCropped(context: CanvasRenderingContext2D, picture: ImageBitmap, wi
   context.drawImage(picture, x, y, cutWidth, cutHeight, 0, 0, width, height);
 }
 
-/** Rotates what will be drawn (Exif 2.32, tag 0x0112). `width`, `height`: as stored. */
+/** Rotates the drawing (Exif 2.32, tag 0x0112). `width` and `height` are those of the stored picture. */
 function turn(context: CanvasRenderingContext2D, orientation: number, width: number, height: number): void {
   const matrices: Readonly<Record<number, [number, number, number, number, number, number]>> = {
     2: [-1, 0, 0, 1, width, 0],
@@ -65,15 +65,15 @@ function turn(context: CanvasRenderingContext2D, orientation: number, width: num
   if (matrix) context.setTransform(...matrix);
 }
 
-/** How long a film may take to show a frame, in milliseconds. */
+/** Maximum time in milliseconds until a film shows a frame. */
 const patienceMs = 15_000;
 
-/** Position of the frame, in seconds: films often begin with black. */
+/** Position of the frame in seconds; films often begin with black frames. */
 const frameAt = 3;
 
-/** Draws a frame of a film; the browser fetches only what it needs. @returns undefined when the film cannot be read or shown */
+/** Draws a frame of a film, of which the browser loads only the needed parts. @returns undefined if it cannot be read or shown */
 async function drawPoster(url: string): Promise<HTMLCanvasElement | undefined> {
-  // The browser itself requests the film, and its own password dialog would block the page.
+  // The browser would request the film itself, and its own password dialog would block the page.
   const reply = await fetch(url, { method: 'HEAD', headers: scriptHeaders });
   if (!reply.ok) return undefined;
   const film = make('video', { muted: true, preload: 'metadata', src: `${url}?inline` });
@@ -98,7 +98,7 @@ function draw(film: HTMLVideoElement): HTMLCanvasElement | undefined {
   return canvas;
 }
 
-/** @throws when the film fails, or takes too long */
+/** Waits for an event. @throws when the film fails, or takes too long */
 function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(reject, patienceMs);
@@ -111,11 +111,11 @@ function happened(film: HTMLVideoElement, type: 'loadedmetadata' | 'seeked'): Pr
   });
 }
 
-/** Limits in bytes and pixels of pictures without a thumbnail of their own, which are fetched whole: larger ones would fill the memory. */
+/** Limits in bytes and pixels of pictures without an embedded thumbnail. They are loaded whole, and larger ones would fill the memory. */
 const maxBytes = 8_000_000;
 const maxPixels = 25_000_000;
 
-/** A thumbnail of a picture, or of a frame of a film; undefined without either. @throws if the browser cannot read it */
+/** Makes the thumbnail of a picture or film; undefined for other files, and if none can be made. @throws if the browser cannot read it */
 export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured): Promise<HTMLCanvasElement | undefined> {
   const name = `${url}?thumbnail=${sizeBytes}-${modified}`;
   const kept = await keptThumbnail(name);
@@ -127,8 +127,8 @@ export async function makeThumbnail({ url, kind, sizeBytes, modified }: Pictured
 }
 
 /**
- * Draws a picture small. @param read its first bytes, or all of it without a number; undefined when there is nothing to be read
- * @returns undefined for what is no picture, or too large a one
+ * Draws a reduced picture. @param read reads the first bytes, or the whole file without a number; undefined if nothing can be read
+ * @returns undefined if the file is not a picture, or too large
  */
 export async function drawPicture(
   sizeBytes: number,
@@ -144,7 +144,7 @@ export async function drawPicture(
   return content && drawSmall(content, head, !inside);
 }
 
-/** Reads a file of the service for `drawPicture`. Not by `send`: a thumbnail is no reason to ask for a password. */
+/** Reads a file for `drawPicture`. Does not use `send`, because a thumbnail must not ask for a password. */
 export async function readPart(url: string, firstBytes?: number): Promise<Blob | undefined> {
   const range = firstBytes !== undefined && { range: `bytes=0-${firstBytes - 1}` };
   const reply = await fetch(`${url}?inline`, { headers: { ...scriptHeaders, ...range } });

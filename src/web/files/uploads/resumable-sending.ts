@@ -87,9 +87,9 @@ async function sendInParts(upload: Upload, signal: AbortSignal, onChange: () => 
   let offset: number | undefined;
   /** Maximum bytes of one request. */
   let requestBytes = Number.POSITIVE_INFINITY;
-  /** Maximum bytes of one request after a loss showed that a proxy holds back the sent bytes, as some do until a request is complete. */
+  /** Maximum bytes of one request after a loss showed that a proxy holds back the sent bytes, as some do until the request is complete. */
   let pieceBytes = Number.POSITIVE_INFINITY;
-  /** Bytes that had left when the connection was lost. */
+  /** Number of bytes sent when the connection was lost. */
   let lostAt = 0;
 
   const noteLimit = ({ headers }: Response) => {
