@@ -18,7 +18,7 @@ export class Channels {
   readonly #onFault: (error: unknown) => void;
   /** Number of open channels, whether or not they are served. */
   count = 0;
-  /** Ends when the ends of all transfers are reported. */
+  /** Running channels. A channel is done when the ends of its transfers are reported. */
   readonly underWay = new PendingWork();
   /** Called when the last channel has ended. */
   onEmpty: () => void = () => {};

@@ -85,7 +85,7 @@ export class DeliveryEngine {
     void this.#beat();
   }
 
-  /** Makes the handlers of a configuration without starting them. @throws ServiceError if one cannot be made, such as with no CA file */
+  /** Makes the handlers of a configuration without starting them. @throws ServiceError if one cannot be made (CA file missing) */
   prepare(options: Readonly<Record<string, EventHandlerOptions>>): Map<string, WebhookHandler> {
     const enabled = Object.entries(options).filter(([, handler]) => handler.enabled);
     return new Map(enabled.map(([uuid, handler]) => [uuid, this.#make(uuid, handler)]));

@@ -29,7 +29,7 @@ export function canPreview(row: Row): boolean {
 type Line = [name: string, look: string, sizeBytes: number, modified: number];
 
 /**
- * All rows of a page that was sent with only its first rows, which are reused if they are unchanged.
+ * Fetches all rows of a page that was sent with only the first ones. Unchanged rows are reused.
  * @returns undefined after a failure, for which a message is shown
  */
 async function laterRows(page: URL, sent: readonly Row[]): Promise<Row[] | undefined> {

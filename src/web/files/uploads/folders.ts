@@ -1,7 +1,7 @@
 import { text } from '../language.ts';
 import { replyReason, send } from '../server.ts';
 
-/** The results of creating folders, by URL: undefined or the problem. Cleared after a batch, since folders may be deleted meanwhile. */
+/** The result of each created folder, by URL: the problem, if any. Cleared after each batch, because folders may be deleted later. */
 export const knownFolders = new Map<string, Promise<string | undefined>>();
 
 /**

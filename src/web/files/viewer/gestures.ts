@@ -13,7 +13,7 @@ export interface Gestures {
   toggle: (point: Point) => void;
 }
 
-/** Watches one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks. @returns aborting it ends this */
+/** Watches one finger or the mouse (drag, swipe), two fingers (pinch), the wheel and double clicks. @returns a controller that stops it */
 export function watchGestures(stage: HTMLElement, gestures: Gestures): AbortController {
   const [watch, on] = listeners(stage);
   const down = new Map<number, Point>();
@@ -68,7 +68,7 @@ function listeners(stage: HTMLElement) {
   return [watch, on] as const;
 }
 
-/** Watches swipes over a film, except on its controls. @param go shows the file that many steps away @returns aborting it ends this */
+/** Watches swipes over a film, except on its controls. @param go shows the file that many steps away @returns a controller that stops it */
 export function watchSwipes(stage: HTMLElement, film: HTMLVideoElement, go: (by: number) => void): AbortController {
   const [watch, on] = listeners(stage);
   let start: PointerEvent | undefined;
