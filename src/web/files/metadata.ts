@@ -20,7 +20,7 @@ function currentValue(): string {
   return writeKeyValueList(items.filter(({ value }) => value !== ''));
 }
 
-/** Marks the required fields: names of filled-in values, and required values if metadata is required or any value is filled in. */
+/** Marks required fields. A filled-in value needs a name; the needed values are required if metadata is, or once any value is given. */
 function updateRequired(): void {
   const values = inputs('metadata-value');
   const isAnyGiven = values.some(({ value }) => value.trim() !== '');

@@ -45,7 +45,7 @@ export function requestDocument(
   });
 }
 
-/** Tell the service that a script sent the request: it then replies with 401 without a password dialog, and with translated messages. */
+/** Headers of requests by scripts. With them, a 401 opens no password dialog of the browser, and the service translates messages. */
 export const scriptHeaders = { 'x-requested-with': 'XMLHttpRequest', prefer: 'translated-messages' } as const;
 
 /** URL path of a member of a folder, by default of the current one. */
@@ -108,7 +108,7 @@ export async function trySend(
   }
 }
 
-/** Checks a file or folder before the browser requests it, because the page could not ask for the password then. @see trySend */
+/** Checks a file or folder before the browser requests it itself, because the page can ask for the password only now. @see trySend */
 export function obstacle(url = folderUrl()): Promise<string | undefined> {
   return trySend('HEAD', url, { 404: text('gone') });
 }

@@ -13,7 +13,7 @@ export interface DialogModel {
   title: string;
   content: Child[];
   buttons: DialogButton[];
-  /** Called before the dialog closes with a button's value. A returned text is shown and keeps it open. Meanwhile it cannot be closed. */
+  /** Called before the dialog closes with a button's value. The dialog shows a returned text and stays open. It cannot close meanwhile. */
   check?: (value: string) => Promise<string | undefined>;
   /** Stops the work of `check`; while that runs, the dialog has a button for it. */
   onStop?: () => void;
@@ -21,7 +21,7 @@ export interface DialogModel {
   isRunning?: boolean;
   /** Whether the dialog contains a text to read: then its title gets the focus, so that reading begins at the top. */
   isText?: boolean;
-  /** Gets the focus; by default the first field or button does. */
+  /** Element that gets the focus; by default the first field or button. */
   focus?: HTMLElement;
   /** Value of the button that gets the focus instead. */
   focusOn?: string;
@@ -92,7 +92,8 @@ export function ask(model: DialogModel): Promise<string> {
       model.focus?.focus();
     };
     dialog.addEventListener('cancel', (event) => settling && event.preventDefault());
-    // A second Escape closes a dialog even if its `cancel` event was prevented, and a disabled button loses the focus to the page.
+    // A second Escape would close the dialog even if its `cancel` event is prevented. The whole document is listened to, because a disabled
+    // button has lost the focus to the page.
     const onKey = (event: KeyboardEvent) => {
       const isOnTop = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog;
       if (settling && isOnTop && event.key === 'Escape') event.preventDefault();

@@ -31,7 +31,7 @@ export function addToMenu(button: HTMLButtonElement): void {
   button.addEventListener('click', () => byId('menu').hidePopover(), { capture: true });
 }
 
-/** Arrow keys move in the menu, Home and End to its ends. The browser's popover does the rest, and works without scripts. */
+/** Makes the arrow keys, Home and End move the focus in the menu. The menu is a popover, which opens and closes without scripts. */
 export function startMenu(): void {
   const menu = byId('menu');
   const opener = document.querySelector<HTMLElement>('[popovertarget=menu]');

@@ -9,7 +9,7 @@ export class Refusal extends Error {}
 export type RemoteFile = Awaited<ReturnType<typeof openFile>>;
 
 /**
- * Reads a part of a file and learns its size; asks for the password when the session has ended.
+ * Opens a file: reads a part of it, and its size. Asks the user to sign in again if the session has ended.
  * @param lengthBytes length of the part; a negative one means the last bytes of the file
  * @param signal ends all reading of the file
  * @throws Refusal

@@ -2,7 +2,7 @@ import { make } from '../../shared/dom.ts';
 
 type Row = HTMLTableRowElement;
 
-/** Rows are kept ready above and below the window, up to this part of its height. */
+/** Distance above and below the window within which rows are kept in the document, as a part of the window's height. */
 const readyPart = 0.75;
 
 /** Time in milliseconds for adding visible rows before a frame, a few at once. A longer time would delay painting on a slow machine. */
@@ -30,7 +30,7 @@ let coming = 0;
 /** Whether only some rows are in the document: those from `from` to before `to`. */
 let isPart = false;
 
-/** Whether all rows must finally be in the document. */
+/** Whether all rows will be added to the document in steps. */
 let areAllWanted = false;
 let from = 0;
 let to = 0;

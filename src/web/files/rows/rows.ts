@@ -10,7 +10,7 @@ import { bringIntoDocument, placeRows, startWindow } from './row-window.ts';
 
 const kinds = ['image', 'pdf', 'audio', 'video', 'text', 'zip'] as const;
 
-/** How a file is shown in the page. Its link's classes also choose the icon. An SVG is shown as a picture, which cannot run scripts. */
+/** Kind of a file's preview. The classes of the link decide it, and choose the icon, too. An SVG is a picture, which runs no scripts. */
 export function kindOfFile(name: string, looks: readonly string[]) {
   if (/\.svg$/i.test(name)) return 'image';
   return kinds.find((kind) => looks.includes(kind));
@@ -207,10 +207,10 @@ let markers: ((row: Row) => void)[] = [];
 
 let stopFinishing = () => {};
 
-/** Updates content that the page shows instead of the rows of a folder. */
+/** Refreshes a list that the page has instead of a folder's rows, such as search results. */
 let renewOthers: (() => Promise<void>) | undefined;
 
-/** Registers the function that updates such content. */
+/** Registers `renew`, which refreshes a list that the page has instead of a folder's rows. */
 export function renewBy(renew: () => Promise<void>): void {
   renewOthers = renew;
 }
@@ -276,7 +276,7 @@ export function rowsAreWhole(): Promise<void> {
   return whole;
 }
 
-/** Makes sure that a row has its cells and is finished. */
+/** Gives a row its cells if it has none, and calls the finishers for it once. */
 function writtenRow(row: Row): Row {
   if (!isWritten(row)) writeCells(row);
   if (!finished.has(row)) {
@@ -290,7 +290,7 @@ function writtenRow(row: Row): Row {
 export async function refreshRows(focusOn?: string): Promise<void> {
   const table = document.getElementById('list');
   if (!table) return renewOthers?.();
-  // The user may sign in again here. Without a connection, or if the folder is gone, the rows stay unchanged.
+  // Asks the user to sign in again if the session has ended. After any other failure the rows stay unchanged.
   const url = shownPage();
   const { page: fresh } = await fetchPage(url);
   const list = fresh?.getElementById('list');

@@ -16,7 +16,7 @@ import { forgetRows } from '../thumbnails/thumbnails.ts';
 import { type FoundMember, foundRow, marked, parentOf } from './found-row.ts';
 import { foundText } from './found-text.ts';
 
-/** A line of the reply: a result, or at the end the note that results are missing. */
+/** A line of the reply. It is a result, or, as the last line, the note that there may be more results. */
 type FoundLine = (FoundMember & { truncated?: never }) | { truncated: true };
 
 /** A result and its row in the table. */

@@ -5,10 +5,10 @@ const cacheName = 'svc-thumbnails';
 /** Maximum number of stored thumbnails; all of them are deleted when it is reached. */
 const maxKept = 3000;
 
-/** Browsers offer no cache to pages over plain HTTP. */
+/** Opens the cache; undefined over plain HTTP, where browsers offer none. */
 const openCache = async () => ('caches' in window ? caches.open(cacheName) : undefined);
 
-/** A stored thumbnail. @param name URL that changes with the file */
+/** Returns a stored thumbnail. @param name URL that changes when the file changes */
 export async function keptThumbnail(name: string): Promise<HTMLCanvasElement | undefined> {
   const kept = await (await openCache())?.match(name);
   if (!kept) return undefined;

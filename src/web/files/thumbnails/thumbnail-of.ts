@@ -27,7 +27,7 @@ function smallSize(width: number, height: number): { width: number; height: numb
 /** Draws a reduced picture in the orientation that its camera recorded. @throws if the browser cannot read it as a picture */
 async function drawSmall(content: Blob, head: PictureHead, isTurned: boolean): Promise<HTMLCanvasElement> {
   const { width, height } = smallSize(head.width, head.height);
-  // The browser rotates whole pictures itself; the embedded thumbnail has no orientation of its own.
+  // The browser rotates whole pictures itself, but not an embedded thumbnail, which has no orientation tag.
   const options: ImageBitmapOptions = { resizeQuality: 'medium', imageOrientation: 'from-image' };
   const picture = await createImageBitmap(content, options);
   const turns = isTurned ? 1 : head.orientation;
@@ -73,7 +73,7 @@ const frameAt = 3;
 
 /** Draws a frame of a film, of which the browser loads only the needed parts. @returns undefined if it cannot be read or shown */
 async function drawPoster(url: string): Promise<HTMLCanvasElement | undefined> {
-  // The browser would request the film itself, and its own password dialog would block the page.
+  // Checks the session first: the browser requests the film itself, and its password dialog would block the page.
   const reply = await fetch(url, { method: 'HEAD', headers: scriptHeaders });
   if (!reply.ok) return undefined;
   const film = make('video', { muted: true, preload: 'metadata', src: `${url}?inline` });

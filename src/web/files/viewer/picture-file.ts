@@ -71,7 +71,7 @@ async function begin(row: Row, ask: Asker): Promise<Picture> {
 type Asker = (url: string, headers: Record<string, string>) => Promise<Response>;
 
 /**
- * Checks a picture before the browser loads it, because the browser could not ask for the password, and would unpack or draw anything.
+ * Checks a picture before the browser loads it: the browser could not ask for the password, and would decode or draw a picture of any size.
  * @returns the problem as a message; undefined if there is none
  */
 export async function pictureProblem(url: string, ask: Asker): Promise<string | undefined> {

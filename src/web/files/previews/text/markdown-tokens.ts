@@ -9,9 +9,10 @@ export interface DocumentPlace {
 }
 
 /**
- * URL of a link to the web, an e-mail address or a file of the account; undefined for other URLs of the service, which may act, for example
- * sign out.
- * @param place undefined for a document without a URL, such as one in an archive; its relative links have no URL
+ * URL of a link to the web, to an e-mail address or to a file of the account. Other URLs of the service are refused, because they may do
+ * something, such as sign out.
+ * @param place undefined for a document without a URL, such as one in an archive, whose relative links lead nowhere
+ * @returns undefined if the link is refused
  */
 export function linkUrl(href: string, place: DocumentPlace | undefined): string | undefined {
   const url = parsed(href, place);
