@@ -21,10 +21,10 @@ export interface RunnerDependencies extends Pick<Ownership, 'uploads' | 'mayRequ
 /** Delay before a failed read of the journal is retried. */
 const readAgainMs = 1000;
 
-/** Longer than any delivery is retried (`retry_for`). */
+/** Age at which a waiting retry is dropped; longer than the largest `retry_for`. */
 const forgottenAfterMs = 31 * 86_400_000;
 
-/** A running request, of this runner or for an upload. The position stays before the oldest one. */
+/** A running request of this runner or for an upload. The handler's position stays before the oldest running request. */
 interface Flight {
   from: LogPosition;
   isDone: boolean;
@@ -46,7 +46,7 @@ export class HandlerRunner {
   #freeSlot: (() => void) | undefined;
   #requests = 0;
   #isOver = false;
-  /** Deliveries that wait for a retry, by their first event. Those of the previous owner are included until they are reached. */
+  /** Deliveries that wait for a retry, by their first event. It includes the previous owner's, until this runner reaches them. */
   readonly #waiting: Map<string, WaitingRetry>;
   #ended: Promise<void> = Promise.resolve();
 
@@ -55,7 +55,7 @@ export class HandlerRunner {
    * @param from position in the journal to begin at
    */
   constructor(status: HandlerStatus, from: LogPosition, dependencies: RunnerDependencies) {
-    // Old entries are dropped, because their events may never be reached if the filters have changed.
+    // Drops old entries: if the filters have changed, this runner may never reach their events.
     const recent = dependencies.waiting.filter(({ sinceMs }) => dependencies.clock.nowMs() - sinceMs < forgottenAfterMs);
     this.#waiting = new Map(recent.map((wait) => [wait.event, wait]));
     this.handler = status.handler;
@@ -212,7 +212,7 @@ export class HandlerRunner {
     return this.#drainEnd !== undefined && comparePositions(this.#cursor, this.#drainEnd) >= 0;
   }
 
-  // The position stays before the upload's delivery: if the process is killed meanwhile, its next start repeats the delivery.
+  // The position stays before an event that an upload delivers, so that a restart after a crash repeats the delivery.
   async #isTaken(logged: LoggedEvent): Promise<boolean> {
     const { event, raw, position } = logged;
     const outcome = await this.#dependencies.uploads.awaitOutcome(logged);

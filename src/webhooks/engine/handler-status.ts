@@ -86,7 +86,8 @@ export class HandlerStatus {
     const isDelivered = result.outcome === 'delivered';
     const url = result.attempts.at(-1)?.url;
     for (const { event } of events) {
-      // Events about delivered events about deliveries would never end. They are in the record; a file that was sent has its own event.
+      // `eventDelivered` is left out for events about deliveries, which would otherwise cause further events without end, and for
+      // forwarded files, which have an event of their own. The delivery record has both.
       if (isDelivered && (isDeliveryEvent(event) || component.type === 'forward')) continue;
       const data = { event_id: event.id, event_uuid: event.uuid, uuid, name: component.name, url, details: result.details };
       this.#emit(isDelivered ? eventIds.eventDelivered : eventIds.deliveryFailed, { ...data, status: result.status });

@@ -255,7 +255,7 @@ export class LocalHandler implements BlockingHandler {
   /** Keeps the handler until it ends here, its runner ends, another node should take it over, or the ownership is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // The last operator's request before the handler stopped. A later start request may come before the next check.
+    // Time of the last operator's request before the handler stopped. A later request starts it again, even if it arrives before the next check.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {

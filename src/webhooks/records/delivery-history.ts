@@ -2,13 +2,16 @@ import { type LogPosition, parsePosition } from '../../events/journal/position.t
 import { ServiceError } from '../../lib/errors.ts';
 import { type DeliveryRecord, type DeliveryRecords, recordKinds } from './delivery-record.ts';
 
-/** The events of one handler that are in the records. */
+/** Recorded events of one handler. */
 interface HandlerHistory {
   delivered: Set<number | string>;
   undelivered: Set<number | string>;
 }
 
-/** Files have at most 2^36 bytes (64 GiB), which leaves 17 bits for the file number; larger numbers are Redis times. */
+/**
+ * A position is kept as one number: 36 bits for the offset in a file of at most 64 GiB, and 17 bits for the number of the file. Larger
+ * numbers are times of Redis streams, whose positions are kept as strings.
+ */
 const segmentFactor = 2 ** 36;
 const maxSegments = 2 ** 17;
 

@@ -4,7 +4,7 @@ import type { DeliveryRecord } from './delivery-record-schema.ts';
 
 export type { Attempt, DeliveryOutcome, DeliveryRecord, RecordedFile, RecordedReply } from './delivery-record-schema.ts';
 
-/** `deliveries` are those of the service, `replays` those made by hand. */
+/** `deliveries` are records of automatic deliveries, `replays` are records of manual ones. */
 export const recordKinds = ['deliveries', 'replays'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 

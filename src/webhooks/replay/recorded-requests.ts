@@ -10,11 +10,11 @@ import { type DeliveryRecord, recordKinds } from '../records/delivery-record.ts'
 import type { SentEvent } from '../webhook-handler.ts';
 import type { ReplayedJournal } from './undelivered-events.ts';
 
-/** Called for lines, records and requests that cannot be sent again. */
+/** Callbacks that report lines, records and requests that cannot be sent again. */
 export interface BadLineReport {
-  /** A malformed line or record. May throw to end the run. */
+  /** Called for a malformed line or record. It may throw to end the run. */
   add: OnBadLine;
-  /** A well-formed request that is no longer kept. */
+  /** Called for a well-formed record whose request is no longer kept. */
   missing: OnBadLine;
 }
 
@@ -26,7 +26,8 @@ export interface RecordedRequest {
 }
 
 /**
- * The recorded requests of some events, byte for byte, in their order. Of several with the same handler and first event, only the newest.
+ * Yields the recorded requests of some events, byte for byte, in the order of the records. Of several requests with the same handler and
+ * first event, it yields only the newest.
  *
  * @param isWanted whether a record is wanted; called with the handler and the UUID of each event
  * @param bad called for malformed records, and for records whose events or body are no longer kept

@@ -7,7 +7,7 @@ import { DeliveryHistory, type HistoryBounds } from '../records/delivery-history
 import type { DeliveryRecords } from '../records/delivery-record.ts';
 import { createSubscription } from '../subscription.ts';
 
-/** The journal that replays read: of one service, or of all its nodes. */
+/** The journal that replays read. It is that of a single node, or of all nodes together. */
 export interface ReplayedJournal extends SearchedJournal {
   config: { event_handlers: Readonly<Record<string, EventHandlerOptions>> } | undefined;
   records: DeliveryRecords;

@@ -56,13 +56,13 @@ function attributeText(element: Element): string {
   return [...element.attributes].map(({ value }) => value).join('\n');
 }
 
-/** The number of elements below, with a higher count for HTML, whose layout costs more. */
+/** Number of elements in a subtree. Filter steps and HTML elements count more, because drawing them costs more. */
 function drawingCost(parent: ParentNode): number {
   const count = (selector: string) => parent.querySelectorAll(selector).length;
   return 1 + count('*') + filterCost * count('filter *') + 5 * count('foreignObject *');
 }
 
-/** The maximum number of points of a line, each of which may have a marker. */
+/** Upper limit of the number of points of a line. Each point may have a marker. */
 function countPoints(element: Element): number {
   return ((element.getAttribute('d') ?? element.getAttribute('points') ?? '').match(/[a-z ,]/gi) ?? []).length;
 }
