@@ -39,7 +39,7 @@ export function sharedText(name: SharedTextName, values?: TextValues): string {
 
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
 
-/** Formats by unit, because creating one takes longer than using it. */
+/** Cached number formats by unit, because creating a format takes longer than using it. */
 const formats = new Map<number, Intl.NumberFormat>();
 
 function formatOf(power: number): Intl.NumberFormat {

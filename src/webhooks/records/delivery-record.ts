@@ -10,7 +10,7 @@ export type RecordKind = (typeof recordKinds)[number];
 
 /** Reads records of deliveries, from files or from streams in Redis. */
 export interface DeliveryRecords {
-  /** Yields the records so far, oldest first. Reports and skips other lines. @param from undefined for the oldest record */
+  /** Yields the existing records, oldest first. Reports and skips malformed lines. @param from undefined for the oldest record */
   read(
     kind: RecordKind,
     from: LogPosition | undefined,
@@ -20,7 +20,7 @@ export interface DeliveryRecords {
   since(kind: RecordKind, sinceMs: number): LogPosition | undefined;
   /** The record at a position; undefined if there is none, or if it has been removed. */
   at(kind: RecordKind, position: LogPosition): Promise<DeliveryRecord | undefined>;
-  /** Yields the records so far, newest first. Skips other lines. The first step has the position where the search begins. */
+  /** Yields the existing records, newest first. Skips malformed lines. The first step has the position where the search begins. */
   newestFirst(kind: RecordKind, search: RecordSearch): AsyncGenerator<SearchStep>;
 }
 
@@ -28,7 +28,7 @@ export interface DeliveryRecords {
 export interface RecordSearch {
   /** Only records before this position are searched. */
   before: LogPosition | undefined;
-  /** Unix time in milliseconds. Older records may be left out. */
+  /** Records older than this Unix time, in milliseconds, may be left out. */
   sinceMs: number | undefined;
   /** Records whose JSON lacks one of these texts may be left out. */
   needles: readonly string[];

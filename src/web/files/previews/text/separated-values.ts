@@ -18,7 +18,7 @@ interface SeparatedValues {
  * @param isWhole whether the text is the whole file; if not, its last record may be incomplete and is left out
  */
 export function readSeparatedValues(text: string, most: number, isWhole: boolean): SeparatedValues {
-  // Excel names the separator in a first line of its own.
+  // Excel can name the separator in an additional first line.
   const named = /^sep=(.)\r?\n/.exec(text);
   const body = named ? text.slice(named[0].length) : text;
   const reader = new Reader(body, named?.[1] ?? likelySeparator(body));

@@ -125,7 +125,7 @@ function cells(record: readonly string[], columns: number, name: 'td' | 'th'): H
   return row;
 }
 
-/** Bytes of a text that are loaded first; most texts are no longer. */
+/** Number of bytes of a text that are loaded first. Most texts are shorter. */
 export const firstBytes = 512 * 1024;
 
 /** Largest JSON that is shown as a tree: it has to be loaded as a whole. */
