@@ -26,8 +26,8 @@ async function requestPage(url: URL, signal: AbortSignal | undefined): Promise<P
 }
 
 /**
- * Requests HTML or XML. XMLHttpRequest parses it without running scripts, and without the DOM's own parser, which the page's policy
- * forbids. Never rejects.
+ * Requests HTML or XML. XMLHttpRequest parses the reply without running its scripts. It replaces DOMParser, which the page's content
+ * security policy forbids. Never rejects.
  */
 export function requestDocument(
   method: string,
@@ -82,7 +82,7 @@ const reasons: Readonly<Record<number, ScriptTextName>> = {
   507: 'refused507',
 };
 
-/** The reason of a refusal as a message: from the service, or the meaning of the status if a proxy answered. */
+/** Message with the reason of a refusal. It is the service's message, or the meaning of the status if there is none, as from a proxy. */
 export function reasonFor(status: number, message: string | null | undefined): string {
   if (message) return message;
   const known = reasons[status];
@@ -108,7 +108,7 @@ export async function trySend(
   }
 }
 
-/** Checks a file or folder before the browser requests it itself, because the page can ask for the password only now. @see trySend */
+/** Checks a file or folder before the browser requests it: the page can sign the user in, the browser's own request cannot. @see trySend */
 export function obstacle(url = folderUrl()): Promise<string | undefined> {
   return trySend('HEAD', url, { 404: text('gone') });
 }

@@ -86,7 +86,7 @@ export class DeliveryLog {
   }
 }
 
-/** Reads delivery records, even while a service writes them. Reports and skips malformed lines. @param from undefined for the oldest record */
+/** Reads records, even while a service writes them. Reports and skips malformed lines. @param from undefined for the oldest record */
 export async function* readDeliveries(
   folder: string,
   kind: RecordKind,

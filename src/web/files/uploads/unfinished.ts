@@ -14,7 +14,7 @@ import { uploadText } from './upload-text.ts';
 /**
  * Offers to continue the unfinished uploads to this folder. The user must choose each file again, and no other tab may be sending it.
  * @param add sends a file that was chosen again
- * @returns withdraws the offer for an upload that has been continued
+ * @returns a function that withdraws the offer for an upload that has been continued
  */
 export function offerUnfinished(add: (uploads: Upload[]) => void): (location: string) => void {
   const lines = new Map<string, HTMLElement>();

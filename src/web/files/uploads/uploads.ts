@@ -27,7 +27,7 @@ const loadSending = () => import('./sending.ts');
 /**
  * Starts uploads by drag and drop and by pasting. The part that sends them continues when another folder is shown.
  *
- * @returns adds the upload buttons to the folder that is shown
+ * @returns a function that adds the upload buttons to the shown folder
  */
 export function startUploads(): () => void {
   const add: Add = (uploads, emptyFolders) => {
