@@ -16,7 +16,7 @@ import { HandlerStatus } from './handler-status.ts';
 /** How often this process tries to acquire the handler, or renews its ownership. */
 const askEveryMs = 1000;
 
-/** A handler that starts this soon after an operator's request reports the reason of that request. */
+/** Time after an operator's request within which a handler that starts reports the reason of the request. */
 const reasonForMs = 60_000;
 
 export interface LocalHandlerDependencies {
@@ -255,7 +255,7 @@ export class LocalHandler implements BlockingHandler {
   /** Keeps the handler until it ends here, its runner ends, another node should take it over, or the ownership is lost. */
   async #keep(owned: Ownership, runner: HandlerRunner): Promise<void> {
     const { store, share } = this.#dependencies;
-    // Time of the last operator's request before the handler stopped. A later request starts it again, even if it arrives before the next check.
+    // Time of the last operator's request before the handler stopped. A later one starts it again, even if it precedes the next check.
     let orderBeforeStopMs = store.order(this.#uuid)?.atMs ?? 0;
     const isOver = () => owned.lost.aborted || this.#isLeaving || this.#isEnding || (runner.isOver && !this.isStopped);
     while (!isOver()) {

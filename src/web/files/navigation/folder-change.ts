@@ -22,7 +22,7 @@ const left = new Map<number, Left>();
 
 let start: () => void = () => {};
 
-/** Index of the history entry whose page is shown; after Back it differs from the present entry until the folder is loaded. */
+/** Index of the history entry whose page is shown. After Back, this is not the current entry until its folder is loaded. */
 let shownEntry = entryIndex();
 
 let underWay: AbortController | undefined;

@@ -3,7 +3,7 @@ import { pictureHead } from '../thumbnails/picture-head.ts';
 /** Maximum number of elements that the browser has to draw for a drawing, including copies. */
 const maxElements = 50_000;
 
-/** The number of elements that one filter step counts as, because it processes a whole picture. */
+/** Cost of one filter step, in elements. It is high, because a step processes a whole picture. */
 const filterCost = 200;
 
 const maxDepth = 200;

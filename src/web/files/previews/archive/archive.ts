@@ -71,7 +71,7 @@ async function contentStart(member: ZipMember, file: ArchiveFile, directory: Zip
   return at + localHeadBytes + view.getUint16(26, true) + view.getUint16(28, true);
 }
 
-/** Start of the next member, or of the directory. Of two members at the same offset neither has any space. */
+/** Start of the next member, or of the directory. Members at the same offset have no space, and count as damaged. */
 function endOfSpace(member: ZipMember, directory: ZipDirectory, known: readonly ZipMember[]): number {
   let end = directory.start;
   for (const other of known) {
