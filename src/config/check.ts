@@ -26,7 +26,7 @@ interface LintOptions {
   /** Paths that were removed because of errors; findings that only follow from a removal are not reported. */
   removed?: readonly (readonly PropertyKey[])[];
   nowMs?: number;
-  /** Whether it is for a running service, which keeps files that it cannot read again. */
+  /** Whether the configuration is checked for a running service, which may no longer be able to read files that it read when it started. */
   isRunning?: boolean;
   /** Whether the nodes share a data folder, as those of `--workers` do, or may share one. */
   isFolderShared?: boolean;
@@ -80,10 +80,10 @@ export function lintConfig(
   return findings.sort(byPosition);
 }
 
-/** Problems that get the nearest name as a hint, at most: each name is compared with all there are. */
+/** Maximum number of findings that suggest the nearest name. It is limited because the search compares a name with all known ones. */
 const maxHints = 50;
 
-/** Findings that may only follow from an entry of a section that was left out. */
+/** Findings that may be mere consequences of an invalid entry, which was left out, with the section of that entry. */
 const followsFromGap: Partial<Record<FindingCode, string>> = {
   'no-service': 'services',
   'method-unused': 'services',

@@ -6,5 +6,5 @@ export const eventIds = Object.fromEntries(Object.entries(definitions).map(([nam
   number
 >;
 
-/** Events of files that are complete: uploaded, released, or moved to their names. */
+/** Events of files that are complete: uploaded, released from review, or renamed to their final names. */
 export const arrivalIds: readonly number[] = [eventIds.fileUploaded, eventIds.sftpFileUploaded];

@@ -78,7 +78,7 @@ export class AccountFiles {
    *
    * @param operation any right that this needs is enough; `traverse` alone shows folders
    * @returns undefined when nothing exists there
-   * @throws ServiceError `forbidden` without any such right; with `traverse` alone for files, and for what is missing
+   * @throws ServiceError `forbidden` without any such right; with `traverse` alone also for a file, or if nothing exists at the path
    */
   inspect(path: VirtualPath, operation: Operation = 'inspect'): Entry | undefined {
     this.#paths.require(path, operation);
@@ -89,7 +89,7 @@ export class AccountFiles {
     return entry;
   }
 
-  /** The account's own held upload of a name that nothing has. The caller checks with `inspect`. */
+  /** The account's own held upload to a path where nothing exists. Call `inspect` first, which checks the permission. */
   async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
@@ -166,8 +166,8 @@ export class AccountFiles {
   /**
    * Opens a folder to read many of its files for a ZIP archive, without an event of its own. The caller checks with `may` what may be read.
    *
-   * @returns the folder, to be closed by the caller, and the names in it that belong to virtual folders; undefined where members are not
-   *   bound to an opened folder
+   * @returns the folder, to be closed by the caller, and the names in it that belong to virtual folders; undefined if its files cannot
+   *   be opened relative to it
    */
   openFolderQuietly(path: VirtualPath): { opened: OpenedFolder; foreignNames: ReadonlySet<string> } | undefined {
     const location = this.mounts.locate(path);
@@ -175,7 +175,7 @@ export class AccountFiles {
     return { opened: openFolderToPass(this.mounts.roots, location.realPath), foreignNames: new Set(this.mounts.virtualMembers(path)) };
   }
 
-  /** Shows a ZIP archive among the transfers under way. @param bytes returns the bytes sent so far @returns ends that */
+  /** Shows a ZIP archive among the transfers under way. @param bytes returns the bytes sent so far @returns a function that removes it */
   showDownload(path: VirtualPath, totalBytes: number, bytes: () => number): () => void {
     const { transfers, clock } = this.environment;
     const transfer: Transfer = {
@@ -192,7 +192,7 @@ export class AccountFiles {
     return () => transfers.leave(transfer);
   }
 
-  /** Whether the account has the rights for an operation on a path: for what is offered, or skipped, without them. */
+  /** Whether the account has the rights for an operation on a path. Does not throw, for callers that then offer less or skip something. */
   may(path: VirtualPath, operation: Operation): boolean {
     return this.#paths.may(path, operation);
   }
@@ -243,7 +243,7 @@ export class AccountFiles {
 
   /**
    * The account's unfinished upload of an ID, or a recently ended one, for this request alone.
-   * @param onWanted called when a newer request wants the upload; without it that one waits
+   * @param onWanted called when a newer request wants the upload; without this function, the newer request waits
    * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` when a newer request wants it already
    */
   resumable(id: string, onWanted?: () => void): Promise<ResumableUpload> {

@@ -87,7 +87,7 @@ export class AccountPaths {
     return this.account.permissions.allowsAny(path, neededRights[operation]);
   }
 
-  /** Whether the account may know what exists at a path, which a listing of its folder shows as well; `traverse` alone shows folders. */
+  /** Whether the account may know what exists at a path: by a right for it or to list its folder; `traverse` alone shows only folders. */
   isVisible(path: VirtualPath): boolean {
     const { permissions } = this.account;
     if (permissions.allowsAny(path, neededRights.inspectFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))
@@ -178,7 +178,7 @@ export class AccountPaths {
     }
   }
 
-  /** Refuses a change of what is retained. @param realPath links resolved @throws ServiceError `retained` */
+  /** Refuses a change of what is retained. @throws ServiceError `retained` */
   requireNotRetained(path: VirtualPath): void {
     const location = this.mounts.locate(path);
     if (location.kind === 'real') this.environment.retention.requireFree(location.realPath);
@@ -289,7 +289,7 @@ export class AccountPaths {
     return new SharedMembers(this.#pathData(path));
   }
 
-  /** Emits an event of a read with such members (`EventDispatcher.emitGrouped`). */
+  /** Emits an event about a read. @param shared of `pathMembers` @see EventDispatcher.emitGrouped */
   emitGrouped(httpId: number, shared: SharedMembers, data?: Readonly<Record<string, unknown>>): void {
     const id = this.#eventId(httpId);
     if (id === undefined) return;

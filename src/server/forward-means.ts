@@ -12,7 +12,7 @@ import type { ForwardMeans } from '../webhooks/forward/means.ts';
 interface Dependencies {
   journal: EventLog;
   events: JournalledDispatcher;
-  /** Those of all accounts' files. */
+  /** Returns the environment of the file operations, which all accounts share. */
   files: () => FilesEnvironment;
   findAccount: (name: string) => Account | undefined;
 }

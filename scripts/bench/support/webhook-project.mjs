@@ -1,4 +1,4 @@
-// What a server finds that has events to deliver.
+// The folder of a server that has events to deliver: its journal and configuration.
 import { appendFileSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -27,7 +27,7 @@ function eventOf(index) {
   };
 }
 
-/** Writes a journal of so many lines, in files as svc writes them; the last file is as old as this, each before it an hour older. */
+/** Writes a journal of `count` lines, in files as svc writes them. The last file is new, each earlier one an hour older. */
 export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024) {
   mkdirSync(folder, { recursive: true });
   const paths = [];
@@ -48,7 +48,7 @@ export function writeJournal(folder, count, lineOf, fileBytes = 64 * 1024 * 1024
 }
 
 /**
- * Makes the folder of a server whose journal holds so many events that its handler has not had.
+ * Makes the folder of a server whose journal holds `count` events, none of them delivered yet.
  *
  * @param handler options of the event handler; without it there is none
  */

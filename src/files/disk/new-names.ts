@@ -21,7 +21,8 @@ const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
  * Renames a file unless the new name is taken, even if other nodes want it at the same moment: link(2) fails for a name that exists, and
  * rename(2) does not. Without hard links the check protects only against this process, not against other nodes.
  *
- * @param isShared whether others know the old name too, so that what they moved away first must not get a second one
+ * @param isShared whether others know the old name too. If one of them moved the file away first, this rename is undone: otherwise the file
+ *   would have two names.
  * @returns whether it got the name
  * @throws Error ENOENT when the old name was taken away meanwhile
  */

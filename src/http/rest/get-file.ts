@@ -95,7 +95,7 @@ async function sendContent(exchange: Exchange): Promise<Response> {
 /** Whether a GET asks for the whole file, without conditions. */
 function isPlain(exchange: Exchange): boolean {
   const { service, incoming, target } = exchange;
-  // With `cors_origins`, the headers depend on the origin; those of links lack the path. Neither can be prepared once for all requests.
+  // With `cors_origins`, the headers depend on the origin; for links, they lack `server-path`. Neither can be prepared once for all.
   if (target.query !== '' || target.kind === 'link' || service.options.cors_origins.length > 0) return false;
   const { range, 'want-repr-digest': wantedDigest } = incoming.headers;
   return range === undefined && wantedDigest === undefined && !isConditional(exchange);

@@ -262,7 +262,7 @@ export class LocalHandler implements BlockingHandler {
       await this.#idle();
       try {
         const mayOwn = await owned.keep(this.#progress(runner), share().all);
-        // Both happen in one step, so that handlers that decide at the same time release only the surplus.
+        // Comparing and marking happen in one step, so that handlers that decide at the same time release only the surplus.
         if (mayOwn !== undefined && share().owned > mayOwn) this.#isLeaving = true;
         await store.refresh();
         const order = store.order(this.#uuid);

@@ -24,12 +24,12 @@ export class PacketSplitter {
     if (this.#chunks.length > maxChunks && this.#heldBytes < maxPacketBytes) this.#join();
   }
 
-  /** Bytes of no complete packet yet. */
+  /** Number of bytes that `next` has not returned yet. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  /** @returns the next packet, undefined until all of it is there @throws BrokenFraming for a length of 0 or above `largestPacketBytes` */
+  /** @returns the next packet, undefined until all of it is there @throws BrokenFraming for a length of 0 or above `maxPacketBytes` */
   next(): Packet | undefined {
     const lengthBytes = this.#peekLength();
     if (lengthBytes === undefined) return undefined;
