@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { until } from '../../support/receiver.ts';
 import { s3Keys, startStorage } from '../../support/s3.ts';
@@ -46,4 +48,33 @@ test('S3: parts that an attempt before had sent are not sent again, even by anot
   await untilSent(server, 2);
   assert.ok(storage.objects.get('large.bin')?.equals(stale));
   assert.equal(parts, 10, 'the first of the two parts that were there is another one');
+});
+
+/** Changes the last byte of a file of 70 MiB in place. */
+function changeEnd(path: string): void {
+  const fd = openSync(path, 'r+');
+  writeSync(fd, '!', 70 * mebibyte - 1);
+  closeSync(fd);
+}
+
+const failures = async (server: TestServer) =>
+  (await server.events()).filter(({ id }) => id === '20174').map(({ data }) => String(data.details));
+
+test('S3: a file that changes while its parts are sent becomes no object', async (t) => {
+  const storage = await startStorage(t);
+  let home = '';
+  let parts = 0;
+  storage.fault = (request) => {
+    if (request.url?.includes('partNumber') && ++parts === 2) changeEnd(join(home, 'large.bin'));
+    return false;
+  };
+  const out = { type: 'forward', url: 's3://bucket/{path}', endpoint: storage.endpoint, ...keys };
+  const server = await startServer(t, { event_handlers: { out } });
+  home = server.home;
+  await server.put('/home/large.bin', large(70 * mebibyte));
+  await until('it is told', async () => (await failures(server)).length === 1);
+  assert.match((await failures(server))[0] ?? '', /not sent: it changed while it was sent/);
+  assert.equal(storage.objects.size, 0);
+  assert.equal(storage.uploads.size, 0, 'its parts are given up');
+  assert.equal((await server.eventIds()).includes(20202), false);
 });

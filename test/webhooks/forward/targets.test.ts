@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { readHostKey } from '../../../src/ssh/host-keys.ts';
@@ -148,4 +148,22 @@ test('SFTP: an attempt goes on where the one before broke off; a beginning that 
     sent.push(written.reduce((sum, { data }) => sum + Number(data.total_write), 0));
   }
   assert.deepEqual(sent, [2 * mebibyte, 5 * mebibyte], 'the rest alone; then the rest, and all of it');
+});
+
+test('SFTP: a file that changes while it is sent gets no name at the target', async (t) => {
+  const target = await startTarget(t);
+  const url = `sftp://alice@127.0.0.1:${target.sshPort}/{path}`;
+  const out = { type: 'forward', url, key_path: target.key, known_hosts_path: knownHosts(target) };
+  const server = await startServer(t, { event_handlers: { out } });
+  await server.put('/home/large.bin', large(40 * mebibyte));
+  await until('it is being sent', () => readdirSync(target.home).length > 0);
+  const fd = openSync(join(server.home, 'large.bin'), 'r+');
+  writeSync(fd, '!', 40 * mebibyte - 1);
+  closeSync(fd);
+  await untilTold(server, 20174);
+  assert.match(String((await told(server, 20174))[0]?.details), /not sent: it changed while it was sent/);
+  assert.deepEqual(
+    readdirSync(target.home).filter((name) => !name.startsWith('.')),
+    [],
+  );
 });
