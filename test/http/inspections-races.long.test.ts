@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { openFlags, statusCodes } from '../../src/ssh/sftp/packets/packets.ts';
 import type { TestRequest } from '../support/client.ts';
 import { inspectedDoors } from '../support/inspected-doors.ts';
 import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
@@ -9,6 +10,7 @@ import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import type { TestServer } from '../support/server.ts';
+import { loginSftp } from '../support/sftp-client.ts';
 
 const bobUser = `bob:${testPassword}`;
 
@@ -73,6 +75,58 @@ for (const [index, [door, send]] of doors.entries()) {
     assert.ok(visible(join(server.home, 'd')).every((name) => name === 'name'));
   });
 }
+
+test('SFTP, tus and PUT of two accounts race for a name: what is refused or held is never seen', async (t) => {
+  const accounts = { bob: { password: await cheapHash(testPassword) } };
+  const services = { web: { type: 'http', port: 0 }, sftp: { type: 'ssh', port: 0 } };
+  const server = await inspecting(t, {}, { accounts, services });
+  const port = Number(new URL(server.service.listening().find(({ uuid }) => uuid === 'sftp')?.url ?? '').port);
+  const { sftp } = await loginSftp(t, port);
+  const overSftp = async (content: string) => {
+    const handle = await sftp.open('d/name', openFlags.write | openFlags.create | openFlags.truncate);
+    await sftp.write(handle, 0, content);
+    return (await sftp.close(handle)) === statusCodes.ok;
+  };
+  const overTus = async (content: string) => {
+    const headers = {
+      'tus-resumable': '1.0.0',
+      'upload-length': String(content.length),
+      'upload-metadata': `filename ${Buffer.from('name').toString('base64')}`,
+      'content-type': 'application/offset+octet-stream',
+    };
+    const url = '/home/__svc__/uploads/?folder=%2Fd&on_existing=replace';
+    return (await server.send('POST', url, { user: bobUser, headers, body: content })).status < 300;
+  };
+  const byPut = async (content: string) => (await server.put('/home/d/name', content, { user: bobUser })).status < 300;
+  const accepted: string[] = [];
+  for (const theirs of [overTus, byPut])
+    for (const [here, there] of [
+      ['bad', 'fine 1'],
+      ['fine 2', 'bad'],
+      ['odd', 'fine 3'],
+      ['fine 4', 'odd'],
+      ['fine 5', 'fine 6'],
+    ] as const) {
+      let isOver = false;
+      const look = async () => {
+        while (!isOver) {
+          assert.doesNotMatch(shown(server.home), /bad|odd/);
+          await new Promise(setImmediate);
+        }
+      };
+      const looking = look();
+      const [mine, other] = await Promise.all([overSftp(here), theirs(there)]);
+      isOver = true;
+      await looking;
+      assert.equal(mine && here === 'bad', false);
+      assert.equal(other && there === 'bad', false);
+      if (mine) accepted.push(here);
+      if (other) accepted.push(there);
+      assert.match(shown(server.home), /^(?:fine \d)?$/);
+    }
+  assert.ok(accepted.filter((content) => content.startsWith('fine')).length >= 6, accepted.join());
+  assert.ok(visible(join(server.home, 'd')).every((name) => name === 'name'));
+});
 
 async function bobHeld(bob: TestServer): Promise<number> {
   return (await bob.send('GET', '/home/__svc__/held/')).json<{ held: unknown[] }>().held.length;
