@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { run, startMock } from '../support/child.ts';
@@ -28,7 +28,9 @@ test('what a mock recorded is sent again as it stands, though validate --online 
       .map((line) => JSON.parse(line)),
     [event],
   );
-  const replay = await run(t, ['webhook-replay', join(folder, 'got.ndjson'), '--url', url], { cwd });
+  // The mock records what the replay sends, in the file that it would read.
+  writeFileSync(join(cwd, 'copy.ndjson'), recorded);
+  const replay = await run(t, ['webhook-replay', 'copy.ndjson', '--url', url], { cwd });
   assert.equal(replay.code, 0, replay.stderr);
   assert.equal(replay.stdout, '1 event in 1 request: 1 delivered\n');
 });
