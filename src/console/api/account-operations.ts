@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { shownItems } from '../../../control/collection.ts';
-import { count, text } from '../../../control/shown-node.ts';
-import { highestLimit, restoreOrder, restoreResults, usualLimit } from '../collections.ts';
-import { grantOrder } from '../grants.ts';
-import { discardOrder, heldOrder, heldResults } from '../held.ts';
-import { accountPage, accountQuery, accountView } from '../schemas/accounts.ts';
-import { grantList, grantQuery, revokedGrants } from '../schemas/grants.ts';
-import type { Operation } from './operation.ts';
+import { shownItems } from '../../control/collection.ts';
+import { count, text } from '../../control/shown-node.ts';
+import { highestLimit, restoreOrder, restoreResults, usualLimit } from './collections.ts';
+import { grantOrder } from './grants.ts';
+import { discardOrder, heldOrder, heldResults } from './held.ts';
+import type { Operation } from './openapi/operation.ts';
+import { accountPage, accountQuery, accountView } from './schemas/accounts.ts';
+import { grantList, grantQuery, revokedGrants } from './schemas/grants.ts';
 
 /** The query that selects sessions, locks, bans, uploads or deleted files. */
 const whichItems = z.object({
