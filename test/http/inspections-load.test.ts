@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Client } from '../support/client.ts';
+import { control } from '../support/control.ts';
 import { heldOf, hidden, inspecting, visible } from '../support/inspecting.ts';
 import { startInspector } from '../support/inspector.ts';
 import { cheapHash } from '../support/passwords.ts';
 import { until } from '../support/receiver.ts';
 import { testPassword } from '../support/secrets.ts';
 import { startServer } from '../support/server.ts';
+import { fillDisk, smallDisk } from '../support/small-disk.ts';
 
 test('waiting for a turn counts towards answer_within: who waits too long hears 202, and gets the verdict later', async (t) => {
   const server = await inspecting(t, { maximum_concurrent: 1, answer_within: 0.3 });
@@ -71,4 +74,27 @@ test('the metrics count verdicts, time, and what is held by its state', async (t
   assert.match(text, /^svc_held_uploads\{state="held"\} 3$/m);
   assert.match(text, /^svc_held_uploads\{state="inspecting"\} 1$/m);
   assert.match(text, /^svc_held_oldest_seconds 0\.\d+$/m);
+});
+
+test('a full disk: what is held stays and can be released, and nothing new becomes visible or is left behind', async (t) => {
+  const disk = smallDisk(t, 1024);
+  if (!disk) return;
+  const inspector = await startInspector(t);
+  inspector.decide = ({ body }) => ({ status: body.includes('odd') ? 202 : 204 });
+  const group = { home_folder_path: disk, inspections: [[], ['/d/*', 'check']] };
+  const server = await startServer(t, { inspections: { check: { type: 'http', url: inspector.url } }, group });
+  mkdirSync(join(disk, 'd'));
+  const content = (word: string) => Buffer.alloc(300 * 1024, `${word} `);
+  assert.equal((await server.put('/home/d/held', content('odd'))).status, 202);
+  assert.equal((await server.put('/home/free', content('fine'))).status, 201);
+  fillDisk(join(disk, 'filler'));
+  assert.equal((await server.put('/home/d/new', content('fine'))).status, 507);
+  // A move into inspected paths needs a copy to be judged.
+  assert.equal((await server.send('MOVE', '/home/free', { headers: { destination: '/home/d/free' } })).status, 507);
+  assert.deepEqual(visible(disk).sort(), ['d', 'filler', 'free']);
+  assert.deepEqual(visible(join(disk, 'd')), []);
+  assert.equal(hidden(join(disk, 'd')).length, 1, 'the held file');
+  const [item] = await heldOf(server);
+  assert.equal((await control(t, join(server.folder, 'data'), 'held', 'release', String(item?.id))).code, 0);
+  assert.deepEqual(visible(join(disk, 'd')), ['held']);
 });
