@@ -30,7 +30,7 @@ export function quotaText({ quota_bytes, used_bytes }: AccountView): Child {
 /** The services where an account has sessions, with their number. */
 export function sessionsText({ sessions }: AccountView): Child {
   if (sessions.length === 0) return datum('');
-  return make('bdi', sessions.map(({ service, count }) => `${service}: ${numberText(count)}`).join(', '));
+  return datum(sessions.map(({ service, count }) => `${service}: ${numberText(count)}`).join(', '));
 }
 
 const columns: readonly Column<AccountView>[] = [

@@ -106,10 +106,14 @@ const maxLooks = 12;
 
 /** Waits up to three seconds until a started handler has delivered all waiting events. @returns why it stopped again, if it did */
 async function stoppedAgain(uuid: string): Promise<string | undefined> {
-  for (let look = 0; look < maxLooks; look++) {
+  let hasStarted = false;
+  for (let look = 1; look <= maxLooks; look++) {
     const handler = (await findHandlers()).handlers.find((candidate) => candidate.uuid === uuid);
-    if (handler?.state === 'stopped') return handler.last_error || handler.reason;
-    if (!handler || handler.waiting_events === 0) return undefined;
+    if (!handler) return undefined;
+    // Nodes report every two seconds: the first reports may be older than the start.
+    if (handler.state !== 'stopped') hasStarted = true;
+    else if (hasStarted || look === maxLooks) return handler.last_error || handler.reason;
+    if (hasStarted && handler.waiting_events === 0) return undefined;
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   }
   return undefined;
