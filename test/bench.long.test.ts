@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { smoke, testParts } from './support/bench-smoke.ts';
 
-/** Runs a benchmark as short as it can be; what it measures does not matter here. */
-function smoke(args: string[]): Promise<{ code: number | null; output: string; faults: string }> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, args, { timeout: 600_000 }, (_, output, faults) =>
-      resolve({ code: child.exitCode, output, faults }),
-    );
-  });
-}
-
-/** A row of each part that every machine with the long tests can run; its first figure is that of svc. */
-const parts: Record<string, readonly string[]> = {
+testParts({
   downloads: ['GET 1 KiB, 64 connections, /s', 'GET of a range', 'GET 1 GiB, 8 streams, MB/s'],
   uploads: ['PUT 1 KiB', 'PUT 1 GiB'],
   listings: ['PROPFIND', 'JSON listing', 'HTML listing'],
@@ -21,28 +11,7 @@ const parts: Record<string, readonly string[]> = {
   start: ['start to the first reply', 'memory at rest'],
   tls: ['GET 1 GiB', 'handshakes, resumed'],
   sftp: ['get of 1 GiB, chacha20', 'put -r of 100 files', 'memory of a connection, 20 idle'],
-  callout: ['GET 1 KiB, 32 connections'],
-  tokens: ['GET 1 KiB, 32 connections'],
-  webhooks: ['`batch_size: 100`, in order', 'from the reply to an upload to the receiver, p99', '`svc webhook-replay`'],
-  resumable: ['1 GiB in pieces of 8 MiB', 'peak memory, 4 GiB by 20 at once'],
-  nodes: ['GET 1 KiB, session', 'PUT 1 KiB, session, one webhook'],
-  memory: ['idle', 'PUT 1 GiB'],
-  journal: ['newest events', 'text that is nowhere', 'memory of the process'],
-  console: ['GET 1 KiB, 32 connections'],
-  inspections: ['inspection of 256 MiB', 'PUT of 1 KiB where nothing is inspected'],
-  pages: ['the first rows are seen', 'longest task, sorting by size', 'console: the first event is seen'],
-};
-
-for (const [part, workloads] of Object.entries(parts))
-  test(`npm run bench -- ${part} --smoke runs on svc and on the peers that are installed`, async () => {
-    const { code, output, faults } = await smoke(['scripts/bench/run.mjs', part, '--smoke']);
-    assert.equal(code, 0, faults);
-    const rows = output.split('\n');
-    for (const workload of workloads) {
-      const row = rows.find((line) => line.startsWith(`| ${workload}`));
-      assert.match(row ?? '', /^\| [^|]+ \| -?[\d.,]+ (?:· [^|]+)?\|/, `${workload}: a figure of svc`);
-    }
-  });
+});
 
 test('--only chooses workloads, and an unknown part is refused', async () => {
   const { code, output, faults } = await smoke(['scripts/bench/run.mjs', 'uploads', 'listings', '--only', 'json', '--smoke']);

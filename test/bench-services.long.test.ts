@@ -1,0 +1,14 @@
+import { testParts } from './support/bench-smoke.ts';
+
+testParts({
+  callout: ['GET 1 KiB, 32 connections'],
+  tokens: ['GET 1 KiB, 32 connections'],
+  webhooks: ['`batch_size: 100`, in order', 'from the reply to an upload to the receiver, p99', '`svc webhook-replay`'],
+  resumable: ['1 GiB in pieces of 8 MiB', 'peak memory, 4 GiB by 20 at once'],
+  nodes: ['GET 1 KiB, session', 'PUT 1 KiB, session, one webhook'],
+  memory: ['idle', 'PUT 1 GiB'],
+  journal: ['newest events', 'text that is nowhere', 'memory of the process'],
+  console: ['GET 1 KiB, 32 connections'],
+  inspections: ['inspection of 256 MiB', 'PUT of 1 KiB where nothing is inspected'],
+  pages: ['the first rows are seen', 'longest task, sorting by size', 'console: the first event is seen'],
+});
