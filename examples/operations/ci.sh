@@ -23,6 +23,7 @@ trap 'exit 143' TERM
 start() {
   local log=$work/$1.log pid
   shift
+  : > "$log"
   set -m # a process group of its own: what the command starts ends with it
   "$@" > "$log" 2>&1 &
   set +m
