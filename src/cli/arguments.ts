@@ -50,3 +50,15 @@ export function workerCount(text: string): number {
   if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number of processes, or auto.');
   return Number(text);
 }
+
+/** Help of the commands that ask a running service. */
+export const serviceHelp = `The command asks the service through the socket control.sock in its data folder. Only the account of the service and root may open it. With server.state redis any node answers for all.
+
+Exit codes: 0 done, 1 an ID was not found, 2 wrong use, 3 no service answers.`;
+
+/** Adds the options by which a command finds a running service. */
+export function withService(command: Command): Command {
+  return command
+    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
+    .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
+}

@@ -1,11 +1,8 @@
-import type { Command } from 'commander';
-import { durationSeconds, positiveNumber, type Register } from './arguments.ts';
+import { durationSeconds, positiveNumber, type Register, serviceHelp, withService } from './arguments.ts';
 
 const help = `A link is a URL for people without an account, who download a file or a folder by it, or drop files. It ends with its account and the right allow-share. Its URL is printed once.
 
-The command asks the service through the socket control.sock in its data folder. Only the account of the service and root may open it. With server.state redis any node answers for all.
-
-Exit codes: 0 done, 1 an ID was not found, 2 wrong use, 3 no service answers.`;
+${serviceHelp}`;
 
 /** `svc links`: links to files of accounts. */
 export const registerLinks: Register = (program, run) => {
@@ -13,10 +10,6 @@ export const registerLinks: Register = (program, run) => {
     .command('links')
     .description('links to files of accounts at a running service')
     .addHelpText('after', '\nExamples:\n  svc links create --account alice --path /out/report.pdf --expires 3d\n  svc links list');
-  const withService = (command: Command) =>
-    command
-      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-      .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
   withService(group.command('create').description('create a link of an account and print its URL'))
     .requiredOption('--account <name>', 'account that it belongs to')
     .requiredOption('--path <path>', 'file or folder')

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { ControlledName } from '../control/collection.ts';
 import { logLevels } from '../lib/log.ts';
-import { portNumber, type Register, secondsNumber, workerCount } from './arguments.ts';
+import { portNumber, type Register, secondsNumber, serviceHelp, withService, workerCount } from './arguments.ts';
 
 /** The command and help texts of one kind of entries in a running service. */
 interface Kind {
@@ -32,10 +32,6 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-const commonHelp = `The command asks the service through the socket control.sock in its data folder. Only the account of the service and root may open it. With server.state redis any node answers for all.
-
-Exit codes: 0 done, 1 an ID was not found, 2 wrong use, 3 no service answers.`;
-
 const healthHelp = `
 Without --url it asks the first service of type monitor in the configuration. A URL without a path gets /ready.
 
@@ -47,7 +43,7 @@ Examples:
 
 const trashHelp = `The trash contains what accounts with the option \`trash\` deleted or replaced. An item is restored to its former path, and missing folders are created; its name must be free. A service knows the trashes into which it, or a node with the same data folder, has moved something.
 
-${commonHelp.replace('1 something named is not there', '1 something named is not there or cannot come back')}`;
+${serviceHelp.replace('1 something named is not there', '1 something named is not there or cannot come back')}`;
 
 /** Registers `svc trash`, which handles files that accounts deleted. */
 function registerTrash(program: Command, run: Parameters<Register>[1]): void {
@@ -55,11 +51,7 @@ function registerTrash(program: Command, run: Parameters<Register>[1]): void {
     .command('trash')
     .description('what accounts of a running service deleted or replaced')
     .addHelpText('after', '\nExamples:\n  svc trash list --account alice\n  svc trash restore 4f2a9c01d3b5e6f78091a2b3c4d5e6f7');
-  const options = (command: Command) =>
-    command
-      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-      .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)')
-      .option('--account <name>', 'only that of this account');
+  const options = (command: Command) => withService(command).option('--account <name>', 'only that of this account');
   options(group.command('list').description('print the trash, newest first'))
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', `\n${trashHelp}\n\nExamples:\n  svc trash list\n  svc trash list --account alice --json`)
@@ -84,7 +76,7 @@ export const registerControl: Register = (program, run) => {
       .addHelpText('after', `\nExamples:\n  svc ${name} list\n  svc ${name} remove --all`);
     const listing = withFilters(group.command('list').description(`print the ${description}`), accounts)
       .option('--json', 'print one JSON object per line')
-      .addHelpText('after', `\n${help}\n\n${commonHelp}\n\nExamples:\n${examples(name, 'list', accounts)}`);
+      .addHelpText('after', `\n${help}\n\n${serviceHelp}\n\nExamples:\n${examples(name, 'list', accounts)}`);
     listing.action((options) => run(async () => (await import('./control/control.ts')).list(name, options)));
     const removal = withFilters(
       group.command('remove').description(`remove ${description}`).argument('[id...]', 'IDs, as listed'),
@@ -92,7 +84,7 @@ export const registerControl: Register = (program, run) => {
     )
       .option('--all', `remove all ${name}`)
       .option('--json', 'print one JSON object per removed entry')
-      .addHelpText('after', `\n${help}\n\n${commonHelp}\n\nExamples:\n${examples(name, 'remove', accounts)}`);
+      .addHelpText('after', `\n${help}\n\n${serviceHelp}\n\nExamples:\n${examples(name, 'remove', accounts)}`);
     removal.action((ids, options) => run(async () => (await import('./control/control.ts')).remove(name, ids, options)));
   }
   registerTrash(program, run);
@@ -110,7 +102,7 @@ export const registerControl: Register = (program, run) => {
 
 const heldHelp = `An upload is held when an inspection says so, fails, is late, or did not get the file for its size. Nobody sees it until it is released. A release checks rights, locks and quota again and replaces a file of its name.
 
-${commonHelp}`;
+${serviceHelp}`;
 
 const heldVerbs = [
   ['release', 'give held uploads their names'],
@@ -124,10 +116,6 @@ const registerHeld: Register = (program, run) => {
     .command('held')
     .description('uploads of a running service that inspections hold')
     .addHelpText('after', '\nExamples:\n  svc held list\n  svc held release ID');
-  const withService = (command: Command) =>
-    command
-      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-      .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
   withService(group.command('list').description('print the held uploads'))
     .option('--account <name>', 'only those of this account')
     .option('--json', 'print one JSON object a line')
@@ -148,9 +136,7 @@ const registerHeld: Register = (program, run) => {
 };
 
 function withFilters(command: Command, accounts: boolean): Command {
-  command
-    .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-    .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
+  withService(command);
   if (accounts) command.option('--account <name>', 'only those of this account');
   return command.option('--address <address>', 'only those of this address or CIDR range');
 }

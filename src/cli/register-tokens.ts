@@ -1,11 +1,9 @@
 import type { Command } from 'commander';
-import { collect, durationSeconds, type Register } from './arguments.ts';
+import { collect, durationSeconds, type Register, serviceHelp, withService } from './arguments.ts';
 
 const help = `A client presents a token as a bearer token (Authorization: Bearer), or as the password over Basic, WebDAV, the login form and SFTP. It narrows the rights of its account and ends with it. Only its hash is kept: it is printed once.
 
-The command asks the service through the socket control.sock in its data folder. Only the account of the service and root may open it. With server.state redis any node answers for all.
-
-Exit codes: 0 done, 1 an ID was not found, 2 wrong use, 3 no service answers.`;
+${serviceHelp}`;
 
 /** `svc tokens`: access tokens of accounts. */
 export const registerTokens: Register = (program, run) => {
@@ -16,10 +14,6 @@ export const registerTokens: Register = (program, run) => {
       'after',
       '\nExamples:\n  svc tokens create --account alice --path /in --permission allow-write --expires 30d\n  svc tokens list',
     );
-  const withService = (command: Command) =>
-    command
-      .option('-c, --config <file>', 'configuration file (default: svc.config.yaml, .svcrc or package.json here)')
-      .option('--data-folder <folder>', 'data folder of the service (default: that of the configuration)');
   const withMembers = (command: Command) =>
     withService(command)
       .option('--name <text>', 'its purpose', '')
