@@ -95,10 +95,9 @@ browserTest(
     const numberIn = (words: string) => Number(/[\d,]+/.exec(words)?.[0].replace(',', ''));
     const left = numberIn(said);
     assert.equal(numberIn(await page.getByText(/^Moved .* items/).innerText()) + left, total);
-    const rows = await page.evaluate<number>(
-      `(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`,
-    );
-    assert.equal(rows, left + 1, 'the list is as the folder');
+    const rows = () =>
+      page.evaluate<number>(`(({ ariaRowCount, rows }) => Number(ariaRowCount ?? rows.length) - 1)(document.getElementById('list'))`);
+    await until('the list is as the folder', async () => (await rows()) === left + 1);
     // What was under way is finished, no more.
     const onDisk = readdirSync(server.home).length - 1;
     assert.ok(onDisk > 0 && onDisk <= left && onDisk >= left - 1, `${onDisk} are left, ${left} are said to be`);
