@@ -36,17 +36,18 @@ import { beginUpload, findUpload, inspectUpload, type ResumableOptions } from '.
 import type { ResumableUpload } from './uploads/resumable-upload.ts';
 import type { UploadRecord } from './uploads/upload-store.ts';
 
-/** Room for files, in bytes. */
+/** Free and used space, in bytes. */
 interface Space {
   availableBytes: number;
   usedBytes: number;
 }
 
 /**
- * An account's files, for every protocol: each method checks the permission, acts on what it opened and verified, and emits the event.
- * Permissions are checked before the disk is touched, so that a refusal reveals nothing (docs/spec/authentication.md#permissions).
+ * The operations on an account's files, for every protocol. Each method checks the permission, opens and verifies the path, acts on the
+ * opened file or folder, and emits the event. Permissions are checked before the disk is accessed, so that a refusal reveals nothing
+ * (docs/spec/authentication.md#permissions).
  *
- * All methods throw `ServiceError`, after the event of the failure.
+ * If a method fails, it emits the event of the failure and throws a `ServiceError`.
  */
 export class AccountFiles {
   readonly account: Account;
@@ -55,7 +56,7 @@ export class AccountFiles {
   readonly #paths: AccountPaths;
 
   /**
-   * @param context client and component, for the events
+   * @param context the client and component that the events name
    * @param locks the locks that the client holds
    * @param requestData additional data of the events
    */
@@ -76,9 +77,9 @@ export class AccountFiles {
   /**
    * The entry at a path.
    *
-   * @param operation any right that this needs is enough; `traverse` alone shows folders
-   * @returns undefined when nothing exists there
-   * @throws ServiceError `forbidden` without any such right; with `traverse` alone also for a file, or if nothing exists at the path
+   * @param operation one of its `neededRights` is enough; an account that only has `traverse` sees only folders
+   * @returns undefined when nothing exists at the path
+   * @throws ServiceError `forbidden` without any of these rights; with only `traverse`, also if the path is a file or does not exist
    */
   inspect(path: VirtualPath, operation: Operation = 'inspect'): Entry | undefined {
     this.#paths.require(path, operation);
@@ -89,20 +90,20 @@ export class AccountFiles {
     return entry;
   }
 
-  /** The account's own held upload to a path where nothing exists. Call `inspect` first, which checks the permission. */
+  /** The account's own held upload for a path where nothing exists. Call `inspect` first, because it checks the permission. */
   async inspectHeld(path: VirtualPath): Promise<Entry | undefined> {
     return (await ownHeldAt(this.#paths, path))?.entry;
   }
 
-  /** Whether the account may know what exists at a path. A path that is not visible counts as absent, and replies are the same either way. */
+  /** Whether the account may know if something exists at a path. If not, replies are the same whether it exists or not. */
   isVisible(path: VirtualPath): boolean {
     return this.#paths.isVisible(path);
   }
 
   /**
-   * Refuses a request whose outcome would reveal what exists at a path that is not visible.
+   * Refuses a request whose outcome would reveal whether a path exists that is not visible to the account.
    *
-   * @param failedId event of the operation that fails with it, if it has one
+   * @param failedId failure event of the operation, if it has one
    * @throws ServiceError `forbidden`
    */
   requireVisible(path: VirtualPath, failedId: number | undefined): void {
@@ -110,7 +111,7 @@ export class AccountFiles {
     else this.#paths.orReport(failedId, path, () => this.#paths.requireVisible(path));
   }
 
-  /** Refuses an operation in a missing folder, if the account may know that. @throws ServiceError `not-found` */
+  /** Refuses an operation in a missing folder, if the account may know that it is missing. @throws ServiceError `not-found` */
   requireFolder(path: VirtualPath): void {
     if (this.may(path, 'missFolder') && !this.#paths.entryAt(path)?.isFolder) throw new ServiceError('not-found', 'Path not found.');
   }
@@ -120,7 +121,10 @@ export class AccountFiles {
     this.events.emit(isFolder ? eventIds.folderHead : eventIds.fileHead, path);
   }
 
-  /** Opens a file for reading; events `fileOpened`, then `fileDownloaded`, `downloadFailed` or `clientWentAway` when the download ends, or `openFailed`. */
+  /**
+   * Opens a file for reading. Emits `fileOpened` or `openFailed`. When the download ends, `fileDownloaded`, `downloadFailed` or
+   * `clientWentAway` follows.
+   */
   openDownload(path: VirtualPath): OpenDownload {
     return this.#paths.orReport(eventIds.openFailed, path, () => {
       this.#paths.require(path, 'readFile');
@@ -128,7 +132,7 @@ export class AccountFiles {
     });
   }
 
-  /** As `openDownload`, for content that is read at once: a small file may come from memory. */
+  /** Like `openDownload`, for content that is read immediately. The content of a small file may come from memory. */
   download(path: VirtualPath): FileDownload {
     return this.#paths.orReport(eventIds.openFailed, path, () => {
       this.#paths.require(path, 'readFile');
@@ -137,26 +141,26 @@ export class AccountFiles {
     });
   }
 
-  /** Lists a folder, by name unless it is very large; event `folderOpened` or `listingFailed`. @see accountListing */
+  /** Lists a folder, sorted by name unless it is very large. Emits `folderOpened` or `listingFailed`. @see accountListing */
   openListing(path: VirtualPath, onUnreadableName?: () => void): EntryBatches {
     const listing = this.#paths.orReport(eventIds.listingFailed, path, () => accountListing(this.#paths, path, onUnreadableName));
     this.events.emit(eventIds.folderOpened, path);
     return listing;
   }
 
-  /** Searches a folder tree for names; event `folderOpened` with `search`, or `listingFailed`. @see Search */
+  /** Searches the names in a folder tree. Emits `folderOpened` with `search`, or `listingFailed`. @see Search */
   search(path: VirtualPath, text: string): Search {
     const search = this.#paths.orReport(eventIds.listingFailed, path, () => new Search(this.#paths, path, text));
     this.events.emit(eventIds.folderOpened, path, { search: text });
     return search;
   }
 
-  /** Lists a folder by name for a ZIP archive, without an event of its own. @throws ServiceError `forbidden` without `list` or `traverse` */
+  /** Lists a folder, sorted by name, for a ZIP archive. Emits no event. @throws ServiceError `forbidden` without `list` or `traverse` */
   listQuietly(path: VirtualPath): AsyncIterable<ListedEntry[]> {
     return sortedByName(accountListing(this.#paths, path));
   }
 
-  /** Opens a file for a ZIP archive, without an event of its own. */
+  /** Opens a file for a ZIP archive. Emits no event. */
   openQuietly(path: VirtualPath): { fd: number; sizeBytes: number } {
     this.#paths.require(path, 'readFile');
     const { fd, stats } = openFile(this.mounts.roots, this.realPath(path));
@@ -164,10 +168,10 @@ export class AccountFiles {
   }
 
   /**
-   * Opens a folder to read many of its files for a ZIP archive, without an event of its own. The caller checks with `may` what may be read.
+   * Opens a folder to read many of its files for a ZIP archive. Emits no event. The caller checks with `may` which files may be read.
    *
-   * @returns the folder, to be closed by the caller, and the names in it that belong to virtual folders; undefined if its files cannot
-   *   be opened relative to it
+   * @returns the folder, to be closed by the caller, and the names in it that belong to virtual folders; undefined if files cannot be
+   *   opened relative to a folder
    */
   openFolderQuietly(path: VirtualPath): { opened: OpenedFolder; foreignNames: ReadonlySet<string> } | undefined {
     const location = this.mounts.locate(path);
@@ -175,7 +179,7 @@ export class AccountFiles {
     return { opened: openFolderToPass(this.mounts.roots, location.realPath), foreignNames: new Set(this.mounts.virtualMembers(path)) };
   }
 
-  /** Shows a ZIP archive among the transfers under way. @param bytes returns the bytes sent so far @returns a function that removes it */
+  /** Lists a ZIP archive among the running transfers. @param bytes returns the bytes sent so far @returns a function that removes it */
   showDownload(path: VirtualPath, totalBytes: number, bytes: () => number): () => void {
     const { transfers, clock } = this.environment;
     const transfer: Transfer = {
@@ -192,18 +196,18 @@ export class AccountFiles {
     return () => transfers.leave(transfer);
   }
 
-  /** Whether the account has the rights for an operation on a path. Does not throw, for callers that then offer less or skip something. */
+  /** Whether the account has the rights for an operation on a path. For callers that offer less or skip a member instead of failing. */
   may(path: VirtualPath, operation: Operation): boolean {
     return this.#paths.may(path, operation);
   }
 
-  /** The same files for one request, whose events carry `data` as well. */
+  /** The same files for one request. Its events also contain `data`. */
   forRequest(data: Readonly<Record<string, unknown>>): AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks, this.mounts, data);
   }
 
   /**
-   * Creates a folder; event `folderCreated` (on disk when the promise resolves), `folderAlreadyThere` or `folderCreationFailed`.
+   * Creates a folder. Emits `folderCreated` (on disk when the promise resolves), `folderAlreadyThere` or `folderCreationFailed`.
    *
    * @param mode permission bits, before the umask
    */
@@ -223,17 +227,17 @@ export class AccountFiles {
     await this.events.emitDurable(eventIds.folderCreated, path, {}, durability);
   }
 
-  /** Begins an upload; event `uploadStarted`. The caller ends it with `commit` (`fileUploaded`) or `abort` (`uploadFailed`). */
+  /** Begins an upload, and emits `uploadStarted`. The caller ends it with `commit` (`fileUploaded`) or `abort` (`uploadFailed`). */
   openUpload(path: VirtualPath, options: UploadOptions = {}): Promise<FileUpload> {
     const open = async () => startUpload(this.#paths, path, await this.#writableFile(path), options);
     return this.#paths.orReportAsync(eventIds.uploadFailed, path, open, { metadata: options.metadata });
   }
 
   /**
-   * Begins an upload that may take several requests; event `uploadStarted`. @see ResumableUpload
+   * Begins an upload that may take several requests. Emits `uploadStarted`. @see ResumableUpload
    *
    * @param onWanted called when a newer request wants the upload
-   * @throws ServiceError as `openUpload`, and `too-many-requests` for an account with too many unfinished ones
+   * @throws ServiceError as `openUpload`, and `too-many-requests` for an account with too many unfinished uploads
    */
   beginResumable(path: VirtualPath, options: ResumableOptions, onWanted: () => void): Promise<ResumableUpload> {
     const realPath = () => this.#writableFile(path);
@@ -242,20 +246,20 @@ export class AccountFiles {
   }
 
   /**
-   * The account's unfinished upload of an ID, or a recently ended one, for this request alone.
+   * Gets an unfinished or recently ended upload of the account by its ID. Only this request has the upload until it releases it.
    * @param onWanted called when a newer request wants the upload; without this function, the newer request waits
-   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` when a newer request wants it already
+   * @throws ServiceError `not-found`, `unavailable` while the upload is being ended, `client-gone` if a newer request already wants it
    */
   resumable(id: string, onWanted?: () => void): Promise<ResumableUpload> {
     return findUpload(this.#paths, id, { realPath: (path) => this.#writableFile(path), onWanted });
   }
 
-  /** The record of such an upload. Requests that bring content to it are ended first; other queries go on. @throws as `resumable` */
+  /** The record of such an upload. First ends the requests that send content to it, but not other queries. @throws as `resumable` */
   inspectResumable(id: string): Promise<UploadRecord> {
     return inspectUpload(this.#paths, id);
   }
 
-  /** The real path of a file to be written, once permissions and locks allow that. */
+  /** The real path of a file to be written. Checks permissions and locks. */
   async #writableFile(path: VirtualPath): Promise<string> {
     this.#paths.require(path, 'createFile');
     this.environment.events.assertWritable();
@@ -266,29 +270,29 @@ export class AccountFiles {
   }
 
   /**
-   * Opens a file to write it in any order; event `uploadStarted`, or `openFailed`.
+   * Opens a file whose parts may be written in any order. Emits `uploadStarted` or `openFailed`.
    *
-   * @throws ServiceError `forbidden` without `write`, or for an existing file that is not visible; as `RandomUpload.open`
+   * @throws ServiceError as `RandomUpload.open`; also `forbidden` without `write`, or for an existing file that is not visible
    */
   openRandomUpload(path: VirtualPath, options: RandomUploadOptions): Promise<RandomUpload> {
     return this.#paths.orReportAsync(eventIds.openFailed, path, async () => {
-      // `exclusive` reveals existing files as well, but clients such as WinSCP use it only to overwrite nothing.
+      // `exclusive` also reveals whether a file exists, but it is allowed: clients such as WinSCP use it to avoid overwriting.
       if (!options.create) this.#paths.requireVisible(path);
       return RandomUpload.open(this.#paths, path, await this.#writableFile(path), options);
     });
   }
 
-  /** Sets times and mode; event `sftpAttributesSet` or `sftpAttributesSetFailed`. @see setAttributes */
+  /** Sets times and mode. Emits `sftpAttributesSet` or `sftpAttributesSetFailed`. @see setAttributes */
   setAttributes(path: VirtualPath, change: AttributeChange): Promise<void> {
     return setAttributes(this.#paths, path, change);
   }
 
-  /** Renames a file that is being uploaded; event `fileRenamed` or `renameFailed`. @see renameUpload */
+  /** Renames a file that is being uploaded. Emits `fileRenamed` or `renameFailed`. @see renameUpload */
   renameUpload(upload: RandomUpload, to: VirtualPath, options: MoveOptions): Promise<void> {
     return renameUpload(this.#paths, upload, to, options);
   }
 
-  /** Removes a file that is being uploaded, and the old one of its name; event `fileRemoved` or `fileRemovalFailed`. */
+  /** Removes a file that is being uploaded, and an older file with its name. Emits `fileRemoved` or `fileRemovalFailed`. */
   async removeUpload(upload: RandomUpload): Promise<void> {
     const { path } = upload;
     if (this.#paths.entryAt(path) && this.#paths.nameRules(path).mayReplace)
@@ -301,17 +305,17 @@ export class AccountFiles {
     await this.events.emitDurable(eventIds.fileRemoved, path);
   }
 
-  /** Deletes a file; event `fileRemoved` or `fileRemovalFailed`. @see deleteFile */
+  /** Deletes a file. Emits `fileRemoved` or `fileRemovalFailed`. @see deleteFile */
   deleteFile(path: VirtualPath, verify?: (current: Entry) => void): Promise<void> {
     return deleteFile(this.#paths, path, verify);
   }
 
-  /** Deletes an empty folder; event `folderRemoved` or `folderRemovalFailed`. @see deleteEmptyFolder */
+  /** Deletes an empty folder. Emits `folderRemoved` or `folderRemovalFailed`. @see deleteEmptyFolder */
   deleteEmptyFolder(path: VirtualPath): Promise<void> {
     return deleteEmptyFolder(this.#paths, path);
   }
 
-  /** Deletes a folder with all it holds; event `folderRemoved` or `folderRemovalFailed`. @see deleteFolder */
+  /** Deletes a folder with all its members. Emits `folderRemoved` or `folderRemovalFailed`. @see deleteFolder */
   deleteFolder(path: VirtualPath, options: FolderDeletion = {}): Promise<LeftBehind[]> {
     return deleteFolder(this.#paths, path, options);
   }
@@ -321,22 +325,25 @@ export class AccountFiles {
     return new AccountTrash(this.#paths, (path) => this.createFolder(path));
   }
 
-  /** Copies a file; events `copyStarted` and `fileCopied` (on disk), or `copyFailed`. @see copyFile */
+  /** Copies a file. Emits `copyStarted` and `fileCopied` (on disk), or `copyFailed`. @see copyFile */
   copyFile(from: VirtualPath, to: VirtualPath, options: CopyOptions): Promise<{ created: boolean }> {
     return copyFile(this.#paths, from, to, options);
   }
 
-  /** Copies a folder with all it holds. @see copyFolder */
+  /** Copies a folder with all its members. @see copyFolder */
   copyFolder(from: VirtualPath, to: VirtualPath, stop?: AbortSignal): AsyncGenerator<CopyProgress, readonly Problem[]> {
     return copyFolder(this.#paths, from, to, { createFolder: (path) => this.createFolder(path), stop });
   }
 
-  /** Moves a file or a folder; events `fileMoveStarted` or `folderMoveStarted`, then `fileRenamed` or `folderRenamed` (on disk), or `renameFailed`. @see moveEntry */
+  /**
+   * Moves a file or a folder. Emits `fileMoveStarted` or `folderMoveStarted`, then `fileRenamed` or `folderRenamed` (on disk), or
+   * `renameFailed`. @see moveEntry
+   */
   move(from: VirtualPath, to: VirtualPath, options: MoveOptions): Promise<{ created: boolean }> {
     return moveEntry(this.#paths, from, to, options);
   }
 
-  /** Emits `propertiesDenied`, on disk when the promise resolves. */
+  /** Emits `propertiesDenied`; the event is on disk when the promise resolves. */
   async emitPropertiesDenied(path: VirtualPath, details: string): Promise<void> {
     await this.environment.events.emitDurable(this.#paths.draft(eventIds.propertiesDenied, path, { details }));
   }
@@ -347,7 +354,7 @@ export class AccountFiles {
     return this.#paths.lockedPath(path);
   }
 
-  /** The same files for a client that has just taken one more lock. */
+  /** The same files for a client that also holds the lock of `token`. */
   withToken(token: string): AccountFiles {
     return new AccountFiles(this.account, this.environment, this.#paths.context, this.#paths.locks.withToken(token), this.mounts);
   }
@@ -359,9 +366,9 @@ export class AccountFiles {
   }
 
   /**
-   * Free and used bytes (RFC 4331): of the account's quota if it has one, and never more than the disk has.
+   * Free and used bytes (RFC 4331). If the account has a quota, it limits the free bytes, and only the account's own files count as used.
    *
-   * @throws ServiceError `not-found` for what is not on disk
+   * @throws ServiceError `not-found` for a path that is not on disk
    */
   async space(path: VirtualPath): Promise<Space> {
     this.#paths.require(path, 'inspect');
@@ -382,13 +389,13 @@ export class AccountFiles {
     }
   }
 
-  /** Runs a custom trigger on members of a folder: one event `triggerRun` with the members that exist. */
+  /** Runs a custom trigger on members of a folder. Emits one event `triggerRun` with their names. */
   async runTrigger(folder: VirtualPath, name: string, members: readonly string[]): Promise<void> {
     this.environment.events.assertWritable();
     await this.events.emitDurable(eventIds.triggerRun, folder, { name, files: members });
   }
 
-  /** The real path of a virtual one, links not resolved. @throws ServiceError `not-found` for a purely virtual folder */
+  /** The real path of a virtual path; links are not resolved. @throws ServiceError `fixed-folder`, `not-found` */
   realPath(path: VirtualPath): string {
     return this.#paths.real(this.mounts.locate(path));
   }

@@ -8,13 +8,13 @@ export interface Entry {
   sizeBytes: number;
   /** Modification time, Unix time in milliseconds with a fraction. */
   modifiedMs: number;
-  /** Access time, as far as the file system keeps it; Unix time in milliseconds. */
+  /** Access time, if the file system records it; Unix time in milliseconds. */
   accessedMs: number;
   /** Creation time, or the earliest known time; Unix time in milliseconds. */
   createdMs: number;
-  /** Reached through a symbolic link; ZIP archives leave these out. */
+  /** Whether the path leads through a symbolic link. ZIP archives leave such entries out. */
   isLink?: boolean;
-  /** Part of the entity tag. */
+  /** Inode number, part of the entity tag. */
   inode: number;
   /** Permission bits. */
   mode: number;
@@ -42,9 +42,9 @@ export function toEntry(name: string, stats: Stats): Entry {
 }
 
 /**
- * A folder that is not on disk: the parent of a virtual folder, or a virtual folder whose real one is missing.
+ * The entry of a folder that is not on disk: the parent of a virtual folder, or a virtual folder whose real folder is missing.
  *
- * @param modifiedMs Unix time in milliseconds, 0 where no time is known
+ * @param modifiedMs Unix time in milliseconds, 0 if no time is known
  */
 export function virtualEntry(name: string, modifiedMs: number): Entry {
   const times = { modifiedMs, accessedMs: modifiedMs, createdMs: modifiedMs };
@@ -52,7 +52,7 @@ export function virtualEntry(name: string, modifiedMs: number): Entry {
   return { name, isFolder: true, sizeBytes: 0, ...times, inode: 0, mode: 0o755, ...owner };
 }
 
-/** Orders names by code point, which UTF-16 order is not for characters beyond the basic plane. */
+/** Orders names by code point. Comparison by UTF-16 units would differ for characters beyond the basic plane. */
 export function compareNames(a: string, b: string): number {
   const shorter = Math.min(a.length, b.length);
   for (let index = 0; index < shorter; index++) {
@@ -63,7 +63,7 @@ export function compareNames(a: string, b: string): number {
   return a.length - b.length;
 }
 
-// Surrogates encode code points above the basic plane.
+// Surrogates rank above all other units, because they encode code points beyond the basic plane.
 function codePointRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

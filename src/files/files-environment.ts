@@ -13,7 +13,7 @@ import type { Transfers } from './transfers.ts';
 import type { KnownTrashes } from './trash/known-trashes.ts';
 import type { UploadStore } from './uploads/upload-store.ts';
 
-/** Shared by all accounts' files of a service. */
+/** The parts that the files of all accounts of a service share. */
 export interface FilesEnvironment {
   readonly events: EventDispatcher;
   readonly clock: Clock;
@@ -21,13 +21,13 @@ export interface FilesEnvironment {
   readonly temporaries: Temporaries;
   readonly retention: Retention;
   readonly quotas: Quotas;
-  /** Held while a path is checked and then changed. */
+  /** Locked while a path is checked and then changed. */
   readonly pathMutex: PathMutex;
-  /** Write locks, which services with `webdav_compatibility` take and every service obeys. */
+  /** Write locks. Services with `webdav_compatibility` let clients take them; every service obeys them. */
   readonly locks: LockStore;
   readonly fileCache: FileCache;
   readonly uploads: UploadStore;
-  /** Uploads that wait for a decision, and the inspections. */
+  /** The inspections, and the uploads that wait for a decision. */
   readonly held: Holding;
   readonly transfers: Transfers;
   readonly trashes: KnownTrashes;

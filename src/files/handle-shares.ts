@@ -1,20 +1,20 @@
 import { NamedCounts } from '../lib/concurrency/slots.ts';
 
 /**
- * Limits the files and folders that SFTP clients may have open in a process: an account gets another one only while it has fewer than are
- * still free, so that no account takes all.
+ * Limits the number of files and folders that SFTP clients may have open in a process. An account gets another handle only if it has fewer
+ * handles than are still free. So no account can take all of them.
  */
 export class HandleShares {
   readonly #max: number;
   #taken = 0;
   readonly #byAccount = new NamedCounts();
 
-  /** @param max for all accounts together */
+  /** @param max number of handles for all accounts together */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Takes a handle for an account. @returns gives it back; undefined when the account has its share */
+  /** Takes a handle for an account. @returns a function that gives it back; undefined if the account already has its share */
   take(accountUuid: string): (() => void) | undefined {
     if (this.#byAccount.get(accountUuid) >= this.#max - this.#taken) return undefined;
     this.#change(accountUuid, 1);

@@ -18,7 +18,7 @@ export const neededRights = {
   listFolder: ['list', 'traverse'],
   listWholeFolder: ['list'],
   createFolder: ['create-folder'],
-  /** A new file; to replace one also needs `overwriteFile`. */
+  /** For a new file. To replace a file, the rights of `overwriteFile` are needed, too. */
   createFile: ['write', 'create-file'],
   overwriteFile: ['write'],
   rename: ['rename'],
@@ -26,9 +26,9 @@ export const neededRights = {
   replaceFile: ['write', 'delete-file'],
   deleteFile: ['delete-file'],
   deleteFolder: ['delete-folder'],
-  /** A file or a folder. */
+  /** To delete a file or a folder. */
   deleteMember,
-  /** To be asked for a confirmation. */
+  /** To see the page that asks for a confirmation. */
   confirmDeletion: [...inspect, ...deleteMember],
   /** To learn that a folder is missing. */
   missFolder: [...inspect, 'create-folder', 'write', 'create-file', ...deleteMember],
@@ -44,10 +44,10 @@ export type Operation = keyof typeof neededRights;
 /** A right that depends on what is on disk. */
 export interface ConditionalRight {
   end: 'source' | 'destination';
-  /** Part of a sentence. */
+  /** Part of a sentence that explains the right. */
   purpose: string;
   anyOf: AnyRight;
-  /** Whether an explanation does not mention it if it is granted. */
+  /** Whether an explanation leaves the right out if it is granted. */
   isUsual?: true;
 }
 

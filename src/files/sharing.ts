@@ -5,9 +5,9 @@ import type { AccountFiles } from './account-files.ts';
 /**
  * Refuses a link that its creator is not allowed to share (docs/spec/links.md#making-links).
  *
- * @param kind `drop` for a folder into which others put files
- * @throws ServiceError `forbidden` without the right to share the path, `unprocessable` if the account itself lacks the right, `not-found`
- *   for a missing path
+ * @param kind `drop` for a folder into which others upload files
+ * @throws ServiceError `forbidden` without the right to share the path, `unprocessable` if the account itself may not read or create files
+ *   there, `not-found` for a missing path
  */
 export function requireSharable(files: AccountFiles, path: VirtualPath, kind: 'download' | 'drop'): void {
   if (!files.may(path, 'share')) throw new ServiceError('forbidden', 'Sharing this needs the right "allow-share".');
@@ -16,7 +16,7 @@ export function requireSharable(files: AccountFiles, path: VirtualPath, kind: 'd
     throw new ServiceError('unprocessable', 'The account itself may not create files there.');
   if (!isDrop && !files.may(path, 'readFile') && !files.may(path, 'listFolder'))
     throw new ServiceError('unprocessable', 'The account itself may not read this.');
-  // An account that cannot list a folder may still let others put files there.
+  // An account that may not inspect a folder may still let others upload files into it.
   if (isDrop && !files.may(path, 'inspect')) return;
   const entry = files.inspect(path);
   if (!entry) throw new ServiceError('not-found', 'Path not found.');

@@ -19,7 +19,7 @@ import { acceptedKey, newAcceptedKey } from '../../auth/callout-cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { dropOldest, ExpiringMap } from '../../lib/expiring-map.ts';
 
-/** The login attempts of a source: its credentials, with their user names. */
+/** The login attempts of a source: credentials, each with its user name. */
 class SourceRecord {
   bannedUntilMs = 0;
   readonly failed = new ExpiringMap<string>();
@@ -44,7 +44,7 @@ export class MemoryBans implements AddressBans {
   /** The sources from which a login with this exact name was accepted. */
   readonly #acceptedFrom = new Map<string, ExpiringMap<true>>();
 
-  /** @param policy called each time, so that a reload takes effect at once */
+  /** @param policy called for each attempt, so that a reload takes effect at once */
   constructor(clock: Clock, policy: () => SecurityPolicy) {
     this.#clock = clock;
     this.#policy = policy;
@@ -110,7 +110,7 @@ export class MemoryBans implements AddressBans {
     }
   }
 
-  /** Returns 0 for a source that is not banned. */
+  /** The remaining time of a ban in milliseconds; 0 for a source that is not banned. */
   #bannedForMs(source: string): number {
     return Math.max((this.#sources.get(source)?.bannedUntilMs ?? 0) - this.#clock.monotonicMs(), 0);
   }

@@ -5,14 +5,14 @@ import { dropOldest } from '../../lib/expiring-map.ts';
 
 const maxEntries = 10_000;
 
-/** Accepted credentials of one process, stored as an HMAC. */
+/** Accepted credentials of one process. Only an HMAC of each credential is stored. */
 export class MemoryAcceptedCredentials implements AcceptedCredentials {
   readonly #key: Buffer;
   readonly #clock: Clock;
   readonly #lifetimeMs: number;
   readonly #accepted = new Map<string, { result: AuthResult; untilMs: number }>();
 
-  /** @param key of the HMAC */
+  /** @param key HMAC key */
   constructor(clock: Clock, lifetimeMs: number, key = newAcceptedKey()) {
     this.#key = key;
     this.#clock = clock;

@@ -18,21 +18,21 @@ import type { WaitingRetry } from '../../webhooks/retries.ts';
 import type { WebhookHandler } from '../../webhooks/webhook-handler.ts';
 import { type HandlerPositions, Pauses } from './handler-positions.ts';
 
-/** Number of outcomes remembered for a handler that lags behind; the record of deliveries has all. */
+/** Maximum number of outcomes remembered for each handler. The record of deliveries has all outcomes. */
 const maxRemembered = 20_000;
 
-/** The deliveries of one handler that uploads wait for; background delivery skips the recorded ones. */
+/** The deliveries of one handler that uploads wait for. Background delivery skips an event whose delivery was made for an upload. */
 class UploadDeliveries implements AwaitedDeliveries {
   readonly #handlerUuid: string;
   readonly #folder: string;
   readonly #journalEnd: () => LogPosition;
   readonly #pending = new Map<string, { willBeMade: Promise<boolean>; resolve: (isMade: boolean) => void }>();
   readonly #settled = new Map<string, { isMade: boolean; position: LogPosition }>();
-  /** Outcomes of events before it are in the record of deliveries. */
+  /** Outcomes of events before this position are only in the record of deliveries. */
   #rememberedFrom: LogPosition;
   #recorded: Promise<Set<string>> | undefined;
 
-  /** @param journalEnd end of the journal; another process awaited the events before its present value */
+  /** @param journalEnd returns the end of the journal. Events before its value at construction belong to an earlier process */
   constructor(handlerUuid: string, folder: string, journalEnd: () => LogPosition) {
     this.#handlerUuid = handlerUuid;
     this.#folder = folder;
@@ -40,7 +40,7 @@ class UploadDeliveries implements AwaitedDeliveries {
     this.#rememberedFrom = journalEnd();
   }
 
-  /** Reports that the delivery of an event was made and recorded, or will not be made while the upload waits. */
+  /** Reports the outcome of a delivery. @param isMade whether it was made and recorded; otherwise the upload no longer waits for it */
   settle(eventUuid: string, isMade: boolean, position = this.#journalEnd()): void {
     const pending = this.#pending.get(eventUuid);
     this.#pending.delete(eventUuid);
@@ -70,7 +70,7 @@ class UploadDeliveries implements AwaitedDeliveries {
     return pending;
   }
 
-  /** Forgets outcomes that are no longer needed: a reload never moves back before a handler's position. */
+  /** Forgets outcomes of events before a handler's position. They are no longer needed, because a reload never moves the position back. */
   forgetBefore(position: LogPosition): void {
     for (const [uuid, settled] of this.#settled) if (comparePositions(settled.position, position) < 0) this.#settled.delete(uuid);
   }
@@ -88,7 +88,7 @@ class UploadDeliveries implements AwaitedDeliveries {
 
 export interface FileDeliveryOptions {
   journal: EventLog;
-  /** Folder of positions, pauses and records. */
+  /** The folder that contains the positions, pauses and records. */
   folder: string;
   maximumFileSizeBytes: number;
   retentionDays: number;
@@ -103,7 +103,7 @@ export class FileDeliveryStore implements DeliveryStore {
   readonly #deliveries: DeliveryLog;
   readonly #positions: HandlerPositions;
   readonly #pauses: Pauses;
-  /** Orders to resume; orders to pause are in `#pauses`. */
+  /** Requests to resume a handler. Requests to pause are in `#pauses`. */
   readonly #orders = new Map<string, HandlerOrder>();
   /** Start position of the handlers of the first configuration. */
   readonly #begin: LogPosition;
@@ -122,7 +122,7 @@ export class FileDeliveryStore implements DeliveryStore {
     this.#deliveries = DeliveryLog.open(options);
   }
 
-  /** The oldest position that a handler still has to read, unless it stopped. */
+  /** The oldest position that a handler still has to read. Handlers that stopped without a pause are left out. */
   neededFrom(): LogPosition | undefined {
     const waiting = [...(this.#placed ?? this.#positions.handlers())].filter((uuid) => !this.#stopped.has(uuid) || this.#pauses.get(uuid));
     return waiting.map((uuid) => this.#findPosition(uuid)).sort(comparePositions)[0];
@@ -215,7 +215,7 @@ export class FileDeliveryStore implements DeliveryStore {
     return uploads;
   }
 
-  // After a power cut the journal may end before a position that was saved.
+  // After a power cut, the journal may end before the saved position.
   #findPosition(uuid: string): LogPosition {
     const { end } = this.#options.journal;
     const position = this.#positions.get(uuid) ?? end;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ExpectationStore } from '../../expectations/watch.ts';
 import { writeFileAtomically } from '../../lib/disk/durable-files.ts';
 
-/** Remembers in the data folder since when expectations are watched; a damaged file is started again. */
+/** Records in the data folder since when each expectation is watched. A damaged file counts as empty. */
 export function fileExpectations(dataFolderPath: string): ExpectationStore {
   const path = join(dataFolderPath, 'expectations.json');
   return {

@@ -10,10 +10,10 @@ import { parseJson } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import type { GrantIndex } from './grant-index.ts';
 
-/** The file is rewritten when its lines exceed twice its grants by this number. */
+/** The file is rewritten when it has more lines than twice the number of grants plus this number. */
 const spareLines = 1000;
 
-/** Grants written in one step when the file is rewritten. */
+/** Number of grants in one write when the file is rewritten. */
 const grantsPerChunk = 1000;
 
 const chunkBytes = 1024 * 1024;
@@ -21,8 +21,8 @@ const chunkBytes = 1024 * 1024;
 export const grantFileName = 'tokens-and-links.ndjson';
 
 /**
- * The grants of a data folder in `tokens-and-links.ndjson`: each line is a complete grant, or the ID of one and its changes. Requests are
- * answered only after their line is on disk, so a crash can tear only a last line without an answer.
+ * Stores the grants of a data folder in `tokens-and-links.ndjson`. Each line is a complete grant, or the ID of a grant and its changes. A
+ * request is answered only after its line is on disk, so a line that a crash has cut short belongs to a request without an answer.
  */
 export class GrantFile {
   readonly #path: string;
@@ -34,13 +34,13 @@ export class GrantFile {
   #fd: number;
   #sizeBytes = 0;
   #lines = 0;
-  /** After a failed write or sync the content of the file is uncertain, so it is rewritten. */
+  /** Whether a write or sync has failed. The content of the file is then uncertain, so the next flush rewrites it. */
   #isDoubtful = false;
 
   /**
    * Reads the file into the index. Lines that cannot be read are logged and skipped.
    *
-   * @throws what opening and reading throw
+   * @throws the errors of opening and reading the file
    */
   constructor(dataFolderPath: string, index: GrantIndex, { clock, log }: { clock: Clock; log: Log }) {
     this.#path = join(dataFolderPath, grantFileName);
@@ -126,7 +126,7 @@ export class GrantFile {
       try {
         unlinkSync(path);
       } catch {
-        // Nothing reads it, and the next one replaces it.
+        // A leftover file is never read, and the next rewrite replaces it.
       }
       throw error;
     }
@@ -143,8 +143,8 @@ export class GrantFile {
 /**
  * Reads a file of grants into an index, and changes nothing on disk. Lines that cannot be read are logged and skipped.
  *
- * @returns size and number of the whole lines; `isTorn` where a crash left a part of one behind them
- * @throws what opening and reading throw
+ * @returns size and number of the complete lines; `isTorn` if they are followed by a line that a crash has cut short
+ * @throws the errors of opening and reading the file
  */
 export function readGrants(path: string, index: GrantIndex, log: Log): { sizeBytes: number; lines: number; isTorn: boolean } {
   const read = { sizeBytes: 0, lines: 0, isTorn: false };
@@ -172,10 +172,10 @@ function readLine(line: string, number: number, { path, index, log }: { path: st
   try {
     const value = parseJson(line) as Grant | GrantChange;
     if ('hash' in value) index.put(parseGrant(value));
-    // A change of a grant that was forgotten means nothing.
+    // A change of a grant that was removed has no effect.
     else index.change(value);
   } catch (error) {
-    // The line may hold a hash, and names.
+    // The error is not logged, because its message may quote the line, which may contain a hash and names.
     const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it does not have the expected form';
     log.error('a line of the tokens and links cannot be read and is skipped', { path, line: number, reason });
   }

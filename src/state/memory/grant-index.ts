@@ -40,7 +40,7 @@ export class GrantIndex {
     return joined;
   }
 
-  /** Changes a grant; undefined for an unknown one. */
+  /** Changes a grant. @returns the changed grant; undefined if the grant is unknown */
   change(change: GrantChange): Grant | undefined {
     const known = this.#byId.get(change.id);
     return known && this.put({ ...known, ...change });

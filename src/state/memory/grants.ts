@@ -7,7 +7,7 @@ import { GrantIndex } from './grant-index.ts';
 
 const forgetEveryMs = 3_600_000;
 
-/** Grants in memory and in a file of the data folder: those of a single process, or a node's copy of the grants of all nodes. */
+/** Grants in memory and in a file of the data folder. They belong to a single process, or are a node's copy of the grants of all nodes. */
 export class FileGrants implements GrantStore {
   readonly index = new GrantIndex();
   readonly #file: GrantFile;
@@ -18,7 +18,7 @@ export class FileGrants implements GrantStore {
   /** Grants that are being added; they already count towards the limit. */
   readonly #adding = new Set<Grant>();
 
-  /** @throws what opening and reading the file throw */
+  /** @throws the errors of opening and reading the file */
   constructor(dataFolderPath: string, dependencies: { clock: Clock; log: Log }) {
     this.#file = new GrantFile(dataFolderPath, this.index, dependencies);
     this.#clock = dependencies.clock;
@@ -67,7 +67,7 @@ export class FileGrants implements GrantStore {
       return known && !known.end ? (this.index.change({ id, end }) ?? []) : [];
     });
     this.tell(ended);
-    // Grants that another call is just ending must be on disk as well.
+    // Waits even if `ended` is empty, because a concurrent call may still be writing the end of these grants.
     await this.#file.write(ended.map(({ id }) => ({ id, end })));
     return ended;
   }
@@ -100,7 +100,7 @@ export class FileGrants implements GrantStore {
     this.#listeners.push(listener);
   }
 
-  /** Stores grants and changes that another node made; they are on disk when the promise resolves. @throws as `add` */
+  /** Stores grants and changes of another node; they are on disk when the promise resolves. @throws as `GrantFile.write` */
   async put(items: readonly (Grant | GrantChange)[]): Promise<void> {
     const over: Grant[] = [];
     for (const item of items) {

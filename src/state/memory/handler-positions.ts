@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import { readDeliveries } from '../../webhooks/records/delivery-log.ts';
 import { readWaiting, type WaitingRetry } from '../../webhooks/retries.ts';
 
-/** Who paused a handler, and when. */
+/** The pause of a handler. */
 interface Pause {
   /** ISO 8601, UTC. */
   since: string;
@@ -16,7 +16,7 @@ interface Pause {
   by: string;
 }
 
-/** The paused handlers. They are saved in a file next to their positions, so that a pause survives a restart. */
+/** The paused handlers. They are saved in a file beside the positions, so that a pause survives a restart. */
 export class Pauses {
   readonly #path: string;
   readonly #log: Log;
@@ -33,7 +33,7 @@ export class Pauses {
     return this.#paused.get(handler);
   }
 
-  /** Pauses at once; the pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Pauses a handler at once; the pause is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async add(handler: string, pause: Pause): Promise<void> {
     this.#paused.set(handler, pause);
     await this.#save().catch((error) => {
@@ -42,7 +42,7 @@ export class Pauses {
     });
   }
 
-  /** Ends a pause at once; this is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
+  /** Ends a pause at once; the change is on disk when the promise resolves. @throws ServiceError `storage-full` or `internal` */
   async remove(handler: string): Promise<void> {
     const pause = this.#paused.get(handler);
     if (!pause) return;
@@ -89,8 +89,8 @@ function pausesPath(folder: string): string {
 }
 
 /**
- * The position of each handler in the journal. The file is written from time to time, and names the position in the delivery record up to
- * which it is valid; later progress is in the record, which is written with each delivery.
+ * The position of each handler in the journal. The file is written at intervals; later progress is read from the record of deliveries,
+ * which is written with each delivery. For this, the file contains the end of that record at the time of the write.
  */
 export class HandlerPositions {
   readonly #path: string;
@@ -151,7 +151,7 @@ export class HandlerPositions {
     this.#waiting.delete(uuid);
   }
 
-  /** Writes the file if something changed. Never throws: when progress is lost, events are delivered again. */
+  /** Writes the file if its content changed. Never throws: if progress is lost, events are only delivered again. */
   save(deliveriesEnd: LogPosition): Promise<void> {
     const handlers = Object.fromEntries([...this.#positions].map(([uuid, position]) => [uuid, formatPosition(position)]));
     const waiting = this.#waiting.size > 0 ? { waiting: Object.fromEntries(this.#waiting) } : {};

@@ -24,7 +24,7 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { isWithin } from '../../lib/virtual-path.ts';
 
-/** Size of the first line of a record's file. It has the members that change often, and is overwritten in place as a whole. */
+/** Size of the first line of a record's file. This line has the members that change often, and is overwritten in place. */
 const headBytes = 128;
 
 type Head = Pick<UploadRecord, 'offsetBytes' | 'requests' | 'activeMs' | 'expiresMs'>;
@@ -32,14 +32,14 @@ const inHead: ReadonlySet<string> = new Set(['offsetBytes', 'requests', 'activeM
 
 interface FileUploadStoreOptions {
   dataFolderPath: string;
-  /** Name of its folder in the data folder. */
+  /** Name of the store's folder in the data folder. */
   folder?: string;
   limits: () => UploadLimits;
   clock: Clock;
   log: Log;
 }
 
-/** Unfinished uploads in the data folder, one file each. All records are also in memory. */
+/** Unfinished uploads. Each record has its own file in the data folder, and is also in memory. */
 export class FileUploadStore implements UploadStore {
   readonly #options: FileUploadStoreOptions;
   readonly #folder: string;
@@ -69,7 +69,7 @@ export class FileUploadStore implements UploadStore {
     const { limits, clock } = this.#options;
     this.#requireRoom(order.accountUuid);
     const record = newUploadRecord(order, lengthBytes, clock.nowMs(), limits());
-    // Counted before it is written, so that concurrent uploads cannot exceed the limit.
+    // The record counts before it is written, so that concurrent uploads cannot exceed the limit.
     this.#keep(record);
     try {
       await this.#write(record);
@@ -84,7 +84,7 @@ export class FileUploadStore implements UploadStore {
     return this.#records.get(id);
   }
 
-  // A hold and its open files end with the process, so nothing has to be taken over.
+  // `isTakeover` is always false, because a hold and its open files end with the process.
   async hold(id: string, onWanted: () => void): Promise<UploadHold> {
     const turn = await this.#holds.take(id, onWanted);
     const records = this.#records;
@@ -168,7 +168,6 @@ export class FileUploadStore implements UploadStore {
     if (this.#counts.get(accountUuid) + this.#passing.count(accountUuid) >= maxPerAccount) refuseMoreThan(maxPerAccount);
   }
 
-  // Finished uploads do not count.
   #keep(record: UploadRecord): void {
     this.#drop(record.id);
     this.#records.set(record.id, record);
@@ -189,6 +188,7 @@ export class FileUploadStore implements UploadStore {
     this.#count(record, -1);
   }
 
+  // Finished uploads do not count towards the limit of an account.
   #count({ accountUuid, outcome }: UploadRecord, by: 1 | -1): void {
     if (!outcome) this.#counts.add(accountUuid, by);
   }

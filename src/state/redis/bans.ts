@@ -22,9 +22,10 @@ import type { RedisCaller, RedisLink } from '../../lib/redis/redis-link.ts';
 import { markerScript, redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `ban:<source>` expires with the ban. `limited-name:<hash of the folded name>` has the folded name until a minute after its last failure.
- * The other keys are sorted sets, scored by the time (ms) when a member expires. For a source: its credentials that failed or are being
- * checked (`<hash of the name>:<credential>`), and the accepted ones. For a name: its failed and checked credentials, and accepted sources.
+ * `ban:<source>` expires with the ban. `limited-name:<hash of the folded name>` contains the folded name, and expires a minute after the
+ * last failure. The other keys are sorted sets; the score of a member is the time (ms) at which it expires.
+ * - For a source: failed credentials, credentials being checked (both as `<hash of the name>:<credential>`), and accepted credentials.
+ * - For a name: failed credentials, credentials being checked, and the sources that logged in successfully.
  */
 const prepare = `${redisNow}
 local ban, failed, underWay, accepted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -50,7 +51,10 @@ local function keepNewest(key, most)
 end
 `;
 
-/** ARGV source, name, credential, limit, lease ms, whether it may take a slot. Returns the decision, and for how many ms it holds. */
+/**
+ * ARGV source, name, credential, limit, lease ms, whether the attempt may take a slot. Returns the decision, and the remaining ms of a ban
+ * or refusal.
+ */
 const beginScript = markerScript(`${prepare}
 local banned = redis.call('PTTL', ban)
 if banned > 0 then return {'banned', banned} end
@@ -94,16 +98,16 @@ if ARGV[4] == 'succeeded' then
 end
 return 0`);
 
-/** KEYS ban. Returns its remaining ms. */
+/** KEYS ban. Returns the remaining ms of the ban. */
 const banScript = markerScript(`return redis.call('PTTL', KEYS[1])`);
 
-/** KEYS bans. Returns the remaining ms of each. */
+/** KEYS bans. Returns the remaining ms of each ban. */
 const timesScript = redisScript(`
 local times = {}
 for index, key in ipairs(KEYS) do times[index] = redis.call('PTTL', key) end
 return times`);
 
-/** KEYS failures of names. Returns how many more ms each name is limited. */
+/** KEYS failures of each name. Returns for each name the remaining ms of its limit, or 0. */
 const nameTimesScript = redisScript(`${redisNow}
 local times = {}
 for index, key in ipairs(KEYS) do
@@ -121,12 +125,12 @@ export class RedisBans implements AddressBans {
   readonly #clock: Clock;
   readonly #policy: () => SecurityPolicy;
   readonly #key: string | Buffer;
-  /** Bans that this process imposed or saw. Redis loses them when it is emptied, or killed within a second after the ban. */
+  /** Bans that this process imposed or saw. Redis loses a ban if it is emptied, or if it is killed within a second after the ban. */
   readonly #known = new Map<string, number>();
 
   /**
-   * @param policy called each time, so that a reload takes effect at once
-   * @param secret HMAC key for credentials; if empty, each node has its own key and counts again what another node has counted
+   * @param policy called for each attempt, so that a reload takes effect at once
+   * @param secret HMAC key for credentials. If it is empty, each node has its own key, and counts again what other nodes have counted
    */
   constructor(link: RedisLink, clock: Clock, policy: () => SecurityPolicy, secret = '') {
     this.#link = link;
@@ -208,11 +212,11 @@ export class RedisBans implements AddressBans {
     for (let index = 0; index < keys.length; index += 1000) await this.#link.call(['DEL', ...keys.slice(index, index + 1000)]);
   }
 
-  /** Yields pages of the keys of a kind, with the part of each key after the kind. */
+  /** Yields the keys of a kind in pages, with the part of each key after the kind. */
   async *#scan(kind: string): AsyncGenerator<[keys: string[], rests: string[]]> {
     const begin = this.#link.key(kind, '');
     const pattern = `${begin.replace(/[\\*?[\]]/g, '\\$&')}*`;
-    // A scan may return a key more than once (redis.io, SCAN), but returns every key that exists all the time.
+    // A scan may return a key more than once, but returns every key that exists during the whole scan (redis.io, SCAN).
     const met = new Set<string>();
     let cursor = '0';
     do {
@@ -259,7 +263,7 @@ export class RedisBans implements AddressBans {
   }
 }
 
-/** Names have any length and characters, which is unsuitable for Redis keys. */
+/** Hashes a name for use in a Redis key, because a name may have any length and any characters. */
 function hashed(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

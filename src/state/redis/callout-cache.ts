@@ -6,7 +6,7 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 
 const textOption = z.string().nullish();
 
-/** Unknown members are allowed, because another version of svc may have written more of them. */
+/** Unknown members of the account are allowed, because a newer version of svc may have written them. */
 const acceptedResult = z.object({
   outcome: z.literal('authenticated'),
   account: z.looseObject({
@@ -26,8 +26,8 @@ const acceptedResult = z.object({
 });
 
 /**
- * Accepted credentials of all nodes. Keys are HMACs with `server.state.secret`, which Redis does not know: a reader of Redis cannot use
- * them to try passwords. While Redis is unreachable, each validation asks the endpoint.
+ * Accepted credentials of all nodes. Each key is an HMAC under `server.state.secret`, which is not in Redis. A reader of Redis therefore
+ * cannot test passwords against the keys. While Redis is unreachable, each validation asks the endpoint.
  */
 export class RedisAcceptedCredentials implements AcceptedCredentials {
   readonly #link: RedisLink;
@@ -60,7 +60,7 @@ export class RedisAcceptedCredentials implements AcceptedCredentials {
     try {
       await this.#link.call(['SET', this.#link.key('accepted', key), JSON.stringify(result), 'PX', String(Math.ceil(this.#lifetimeMs))]);
     } catch {
-      // The next validation asks again.
+      // Without a cached result, the next validation asks the endpoint again.
     }
   }
 }

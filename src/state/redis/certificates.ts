@@ -4,14 +4,14 @@ import { ServiceError } from '../../lib/errors.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { holdLease } from './lease.ts';
 
-/** If the node that orders dies, another takes over after this time, in milliseconds. */
+/** If the node that orders certificates dies, another node takes over after this time, in milliseconds. */
 const leaseMs = 20_000;
 
 const [ivBytes, tagBytes] = [12, 16];
 
 /**
- * Certificates, keys and challenges of all nodes, sealed (AES-256-GCM, bound to their names) by a key that Redis does not know
- * (`server.state.secret`): reading Redis reveals no private key, and writing to it changes no certificate.
+ * Certificates, private keys and challenges of all nodes. Each value is sealed with AES-256-GCM and bound to its name. The key comes from
+ * `server.state.secret`, which is not in Redis: a reader of Redis learns no private key, and a forged value is not accepted.
  */
 export class RedisCertificates implements CertificateStore {
   readonly #link: RedisLink;

@@ -9,12 +9,12 @@ import { idBefore } from './journal/reader.ts';
 import { journalStream } from './journal/redis-event-log.ts';
 import { readGroups } from './journal/stream.ts';
 
-/** A handler belongs to the node that has its lease. When a node fails, another takes over after the lease has expired. */
+/** Duration of a lease. A handler belongs to the node that has its lease; if the node fails, another node takes over after the expiry. */
 export const leaseMs = 10_000;
 
 /**
- * A lease that Redis confirmed within this time still belongs to its owner, because after a loss of data the nodes wait for 2 s before they
- * take leases.
+ * A lease that Redis confirmed within this time still belongs to its owner, even if Redis lost its data: after a loss, nodes wait 2 s
+ * before they take leases.
  */
 const confirmedForMs = 1500;
 
@@ -33,7 +33,7 @@ local function share(nodes, handlers)
 end
 `;
 
-/** KEYS own heartbeat, nodes; ARGV server (empty if it takes no more handlers), ms. The score of a node is when its heartbeat expires. */
+/** KEYS own heartbeat, nodes; ARGV server (empty if it takes no more handlers), ms. The score of a node is the expiry of its heartbeat. */
 const beatScript = redisScript(`${redisNow}
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
@@ -42,9 +42,9 @@ redis.call('ZADD', KEYS[2], now + ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])`);
 
 /*
- * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers of the node, all handlers (0 ignores the share). A lease of the same server
- * belongs to an earlier process, or was abandoned by this one. Returns a token that no other owner ever has: the marker in it changes when
- * Redis is emptied and the epoch begins again. A lease without an expiry was not written by svc.
+ * KEYS lease, epoch, nodes; ARGV node, ms, server, handlers of the node, all handlers (0 ignores the share). A lease of the same server may
+ * be replaced, because an earlier process had it, or this process abandoned it. A lease without an expiry was not written by svc.
+ * Returns a token that is never used twice: when Redis is emptied, the epoch restarts, but the marker in the token changes.
  */
 const acquireScript = markerScript(`${shareText}
 local held = redis.call('GET', KEYS[1])
@@ -67,7 +67,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return share(KEYS[2], ARGV[3])`);
 
-/** KEYS lease; ARGV token, ms. Restores a lease that Redis lost, before other nodes may request it. */
+/** KEYS lease; ARGV token, ms. Restores a lease that Redis lost. It runs before other nodes may request the lease. */
 const repeatScript = redisScript(`
 if (redis.call('GET', KEYS[1]) or ARGV[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -77,8 +77,8 @@ return 1`);
 const releaseScript = redisScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`);
 
 /*
- * KEYS lease, journal, records; ARGV token, handler, last ID done, record, oldest ID of records. A node that lost the lease may record its
- * deliveries, but cannot move the position of the current owner (fencing).
+ * KEYS lease, journal, records; ARGV token, handler, ID of the last delivered event, record, ID of the oldest record to keep. A node that
+ * lost the lease may record its deliveries, but cannot move the position of the handler (fencing).
  */
 const recordScript = redisScript(`
 if ARGV[4] ~= '' then redis.call('XADD', KEYS[3], 'MINID', '~', ARGV[5], '*', 'record', ARGV[4]) end
@@ -128,7 +128,7 @@ export class DeliveryLeases {
   /**
    * @param owned number of handlers that this node already runs
    * @param handlers number of handlers that all nodes share; 0 ignores the share
-   * @returns `held` while another node has it, `beyond-share` when a node with fewer handlers should take it
+   * @returns `held` while another node has the lease, `beyond-share` when a node with fewer handlers should take it
    * @throws ServiceError `unavailable`
    */
   async acquire(handler: string, owned: number, handlers: number): Promise<Lease | 'held' | 'beyond-share'> {
@@ -142,7 +142,7 @@ export class DeliveryLeases {
     return lease;
   }
 
-  /** @returns the number of handlers this node should have; undefined when it lost the lease. @throws ServiceError `unavailable` */
+  /** @returns the number of handlers that this node should have at most; undefined for a lost lease. @throws ServiceError `unavailable` */
   async renew(lease: Lease, handlers: number): Promise<number | undefined> {
     const askedMs = this.#clock.monotonicMs();
     const keys = [this.#leaseKey(lease.handler), this.#nodesKey()];
@@ -156,9 +156,9 @@ export class DeliveryLeases {
   }
 
   /**
-   * Confirms before a request that this node may still make it. Waits while Redis is unreachable.
+   * Checks that this node still has the lease; called before each request to the handler. Waits while Redis is unreachable.
    *
-   * @param isOver stops waiting when aborted
+   * @param isOver stops the wait when aborted
    */
   async confirm(lease: Lease, isOver: AbortSignal | undefined): Promise<boolean> {
     for (;;) {
@@ -184,7 +184,7 @@ export class DeliveryLeases {
     this.#leases.delete(lease);
   }
 
-  /** The owners of the named handlers, as servers of their data folders. Handlers without an owner are left out. */
+  /** The server that owns each of the given handlers. Handlers without an owner are left out. */
   async owned(handlers: readonly string[]): Promise<Map<string, string>> {
     if (handlers.length === 0) return new Map();
     const found = (await this.#link.call(['MGET', ...handlers.map((handler) => this.#leaseKey(handler))])) as (string | null)[];
@@ -207,7 +207,7 @@ export class DeliveryLeases {
   }
 
   /**
-   * Records a delivery and moves the position with it. Never throws: while Redis is unreachable, the record waits.
+   * Records a delivery, and moves the position of the handler. Never throws: while Redis is unreachable, the record waits.
    *
    * @param lease undefined for a delivery that an upload waits for, which needs no lease
    */
@@ -242,7 +242,7 @@ export class DeliveryLeases {
     return (await this.#link.call(['EXISTS', this.#link.key('node', node)])) === 1;
   }
 
-  /** Writes the waiting records in order. Resolves when none is left, or Redis is unreachable. */
+  /** Writes the waiting records in order. Resolves when none is left, or when Redis is unreachable. */
   async flush(): Promise<void> {
     if (this.#waiting.length > 0 && this.#link.isReady) this.#flushing ??= this.#flushNow();
     await this.#flushing;

@@ -59,7 +59,7 @@ async function* newestInStream(
 ): AsyncGenerator<SearchStep> {
   const stream = recordStream(link, kind);
   let end = before ? idBefore(before) : '+';
-  // An entry is added after its record was made, so the time in its ID is not earlier.
+  // An entry is added after its record is created, so the time in its ID is never before the time of the record.
   const oldest = String(Math.max(Math.floor(sinceMs ?? 0), 0));
   if (before) yield { position: before, readBytes: 0 };
   for (;;) {
@@ -79,7 +79,7 @@ async function* newestInStream(
   }
 }
 
-/** Adds records of manual deliveries. @param oldestMs Unix time in milliseconds; older records are removed */
+/** Creates a log for records of manual deliveries. @param oldestMs Unix time in milliseconds; older records are removed */
 export function redisReplayLog(link: RedisLink, oldestMs: number): { append(record: DeliveryRecord): void; close(): Promise<void> } {
   const running = new Set<Promise<unknown>>();
   return {

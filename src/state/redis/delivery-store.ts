@@ -21,32 +21,32 @@ import type { RedisEventLog } from './journal/redis-event-log.ts';
 
 const handlerOrder: z.ZodType<HandlerOrder> = z.object({ state: z.enum(['paused', 'running']), reason: z.string(), atMs: z.number() });
 
-/** The state of a handler, as its owner reports it to the others. */
+/** The state of a handler, as its owner reports it to the other nodes. */
 const toldState = z.object({
   deliveriesPerMinute: z.number(),
-  /** Why it stopped; undefined while it runs. */
+  /** The reason why the handler stopped; undefined while it runs. */
   stopped: z.string().optional(),
   atMs: z.number(),
 });
 type ToldState = z.infer<typeof toldState>;
 
-/** Older states do not count. */
+/** Reported states that are older than this are ignored. */
 const toldForMs = 30_000;
 
-/** KEYS orders; ARGV handler, time, order. Repeats an order, unless Redis has a newer one. */
+/** KEYS orders; ARGV handler, time, order. Writes an order again, unless Redis has the same or a newer one. */
 const repeatScript = redisScript(`
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 local isRead, order = pcall(cjson.decode, held or '')
 if isRead and type(order) == 'table' and (tonumber(order.atMs) or 0) >= tonumber(ARGV[2]) then return end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])`);
 
-/** Orders to pause handlers, and the states of running handlers, exchanged between nodes. */
+/** Exchanges between nodes the requests to pause or resume handlers, and the states of running handlers. */
 export class HandlerOrders {
   readonly #link: RedisLink;
   readonly #clock: Clock;
-  /** The orders that this node knows; it repeats them to a Redis that lost them. */
+  /** The orders that this node knows. It writes them again if Redis has lost them. */
   #known = new Map<string, HandlerOrder>();
-  /** As Redis has them. */
+  /** The JSON of the waiting retries that Redis has, by handler. */
   readonly #toldWaiting = new Map<string, string>();
 
   constructor(link: RedisLink, clock: Clock) {
@@ -80,7 +80,7 @@ export class HandlerOrders {
     await this.#link.call(['HSET', this.#toldKey(), handler, JSON.stringify(told)]);
   }
 
-  /** Stores the deliveries of an owned handler that wait for a retry, for its next owner. @throws ServiceError `unavailable` */
+  /** Stores the deliveries that wait for a retry, so that the next owner of the handler knows them. @throws ServiceError `unavailable` */
   async tellWaiting(handler: string, waiting: readonly WaitingRetry[]): Promise<void> {
     const text = waiting.length === 0 ? '' : JSON.stringify(waiting);
     if (text === (this.#toldWaiting.get(handler) ?? '')) return;
@@ -96,14 +96,14 @@ export class HandlerOrders {
     return text === null ? [] : (this.#link.values.read(`${key} ${handler}`, text, readWaiting) ?? []);
   }
 
-  /** The recent states. @throws ServiceError `unavailable` */
+  /** The recently reported states, by handler. @throws ServiceError `unavailable` */
   async told(): Promise<Map<string, ToldState>> {
     const nowMs = this.#clock.nowMs();
     const all = await this.#all(this.#toldKey(), toldState);
     return new Map([...all].filter(([, { atMs }]) => nowMs - atMs < toldForMs));
   }
 
-  /** Values by handler, without unreadable ones. */
+  /** The values of a hash, by handler. Unreadable values are left out. */
   async #all<T>(key: string, shape: z.ZodType<T>): Promise<Map<string, T>> {
     const fields = (await this.#link.call(['HGETALL', key])) as unknown[];
     const all = new Map<string, T>();
@@ -133,13 +133,13 @@ export class HandlerOrders {
   }
 }
 
-/** How often the outcome of another node's delivery is checked. */
+/** Interval at which the outcome of another node's delivery is checked. */
 const checkEveryMs = 250;
 
-/** Time of a delivery beyond its time-outs and pauses. */
+/** Time that a delivery may take in addition to its time-outs and pauses. */
 const graceMs = 60_000;
 
-/** Deliveries that uploads of any node wait for, as the owner of the handler sees them. @param isOver ends the waiting */
+/** Lets the owner of a handler learn the outcome of deliveries that uploads on any node wait for. @param isOver ends the wait */
 function awaitedDeliveries(
   { leases, clock }: RedisDeliveryParts,
   { uuid, options }: WebhookHandler,
@@ -147,10 +147,7 @@ function awaitedDeliveries(
 ): AwaitedDeliveries {
   const { url, timeout, retry_count } = options;
   const longestMs = url.length * (timeout * (retry_count + 1) + longestWaitsS(options)) * 1000 + graceMs;
-  /**
-   * @returns undefined while a running node may still deliver
-   * @returns undefined while a node that lives may still deliver
-   */
+  /** @returns whether the delivery was made; undefined while the node of the upload may still make it */
   const findOutcome = async ({ event, node }: LoggedEvent) => {
     try {
       const settled = await leases.settled(uuid, event.uuid);
@@ -166,7 +163,7 @@ function awaitedDeliveries(
       try {
         await clock.sleep(checkEveryMs, isOver);
       } catch {
-        // This node no longer owns the handler; the next owner asks again.
+        // This node no longer owns the handler; the next owner checks the outcome itself.
         return new Promise(() => {});
       }
       const known = await findOutcome(logged);
@@ -181,10 +178,10 @@ function awaitedDeliveries(
   };
 }
 
-/** Running deliveries are stopped this long before another node may get the lease. */
+/** Running deliveries are stopped this long before the lease expires and another node may take it. */
 const marginMs = 1500;
 
-/** After `freeMs` a node takes a free handler beyond its share, and keeps it for `keepBeyondShareMs`. */
+/** A node that has its share takes another handler if it has been free for `freeMs`, and keeps it for `keepBeyondShareMs`. */
 const freeMs = 3000;
 const keepBeyondShareMs = 60_000;
 
@@ -197,15 +194,15 @@ export interface RedisDeliveryParts {
   clock: Clock;
 }
 
-/** The delivery state of several nodes: each handler belongs to one node at a time, by a lease. */
+/** The delivery state that nodes share. Leases ensure that each handler belongs to one node at a time. */
 export class RedisDeliveryStore implements DeliveryStore {
   readonly isShared = true;
   readonly #parts: RedisDeliveryParts;
   /** Start position of declared handlers without a position. */
   #begins = new Map<string, () => LogPosition>();
-  /** Handlers that had a position; one that has none now lost it with an emptied Redis. */
+  /** Handlers that had a position. If one of them has none now, Redis was emptied. */
   readonly #seen = new Set<string>();
-  /** Since when a handler has been free for a node that owns fewer. */
+  /** The time since which a handler has been left free for a node with fewer handlers. */
   readonly #freeSinceMs = new Map<string, number>();
   #isFirst = true;
 
@@ -216,7 +213,7 @@ export class RedisDeliveryStore implements DeliveryStore {
   async declare(handlers: readonly string[]): Promise<void> {
     const { journal } = this.#parts;
     const { end } = journal;
-    // The journal is unknown if Redis has been unreachable since the start.
+    // `end` may lie before `begin` if Redis has been unreachable since the start, because the journal is then unknown.
     const begin = this.#isFirst ? () => journal.begin : () => (comparePositions(end, journal.begin) < 0 ? journal.begin : end);
     this.#begins = new Map(handlers.map((uuid) => [uuid, this.#begins.get(uuid) ?? begin]));
     this.#isFirst = false;
@@ -313,7 +310,7 @@ class LeasedHandler implements Ownership {
   readonly #lost = new AbortController();
   #deadline: Timer | undefined;
 
-  /** @param keepUntilMs monotonic time before which it is not handed over */
+  /** @param keepUntilMs monotonic time before which the handler is not handed over to another node */
   constructor(
     store: RedisDeliveryParts,
     handler: WebhookHandler,
@@ -373,7 +370,7 @@ class LeasedHandler implements Ownership {
     const leftMs = () => this.#lease.validUntilMs - marginMs - clock.monotonicMs();
     this.#deadline?.cancel();
     this.#deadline = clock.after(Math.max(leftMs(), 0), () => {
-      // It may have been renewed meanwhile, before a request or when Redis came back.
+      // The lease may have been renewed meanwhile, by a request or after a reconnect to Redis.
       if (leftMs() > 0) this.#arm();
       else this.#lose();
     });

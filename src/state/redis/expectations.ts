@@ -3,10 +3,10 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 import { holdLease } from './lease.ts';
 
-/** If the node that reports dies, another takes over after this time, in milliseconds. */
+/** If the node that reports missed expectations dies, another node takes over after this time, in milliseconds. */
 const leaseMs = 10_000;
 
-// Forgets expectations that are not named, and starts new ones.
+// Removes expectations that ARGV does not name, and records the current time for new ones.
 const sinceScript = redisScript(`
 local wanted = {}
 for index = 2, #ARGV do
@@ -20,7 +20,7 @@ return redis.call('HGETALL', KEYS[1])`);
 
 const inForceScript = redisScript(`return redis.call('HGETALL', KEYS[1])`);
 
-/** Shared between nodes: since when expectations are watched, and which node reports. @param node unique to this process */
+/** Shared by the nodes: since when each expectation is watched, and which node reports. @param node unique to this process */
 export function redisExpectations(link: RedisLink, node: string): ExpectationStore {
   return {
     isTeller: () => holdLease(link, 'expectations-teller', node, leaseMs),
@@ -29,7 +29,7 @@ export function redisExpectations(link: RedisLink, node: string): ExpectationSto
   };
 }
 
-/** The times of a hash; other values are left out. @param pairs fields and values in turn */
+/** The times in a hash, by field. Values that are not numbers are left out. @param pairs fields and values in turn */
 function timesOf(pairs: readonly string[]): Map<string, number> {
   const times = new Map<string, number>();
   for (let index = 0; index + 1 < pairs.length; index += 2) {

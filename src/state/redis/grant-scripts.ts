@@ -1,12 +1,12 @@
 import { markerScript, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `grants` has the JSON of each grant by its ID, without its counters. `grant-changes` orders the IDs by the number of their last change,
- * which `grant-sequence` counts: a node asks for what changed after the last number that it knows. `grant-counts` has downloads and visits
- * by ID, `grant-uses` time and address of the last use.
+ * `grants` has the JSON of each grant by its ID, without counters. `grant-sequence` numbers the changes, and `grant-changes` orders the IDs
+ * by the number of their last change: a node reads the grants that changed after the last number that it knows.
+ * `grant-counts` has the downloads and visits by ID; `grant-uses` has the time and address of the last use by ID.
  */
 
-/** KEYS sequence. Returns the number of the last change; it fails on data that this process does not know. */
+/** KEYS sequence. Returns the number of the last change. Fails if Redis was emptied or replaced since this process last checked. */
 export const sequenceScript = markerScript(`return redis.call('GET', KEYS[1]) or '0'`);
 
 const put = `
@@ -27,8 +27,8 @@ if (redis.call('GET', KEYS[3]) or '0') ~= ARGV[3] then return 0 end
 return put(ARGV[1], ARGV[2])`);
 
 /**
- * KEYS grants, changes, sequence; ARGV for each grant its ID, the JSON of its `end` or '', and its expiry or ''. Keeps the first end of a
- * grant, and its earliest expiry. Returns the IDs that this call ended.
+ * KEYS grants, changes, sequence; ARGV for each grant its ID, the JSON of its `end` or '', and its expiry or ''. If a grant has already
+ * ended, its `end` stays; an expiry can only become earlier. Returns the IDs of the grants that this call ended.
  */
 export const endScript = markerScript(`${put}
 local ended = {}
@@ -37,7 +37,7 @@ for index = 1, #ARGV - 1, 3 do
   if text then
     local grant = cjson.decode(text)
     if ARGV[index + 1] ~= '' and not grant['end'] then
-      -- The encoder of Lua makes an object of an empty list: the text is extended instead.
+      -- The text is extended, because the JSON encoder of Lua would turn an empty list into an object.
       put(ARGV[index], string.sub(text, 1, -2) .. ',"end":' .. ARGV[index + 1] .. '}')
       table.insert(ended, ARGV[index])
     elseif ARGV[index + 2] ~= '' and tonumber(ARGV[index + 2]) < grant['expiresMs'] then
@@ -47,11 +47,11 @@ for index = 1, #ARGV - 1, 3 do
 end
 return ended`);
 
-/** KEYS grants, changes, sequence; ARGV ID and JSON of each grant, merged by a node with the stored one. Used only for recovery. */
+/** KEYS grants, changes, sequence; ARGV ID and JSON of each grant. Used only for recovery, by a node that has merged them with Redis. */
 export const restoreScript = redisScript(`${put}
 for index = 1, #ARGV, 2 do put(ARGV[index], ARGV[index + 1]) end`);
 
-/** KEYS grants, changes, sequence; ARGV number. Returns changes after it, as pairs of ID and JSON, and then the number to continue from. */
+/** KEYS grants, changes, sequence; ARGV number. Returns the later changes as pairs of ID and JSON, then the number to continue from. */
 export const changesScript = markerScript(`
 local found = {}
 local last = ARGV[1]
@@ -76,7 +76,7 @@ local count = tonumber(redis.call('HGET', KEYS[1], field) or '0')
 if count >= tonumber(ARGV[3]) then return 0 end
 return redis.call('HINCRBY', KEYS[1], field, 1)`);
 
-/** KEYS counts, uses; ARGV for each: field, count; then '' and for each use: ID, value. Keeps the later value of each count and time. */
+/** KEYS counts, uses; ARGV field and count of each counter, '', then ID and value of each use. Keeps larger counts, and existing uses. */
 export const restoreCountsScript = redisScript(`
 local index = 1
 while ARGV[index] ~= '' do
@@ -87,7 +87,7 @@ while ARGV[index] ~= '' do
 end
 for use = index + 1, #ARGV - 1, 2 do redis.call('HSETNX', KEYS[2], ARGV[use], ARGV[use + 1]) end`);
 
-/** KEYS grants, changes, counts, uses; ARGV IDs. */
+/** KEYS grants, changes, counts, uses; ARGV IDs of the grants to remove. */
 export const forgetScript = redisScript(`
 for _, id in ipairs(ARGV) do
   redis.call('HDEL', KEYS[1], id)

@@ -17,20 +17,20 @@ import {
   sequenceScript,
 } from './grant-scripts.ts';
 
-/** A node learns of changes of other nodes within this time, so that transfers of an ended grant are cut within a second. */
+/** Interval at which a node reads the changes of other nodes, so that transfers of an ended grant are cut within a second. */
 const followEveryMs = 300;
 
 const forgetEveryMs = 3_600_000;
 
-/** Grants compared in one step with those in Redis after a reconnect. */
+/** Number of grants that one command reads or writes. */
 const pageGrants = 500;
 
-/** Attempts to add a grant while other nodes add some, too. */
+/** Maximum number of attempts to add a grant while other nodes change grants, too. */
 const addAttempts = 50;
 
 /**
- * Grants of all nodes. Redis decides, but the copy in each node's data folder is the durable one: a Redis that lost data gets the grants
- * back from the nodes before it is used, so that no ended grant becomes valid again. While Redis is unreachable, no grant is accepted.
+ * Grants of all nodes. Redis decides, but only the copy in each node's data folder is durable. If Redis loses data, the nodes restore their
+ * grants before they use it, so that no ended grant becomes valid again. While Redis is unreachable, no grant is accepted.
  */
 export class RedisGrants implements GrantStore {
   readonly #link: RedisLink;
@@ -39,7 +39,7 @@ export class RedisGrants implements GrantStore {
   readonly #log: Log;
   readonly #timers: Timer[];
   readonly #following = new SharedRuns(() => this.#followNow());
-  /** Number of the last change in the copy. */
+  /** Number of the last change that this node's copy contains. */
   #sequence = '0';
 
   /** @param local the copy of this node, which is closed with the store */
@@ -59,7 +59,7 @@ export class RedisGrants implements GrantStore {
       const added = await this.#link.run(addScript, this.#keys(), [grant.id, JSON.stringify(grant), this.#sequence]);
       if (Number(added) === 0) continue;
       await this.#local.put([grant]).catch(async (error) => {
-        // Nobody has received its secret yet.
+        // The grant can be ended, because nobody has received its secret yet.
         await this.end([grant.id], 'revoked', grant.madeBy).catch(() => {});
         throw error;
       });
@@ -91,7 +91,7 @@ export class RedisGrants implements GrantStore {
   }
 
   async end(ids: readonly string[], reason: GrantEnd, by: string): Promise<Grant[]> {
-    // A node without Redis ends the grants that it knows, and updates Redis after the reconnect.
+    // While Redis is unreachable, a node ends the grants that it knows, and updates Redis after the reconnect.
     await this.#refresh().catch(() => {});
     await this.#local.end(ids, reason, by);
     const ended: Grant[] = [];
@@ -185,7 +185,7 @@ export class RedisGrants implements GrantStore {
     });
   }
 
-  // Compares all grants: a replica that became primary may lack the last changes.
+  // Compares all grants, because a replica that became primary may lack the last changes.
   async #recover(caller: RedisCaller): Promise<void> {
     const [grantsKey = ''] = this.#keys();
     const own = [...this.#local.index.all()];
@@ -206,7 +206,7 @@ export class RedisGrants implements GrantStore {
       const counters = [this.#link.key('grant-counts'), this.#link.key('grant-uses')];
       if (counts.length + uses.length > 0) await caller.run(restoreCountsScript, counters, [...counts, '', ...uses]);
     }
-    // An emptied Redis counts from the start again.
+    // All changes are read again, because an emptied Redis numbers its changes from the start.
     this.#sequence = '0';
   }
 

@@ -8,7 +8,7 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`);
 
 /**
- * Takes or extends the lease of a task that one node does for all; it must do no harm if two nodes do it for a moment.
+ * Takes or extends the lease of a task that one node does for all nodes. Two nodes may do the task for a moment, so this must be harmless.
  *
  * @param node unique to this process
  * @returns whether this node has the lease for the next `leaseMs`

@@ -7,8 +7,8 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `locks` is a hash from token to lock. Locks are few (open documents), so each script reads all of them and removes the expired ones.
- * Taking a lock is atomic for all nodes.
+ * `locks` is a hash from token to lock. There are few locks (one for each open document), so each script reads all of them and removes the
+ * expired ones. A script is atomic: two nodes cannot take the same lock.
  */
 const alive = `
 local function within(path, folder)
@@ -47,7 +47,7 @@ redis.call('HSET', KEYS[1], new.token, ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ${keyLifeMs})
 return false`);
 
-/** KEYS locks; ARGV now, token, new end. Returns the lock, or nil when it does not exist. */
+/** KEYS locks; ARGV now, token, new expiry. Returns the lock, or nil when it does not exist. */
 const refreshScript = redisScript(`${alive}
 for _, held in ipairs(alive()) do
   if held.lock.token == ARGV[2] then
@@ -87,7 +87,7 @@ const fileLock = z.object({
   expiresMs: z.number(),
 });
 
-/** Locks of all nodes. Their times come from the clocks of the nodes, which must agree to within minutes. */
+/** Locks of all nodes. Expiry times come from the clocks of the nodes, which must agree to within minutes. */
 export class RedisLocks implements LockStore {
   readonly #link: RedisLink;
   readonly #clock: Clock;
@@ -120,7 +120,7 @@ export class RedisLocks implements LockStore {
     return (await this.#run(releaseScript, token)) === 1;
   }
 
-  // Expired locks may remain in the hash until a script of another call removes them.
+  // May return false although all locks have expired: they stay in the hash until the next script removes them.
   async isEmpty(): Promise<boolean> {
     return !this.#areTaken() || (await this.#link.call(['EXISTS', this.#key])) === 0;
   }
@@ -139,7 +139,7 @@ export class RedisLocks implements LockStore {
     return found.flatMap((text) => this.#lockOf(text) ?? []);
   }
 
-  /** An undefined `owner` is left out of the JSON, so it is undefined again here. */
+  /** JSON leaves out an undefined `owner`, so `owner` is set explicitly. */
   #lockOf(text: unknown): FileLock | undefined {
     return this.#link.values.read(this.#key, text, (value) => {
       const { takenBy, owner, ...lock } = fileLock.parse(value);

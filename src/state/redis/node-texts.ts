@@ -1,15 +1,15 @@
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
-/** The report of a node that went away without a goodbye is kept for this time. */
+/** The report of a node that stopped without removing it is kept for this time. */
 const reportsKeptMs = 600_000;
 
 const maxReports = 100;
 
-/** Messages that wait for one reader. */
+/** Maximum number of messages that wait for one reader. */
 const maxWaiting = 100;
 
-/** KEYS reports, times; ARGV node, report, ms that reports are kept. A time lies in the future if the clock of Redis was set back since. */
+/** KEYS reports, times; ARGV node, report, ms that reports are kept. Removes future times too: Redis's clock may have been set back. */
 const tellScript = redisScript(`${redisNow}
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now, ARGV[1])
@@ -22,8 +22,8 @@ end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end`);
 
 /**
- * KEYS reports, times; ARGV maximum bytes, ms that reports are kept. Returns a flat list of node, age of its report in milliseconds, and
- * report; the latest first.
+ * KEYS reports, times; ARGV maximum bytes, ms that reports are kept. Returns a flat list with three items for each node: its name, the age
+ * of its report in milliseconds, and the report. The latest report comes first; a report that is too long is returned empty.
  */
 const readScript = redisScript(`${redisNow}
 local found = {}
@@ -49,7 +49,7 @@ redis.call('RPUSH', KEYS[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1`);
 
-/** KEYS list; ARGV maximum bytes. Returns the first message, if any; one that is too long is returned empty. */
+/** KEYS list; ARGV maximum bytes. Removes and returns the first message, if any. A message that is too long is returned empty. */
 const takeScript = redisScript(`
 local message = redis.call('LPOP', KEYS[1])
 return message and #message > tonumber(ARGV[1]) and '' or message`);

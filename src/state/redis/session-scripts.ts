@@ -1,9 +1,9 @@
 import { redisNow, redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * `session:<key>` is a hash: the login, the account UUID, its fingerprints, and the times of login and last use. `sessions` orders keys by
- * expiry, which decides whether a session is active. `account:<uuid>` has the keys of one account. The hash is kept for a while after the
- * session has expired, so that the node that removes it can read its account.
+ * `session:<key>` is a hash with the login, the account UUID, the fingerprints, and the times of login and last use. `sessions` orders the
+ * keys by expiry, which decides whether a session is active. `account:<uuid>` has the keys of one account. The hash is kept for a while
+ * after the session has expired, because the node that removes the session reads its account.
  */
 const keptAfterEndMs = 3_600_000;
 
@@ -28,7 +28,8 @@ for index = 2, 3 do redis.call('PEXPIRE', KEYS[index], ARGV[5] + ${keptAfterEndM
 
 /**
  * KEYS session, sessions, account; ARGV key, login, account UUID, idle ms, maximum age ms, prefix of the keys, maximum of the account,
- * address, fingerprints, client. Returns the login of each session that it ended.
+ * address, fingerprints, client. If the account has its maximum, first ends the session that expires first. Returns the logins of ended
+ * sessions.
  */
 export const createScript = redisScript(`${redisNow}${forget}
 local over = {}
@@ -46,7 +47,7 @@ end
 ${begin}
 return over`);
 
-/** Same keys and arguments as `createScript`. Returns 0 when the account already has its maximum of active sessions, else 1. */
+/** Takes the same keys and arguments as `createScript`. Returns 0 if the account already has its maximum of active sessions, else 1. */
 export const createWithinScript = redisScript(`${redisNow}
 local most = tonumber(ARGV[7])
 if redis.call('SCARD', KEYS[3]) >= most then
@@ -61,7 +62,7 @@ return 1`);
 
 /**
  * KEYS session, sessions; ARGV key, idle ms, maximum age ms, whether to return the login, whether a running transfer keeps the session
- * alive. Records the activity. Returns start time, login and fingerprints.
+ * alive. Records the use of the session. Returns its start time, login and fingerprints.
  */
 export const findScript = redisScript(`${redisNow}
 local ends = redis.call('ZSCORE', KEYS[2], ARGV[1])
@@ -86,8 +87,8 @@ export const renewScript = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'fingerprints', ARGV[1]) end`);
 
 /**
- * KEYS sessions; ARGV prefix of the keys, then key and fingerprints of each session to end. A session whose fingerprints have changed was
- * renewed and stays. Returns the keys of the sessions that it ended.
+ * KEYS sessions; ARGV prefix of the keys, then key and fingerprints of each session to end. A session whose fingerprints have changed is
+ * kept, because it was renewed. Returns the keys of the ended sessions.
  */
 export const refuseScript = redisScript(`${forget}
 local ended = {}
@@ -99,13 +100,16 @@ for index = 2, #ARGV, 2 do
 end
 return ended`);
 
-/** KEYS sessions; ARGV prefix of the keys, then keys of the sessions to end. Returns how many it ended. */
+/** KEYS sessions; ARGV prefix of the keys, then keys of the sessions to end. Returns the number of ended sessions. */
 export const endScript = redisScript(`${forget}
 local ended = 0
 for index = 2, #ARGV do ended = ended + forget(ARGV[1], ARGV[index]) end
 return ended`);
 
-/** KEYS sessions, account; ARGV prefix of the keys, key to keep, time: later sessions stay. Returns the active keys that it ended. */
+/**
+ * KEYS sessions, account; ARGV prefix of the keys, key to keep, time. Ends the other sessions of the account that began until this time.
+ * Returns the keys of those that were still active.
+ */
 export const endAllScript = redisScript(`${redisNow}${forget}
 local ended = {}
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
@@ -119,7 +123,7 @@ for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
 end
 return ended`);
 
-/** KEYS sessions; ARGV prefix of the keys. Removes expired sessions and returns their logins, each to one caller only. */
+/** KEYS sessions; ARGV prefix of the keys. Removes expired sessions and returns their logins. Only one caller gets each login. */
 export const sweepScript = redisScript(`${redisNow}${forget}
 local over = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do

@@ -26,18 +26,18 @@ import {
   sweepScript,
 } from './session-scripts.ts';
 
-/** Maximum number of logins kept in memory, so that requests need not fetch them. */
+/** Maximum number of logins kept in memory. A request need not fetch these from Redis. */
 const maxLogins = 10_000;
 
-/** Maximum number of ended sessions remembered, to end them again when Redis loses data. */
+/** Maximum number of ended sessions that are remembered, so that they can be ended again when Redis loses data. */
 const maxEnded = 100_000;
 
 const sweepEveryMs = 1000;
 
-/** Tolerated clock difference: sessions that begin this soon after a password change may end with the older ones. */
+/** Tolerated difference between clocks. A session that begins within this time after a password change may be ended, too. */
 const clockToleranceMs = 5000;
 
-/** A request to end the sessions of an account that began until a time, except one. */
+/** A request to end the sessions of an account that began until `untilMs` (Unix time), except the session `exceptKey`. */
 interface EndAll {
   exceptKey: string;
   untilMs: number;
@@ -64,9 +64,9 @@ export class RedisSessions implements SessionStore {
   readonly #log: Log;
   readonly #base: string;
   readonly #logins = new Map<string, Identity>();
-  /** Sessions that ended here. A Redis killed within a second, or a replica that takes over, may still have them. */
+  /** Sessions that this node ended. Redis may still have them if it was killed within a second, or if a replica took over. */
   readonly #ended = new Set<string>();
-  /** Requests that Redis has not confirmed yet, by account. */
+  /** Requests to end all sessions that Redis has not confirmed yet, by account. */
   readonly #endingAll = new Map<string, EndAll>();
   readonly #sweeper: Timer;
 
@@ -109,7 +109,7 @@ export class RedisSessions implements SessionStore {
   hold(session: Session): { done(): void } {
     const touchLater = (): Timer =>
       this.#clock.after(Math.max(this.#lifetimes().idleMs / 3, 100), () => {
-        // An error matters only if there is another request, which then reports it.
+        // The error is ignored here, because the next request of the session reports it.
         this.#find(session.key, true).catch(() => {});
         timer = touchLater();
       });
@@ -123,7 +123,7 @@ export class RedisSessions implements SessionStore {
   }
 
   async endAll(accountUuid: string, except?: Session): Promise<number> {
-    // Kept until Redis confirms it: if Redis is unreachable, the node repeats it later.
+    // The request is kept until Redis confirms it. If Redis is unreachable, the node repeats it after the reconnect.
     const order: EndAll = { exceptKey: except?.key ?? '', untilMs: Math.ceil(this.#clock.nowMs() + clockToleranceMs) };
     this.#endingAll.set(accountUuid, order);
     const ended = await this.#runEndAll(this.#link, accountUuid, order);
@@ -134,7 +134,7 @@ export class RedisSessions implements SessionStore {
   async keepOnly(isInForce: (identity: Identity) => boolean): Promise<number> {
     let ended = 0;
     for await (const seen of this.#scan()) {
-      // Running requests use the fingerprints that other nodes have renewed.
+      // Other nodes may have renewed the fingerprints; running requests must see them.
       for (const { key, fingerprints } of seen) this.#refresh(key, fingerprints);
       ended += await this.#refuse(seen.filter(({ identity }) => !isInForce(identity)));
     }
@@ -160,7 +160,7 @@ export class RedisSessions implements SessionStore {
     // A scan may return a key more than once (redis.io, SCAN).
     const found = new Map<string, ListedSession>();
     const { maximumAgeMs } = this.#lifetimes();
-    // The maximum age applies here too, because a reload may have shortened it.
+    // `endsMs` may lie beyond the maximum age, because a reload may have shortened that.
     for await (const seen of this.#scan())
       for (const { key, identity, address, client, createdMs, usedMs, endsMs } of seen) {
         const expiresMs = Math.min(endsMs, createdMs + maximumAgeMs);
@@ -240,7 +240,7 @@ export class RedisSessions implements SessionStore {
     if (known) renewIn(known, fingerprints);
   }
 
-  /** Yields pages of active sessions; some may appear twice. */
+  /** Yields the active sessions in pages. A session may appear twice. */
   async *#scan(): AsyncGenerator<Seen[]> {
     let cursor = '0';
     do {

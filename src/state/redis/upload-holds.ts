@@ -6,9 +6,9 @@ import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { redisScript } from '../../lib/redis/redis-script.ts';
 
 /*
- * A hold is a hash with these fields: its owner (`token`), when the owner requested it (`ticket`), when its lease expires (`ends`), when
- * the newest other request came (`wish`), and whether an owner's lease expired without a release, so that the content may still be open
- * (`abandoned`). Times are those of Redis, in microseconds.
+ * A hold is a hash with these fields: its owner (`token`), the time of the owner's request (`ticket`), the expiry of its lease (`ends`),
+ * and the time of the newest other request (`wish`). `abandoned` is set if the lease of an owner expired without a release, because that
+ * owner may still write the content. Times are microseconds of the Redis clock.
  */
 const readHold = `
 local time = redis.call('TIME')
@@ -23,8 +23,8 @@ end
 `;
 
 /**
- * KEYS hold, record; ARGV token, lease in us, life in ms, ticket or empty. Returns the ticket, whether the hold was taken, whether an
- * earlier owner never released it, and the record. If it was not taken, records the wish for it.
+ * KEYS hold, record; ARGV token, lease in us, life in ms, ticket or empty. Takes the hold if it is free; otherwise records a wish for it.
+ * Returns the ticket, whether the hold was taken, whether an earlier owner never released it, and the record.
  */
 const holdScript = redisScript(`${readHold}
 local own = ARGV[4] == '' and text(now) or ARGV[4]
@@ -38,8 +38,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {own, 1, redis.call('HEXISTS', KEYS[1], 'abandoned'), redis.call('GET', KEYS[2])}`);
 
 /**
- * KEYS hold; ARGV ticket or empty. Returns the ticket, and whether no earlier owner has the upload; otherwise records the wish. An owner
- * whose lease has expired loses the hold.
+ * KEYS hold; ARGV ticket or empty. Records a wish for the hold if an owner with an earlier ticket has it. An owner whose lease has expired
+ * loses the hold. Returns the ticket, and whether no owner with an earlier ticket has the hold.
  */
 const quietScript = redisScript(`${readHold}
 local own = ARGV[1] == '' and text(now) or ARGV[1]
@@ -77,7 +77,7 @@ const renewEveryMs = 1000;
 /** How often a waiting node asks for a hold. */
 const askEveryMs = 100;
 
-/** Holds are kept longer than every upload (`server.uploads`), because `abandoned` must not be forgotten. */
+/** Holds are kept longer than any upload (`server.uploads`), so that `abandoned` is not lost. */
 const lifeMs = 32 * 86_400_000;
 
 /** The hold of one request, valid among all nodes. */
@@ -85,7 +85,7 @@ interface RedisUploadTurn extends UploadTurn {
   readonly token: string;
   /** @see UploadHold.isTakeover */
   readonly isTakeover: boolean;
-  /** The record when the hold was taken; a later read may return changes of the next owner. */
+  /** The record at the time when the hold was taken. Reading it later could return changes by the next owner. */
   readonly recordText: string | undefined;
   /** @see UploadHold.confirm */
   confirm(): Promise<void>;
@@ -98,7 +98,7 @@ export class RedisUploadHolds {
   readonly #clock: Clock;
   readonly #own = new UploadHolds();
 
-  /** @param kind prefix of the keys of records and holds */
+  /** @param kind prefix of the Redis keys of records and holds */
   constructor(link: RedisLink, clock: Clock, kind: string) {
     this.#link = link;
     this.#kind = kind;
@@ -166,12 +166,12 @@ export class RedisUploadHolds {
     await this.#askUntilDone((ticket) => this.#link.run(quietScript, this.#holdKeys(id), [ticket]));
   }
 
-  /** Whether an upload is held on any node, or waited for on this one. */
+  /** Whether a request on any node holds the upload, or a request on this node waits for it. */
   async isHeld(id: string): Promise<boolean> {
     return this.#own.has(id) || (await this.#link.run(isHeldScript, this.#holdKeys(id), [])) === 1;
   }
 
-  // The first reply contains the ticket, and later calls send it again: the newest request for an upload wins.
+  // The first reply contains the ticket, which later calls send again. The request with the newest ticket gets the upload.
   async #askUntilDone(ask: (ticket: string) => Promise<unknown>): Promise<readonly unknown[]> {
     let ticket = '';
     for (;;) {

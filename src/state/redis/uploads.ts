@@ -24,11 +24,11 @@ import { RedisUploadHolds } from './upload-holds.ts';
 
 /*
  * Keys begin with `upload`, or with `held` for uploads that wait for a decision. `upload:ID` has the record as JSON. `uploads` has all IDs,
- * ordered by expiry. `upload-paths` has the unfinished ones, ordered by the path of their content. `uploads-completing` has those whose end
- * has begun, and `uploads-of:ACCOUNT` those that count towards the limit of an account.
+ * ordered by expiry. `upload-paths` has the unfinished uploads, ordered by the path of their content. `uploads-completing` has the IDs of
+ * uploads that are being completed, and `uploads-of:ACCOUNT` the IDs that count towards the limit of an account.
  */
 
-/** KEYS record, all, paths, of the account; ARGV ID, record, expiry, path, maximum, life in ms. Returns whether it was added. */
+/** KEYS record, all, paths, of the account; ARGV ID, record, expiry, path, maximum, life in ms. Returns whether the record was added. */
 const addScript = redisScript(`
 if redis.call('SCARD', KEYS[4]) >= tonumber(ARGV[5]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[6])
@@ -92,10 +92,10 @@ for index = 2, 3 do
   if redis.call('PTTL', KEYS[index]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
 end`);
 
-/** Records are kept for this time after they expire, so that a node can still emit the event of their end. */
+/** Records are kept for this time after they expire, so that a node can still emit the event for the end of the upload. */
 const marginMs = 86_400_000;
 
-/** Lists of IDs, with the command that removes an ID. */
+/** The lists of IDs: the command that removes an ID, and the end of the key. */
 const idLists = [
   ['ZREM', 's'],
   ['SREM', 's-completing'],
@@ -108,10 +108,10 @@ export class RedisUploadStore implements SharedUploadStore {
   readonly #clock: Clock;
   readonly #limits: () => UploadLimits;
   readonly #holds: RedisUploadHolds;
-  /** Uploads of this node that have no record. */
+  /** Running uploads of this node that have no record. */
   readonly #passing = new PassingUploads();
 
-  /** @param kind prefix of the keys */
+  /** @param kind prefix of the Redis keys */
   constructor(link: RedisLink, clock: Clock, limits: () => UploadLimits, kind: 'upload' | 'held' = 'upload') {
     this.#link = link;
     this.#kind = kind;
@@ -191,7 +191,7 @@ export class RedisUploadStore implements SharedUploadStore {
   async within(realPath: string): Promise<UploadRecord[]> {
     const folder = realPath === '/' ? '' : realPath;
     const paths = this.#key('-paths');
-    // A member is a path, NUL and the ID. Paths below the folder have a slash after its path, and `0` is the character after the slash.
+    // A member is a path, NUL and the ID. Paths below the folder begin with its path and `/`; `0` is the first character after `/`.
     const below = (await this.#link.call(['ZRANGEBYLEX', paths, `[${folder}/`, `(${folder}0`])) as unknown[];
     const records = await Promise.all(below.map((member) => this.find(parseMemberId(String(member)))));
     return records.flatMap((record) => (record && !record.outcome ? [record] : []));

@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { RedisLink } from '../../lib/redis/redis-link.ts';
 import { MemoryUrlHealth, type Suspension, suspensionMs } from '../../lib/remote/url-health.ts';
 
-/** Suspensions of all nodes. They only save time, so each node uses its own while Redis is unreachable. */
+/** Suspensions of URLs, shared by all nodes. While Redis is unreachable, each node uses its own, because suspensions only save time. */
 export class RedisUrlHealth extends MemoryUrlHealth {
   readonly #link: RedisLink;
   readonly #clock: Clock;

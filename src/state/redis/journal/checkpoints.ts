@@ -5,8 +5,8 @@ import { systemErrorCode } from '../../../lib/errors.ts';
 import { parseStreamId, positionAfter } from './reader.ts';
 
 /**
- * The stream has the node's own files up to `position`. Later events are missing, or have an ID above `id`, which is the ID of an entry.
- * With the ID `0-0`, nothing is known about the stream.
+ * The stream has all events of the node's files before `position`. Later events are missing, or have an ID above `id`, the ID of a stream
+ * entry. If `id` is `0-0`, nothing is known about the stream.
  */
 export interface Checkpoint {
   position: LogPosition;
@@ -18,10 +18,10 @@ export interface Checkpoint {
 /** The ID before all others. */
 export const noId = '0-0';
 
-/** A killed Redis loses only entries younger than this (with appendfsync everysec: a second or two). */
+/** A killed Redis loses only entries younger than this. With appendfsync everysec, it loses a second or two. */
 const surelyKeptMs = 60_000;
 
-/** Above this number, every second checkpoint of the older half is dropped. */
+/** If there are more checkpoints than this, every second one of the older half is dropped. */
 const maxCheckpoints = 1000;
 
 /** The content of the checkpoints file. */
@@ -32,7 +32,7 @@ interface SavedCheckpoints {
   recent: Checkpoint;
 }
 
-/** How far the events of one node have been forwarded, and where forwarding would have to start again after a loss. */
+/** Records how far the events of one node have been forwarded, and where forwarding has to start again if Redis loses them. */
 export class Checkpoints {
   readonly #path: string;
   /** Ordered by position. */
@@ -70,12 +70,12 @@ export class Checkpoints {
     if (this.#all.length > maxCheckpoints) this.#all = this.#all.filter((_, index) => index % 2 === 0 || index > maxCheckpoints / 2);
   }
 
-  /** The newest checkpoint that a killed Redis still has; it may have lost everything after it. */
+  /** The newest checkpoint whose entries even a killed Redis still has. It may have lost all later entries. */
   recent(nowMs: number): Checkpoint {
     return this.#all.findLast(({ atMs }) => nowMs - atMs >= surelyKeptMs) ?? (this.#all[0] as Checkpoint);
   }
 
-  /** Where forwarding starts again for an emptied Redis: later events may be undelivered. */
+  /** The checkpoint at which forwarding starts again after Redis was emptied, because later events may be undelivered. */
   get undelivered(): Checkpoint {
     return this.#all.findLast(({ id }) => comparePositions(parseStreamId(id), this.#delivered) < 0) ?? (this.#all[0] as Checkpoint);
   }

@@ -51,7 +51,7 @@ export class EventForwarder {
   #present = new Set<string>();
   /** The position up to which events were sent. */
   #sentTo: LogPosition;
-  /** Events before this position are being read again; until then, the position and the last ID do not match. */
+  /** Events before this position are being read again. Until it is reached, the position and the last ID do not belong together. */
   #againTo: LogPosition | undefined;
   /** Aborted to end the wait for more events. */
   #idle = new AbortController();
@@ -71,13 +71,13 @@ export class EventForwarder {
     });
   }
 
-  /** Saves the start position before anything is sent, so that a later process starts there, too. */
+  /** Saves the start position before any event is sent, so that a later process starts there, too. */
   async start(): Promise<void> {
     await this.#save();
     this.#running = this.#run();
   }
 
-  /** The position up to which the stream certainly has the files. */
+  /** The position up to which the stream certainly has the events of the files. */
   get position(): LogPosition {
     const isCertain = !this.#mustCheck && !this.#isChecking;
     return isCertain ? this.#cursor : this.#checkpoints.recent(this.#options.clock.monotonicMs()).position;
@@ -107,7 +107,7 @@ export class EventForwarder {
     this.#waiting.delete(uuid);
   }
 
-  /** Resolves when all events written before the call are in the stream, or Redis is unreachable. */
+  /** Resolves when all events written before the call are in the stream, or when Redis is unreachable. */
   async flush(): Promise<void> {
     const { local, link } = this.#options;
     const { end } = local;
@@ -115,7 +115,7 @@ export class EventForwarder {
       await new Promise<void>((resolve) => this.#flushing.add(resolve));
   }
 
-  /** Resolves when all events so far are in the stream, however long that is. @throws ServiceError `unavailable` when closed first */
+  /** Resolves when all events written before the call are in the stream; may wait without end. @throws ServiceError `unavailable` if closed */
   async untilForwarded(): Promise<void> {
     const { local, clock } = this.#options;
     const { end } = local;
@@ -219,8 +219,8 @@ export class EventForwarder {
   }
 
   /**
-   * Goes back to the last position up to which the stream is known to be complete, and finds which later events it has: a connection may
-   * have failed during a command, and Redis may have lost its last second, or everything.
+   * Goes back to the last position up to which the stream is known to be complete, and finds the later events that the stream has. Needed
+   * because a connection may have failed during a command, and Redis may have lost its last second, or all data.
    */
   async #checkStream(): Promise<void> {
     const { link, clock, log } = this.#options;

@@ -76,7 +76,7 @@ export async function* newestInStream(
   before?: LogPosition,
 ): AsyncGenerator<CandidateBlock> {
   const needles = selectionNeedles(selection);
-  // An event is never added before it happens, so the time in its ID is not earlier.
+  // An entry is added after its event has happened, so the time in its ID is never before the time of the event.
   const oldest = selection.since === undefined ? '-' : formatStreamId(streamSince(selection.since));
   for (let end = before ? idBefore(before) : '+'; ; ) {
     const entries = (await caller.call(['XREVRANGE', stream, end, oldest, 'COUNT', String(blockEvents)])) as StreamEntry[];

@@ -29,7 +29,7 @@ import {
 } from './reader.ts';
 import { serverOf, trimStream } from './stream.ts';
 
-/** Records that a node found the shared journal emptied. The node's own files have the lost events. */
+/** A record that a node found the shared journal emptied. The node's own files still have the lost events. */
 const journalLoss = z.object({
   /** Time (ISO 8601) at which the node noticed the loss. */
   at: z.string(),
@@ -55,7 +55,7 @@ export async function readLosses(link: Pick<RedisLink, 'key' | 'call' | 'values'
   return losses.sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** How often the stream is checked for events of other nodes while a reader waits. Own events wake readers at once. */
+/** Interval at which the stream is checked for events of other nodes while a reader waits. Events of this node wake readers at once. */
 const checkEveryMs = 100;
 
 /** How often events past their retention are removed. */
@@ -64,7 +64,7 @@ const trimEveryMs = 600_000;
 const dayMs = 86_400_000;
 
 /**
- * KEYS stream; ARGV ID. Gives all later entries larger IDs, because handlers have read up to this ID and the clock of a Redis that took
+ * KEYS stream; ARGV ID. Ensures that later entries get larger IDs: handlers have read up to this ID, and the clock of a replica that took
  * over may be slow.
  */
 const raiseScript = redisScript(`
@@ -78,7 +78,7 @@ return 1`);
 
 export interface RedisEventLogOptions {
   link: RedisLink;
-  /** This node's own journal. Replies wait until it has an event, and its events are forwarded. */
+  /** This node's own journal. A change is answered when its event is in this journal; its events are then forwarded to the stream. */
   local: FileEventLog;
   /** The unique name of this node. */
   node: string;
@@ -93,7 +93,7 @@ function checkpointsPath(dataFolderPath: string): string {
   return join(dataFolderPath, 'journal-forwarded.json');
 }
 
-/** The oldest position of a node's files that an earlier process still needed. */
+/** The oldest position of the node's files that an earlier process still needed. */
 export function keptSpool(dataFolderPath: string): LogPosition {
   return Checkpoints.open(checkpointsPath(dataFolderPath), { segment: 0, offset: 0 }).neededFrom;
 }
@@ -103,8 +103,8 @@ export function journalStream(link: Pick<RedisLink, 'key'>): string {
 }
 
 /**
- * The journal of all nodes, a Redis stream. Each event is first written to this node's files, so that it is on disk when a change is
- * answered, then forwarded to the stream. Events wait in the files while Redis is unreachable, and are forwarded again if Redis loses them.
+ * The journal of all nodes, a Redis stream. Each event is first written to this node's files, so that it is on disk before a change is
+ * answered. It is then forwarded to the stream, and again if Redis loses it. While Redis is unreachable, events wait in the files.
  */
 export class RedisEventLog implements EventLog {
   readonly #options: RedisEventLogOptions;
@@ -175,7 +175,7 @@ export class RedisEventLog implements EventLog {
     return this.#forwarder.wasEmptied;
   }
 
-  /** Events of this node's files that the stream does not have, or may have lost. */
+  /** Number and age of the events in this node's files that the stream does not have, or may have lost. */
   spooled(): Promise<Backlog> {
     return this.#options.local.backlog(this.#forwarder.position);
   }
@@ -281,7 +281,7 @@ export class RedisEventLog implements EventLog {
     return this.#growth.beyond(from, signal);
   }
 
-  /** Lets the files drop events that all handlers have delivered, because even an emptied Redis does not need them again. */
+  /** Lets the files drop events that all handlers have delivered. Even after Redis is emptied, these need not be forwarded again. */
   noteDelivered(delivered: LogPosition): void {
     this.#forwarder.noteDelivered(delivered);
   }

@@ -7,7 +7,7 @@ import { redisScript } from '../../../lib/redis/redis-script.ts';
 import { noId } from './checkpoints.ts';
 import { positionAfterId, type StreamEntry, streamField } from './reader.ts';
 
-/** Undelivered events are kept for this many retention periods. */
+/** Undelivered events are kept for this number of retention periods. */
 const sparedRetentions = 2;
 
 const dayMs = 86_400_000;
@@ -29,7 +29,7 @@ export async function trimStream(
   }
 }
 
-/** The positions of the consumer groups of a stream, at which the handlers continue. */
+/** The position at which each handler continues. Each handler has a consumer group of the stream. */
 export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string): Promise<Map<string, LogPosition>> {
   let groups: unknown[][];
   try {
@@ -51,8 +51,8 @@ export async function readGroups(link: Pick<RedisLink, 'call'>, stream: string):
 const pageEntries = 1000;
 
 /*
- * Whether the stream is complete up to an ID: the marker matches, and the entry exists or all entries up to it were trimmed. A Redis that
- * was killed, or a replica that took over, can only lack the last entries.
+ * Returns whether the stream is complete up to an ID: the marker matches, and either the entry exists or all entries up to it were trimmed.
+ * This check is enough, because a killed Redis, or a replica that took over, lacks only the last entries.
  */
 const isWholeText = `
 local function isWhole(stream, markerKey, marker, id)
@@ -67,8 +67,9 @@ end
 const wholeScript = redisScript(`${isWholeText} return isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) and 1 or 0`);
 
 /*
- * KEYS stream, marker, counter; ARGV expected marker, last own ID, node, then event, group and waiting handler of each. Adds all or none.
- * Numbers are consecutive, which gives the number of entries between two. Returns the IDs, or false when the stream is incomplete.
+ * KEYS stream, marker, counter; ARGV expected marker, last own ID, node, then the event, group and waiting handler of each entry. Adds all
+ * entries or none. Entries are numbered consecutively, so that the entries between two can be counted. Returns the IDs, or false when the
+ * stream is incomplete.
  */
 const addScript = redisScript(`${isWholeText}
 if not isWhole(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) then return false end
@@ -104,7 +105,7 @@ export interface KnownStream {
   lastId: string;
 }
 
-/** The server of a node. The node name adds eight random hexadecimal digits for each process. */
+/** The server of a node. A node name is the name of its server, a dot and eight random hexadecimal digits for the process. */
 export function serverOf(node: string): string {
   return node.replace(/\.[0-9a-f]{8}$/, '');
 }
@@ -142,7 +143,7 @@ export class StreamWriter {
     return last?.[0] ?? noId;
   }
 
-  /** UUIDs of this server's events from an ID on, also from its earlier processes, and the ID of the last one. */
+  /** The UUIDs of this server's events from an ID on, and the ID of the last one. Includes events of earlier processes. */
   async own(fromId: string): Promise<{ uuids: Set<string>; lastId: string | undefined }> {
     const uuids = new Set<string>();
     let lastId: string | undefined;
