@@ -19,7 +19,7 @@ import { type Change, LockedPath, type LockGuard, lockPath } from './locks/lock-
 import type { Location, Mounts } from './mounts.ts';
 import { neededRights, type Operation } from './needed-rights.ts';
 
-/** SSH services emit these in place of the events of HTTP services, or nothing (undefined); all other events are common to both. */
+/** Events that SSH services emit instead of those of HTTP services; undefined for none. All other events are common to both. */
 const sshEventIds: ReadonlyMap<number, number | undefined> = new Map<number, number | undefined>([
   [eventIds.fileOpened, eventIds.sftpFileOpened],
   [eventIds.folderOpened, eventIds.sftpFolderOpened],
@@ -46,14 +46,14 @@ const sshEventIds: ReadonlyMap<number, number | undefined> = new Map<number, num
 ]);
 
 /**
- * The steps that all operations on an account's files share: permissions, real paths, locks, events. Only the operations in this folder
- * use it; the rest of the service goes through `AccountFiles`.
+ * The steps that all operations on an account's files share: permissions, real paths, locks and events. Only operations in `src/files` use
+ * this class; all other code uses `AccountFiles`.
  */
 export class AccountPaths {
   readonly account: Account;
   readonly mounts: Mounts;
   readonly environment: FilesEnvironment;
-  /** Client and component, for the events. */
+  /** The client and component that the events name. */
   readonly context: EventContext;
   /** The locks that the client holds. */
   readonly locks: LockGuard;
@@ -76,7 +76,7 @@ export class AccountPaths {
     this.#requestData = requestData;
   }
 
-  /** @throws ServiceError `forbidden` when the rights for an operation are missing, `name-reserved` for names of temporary files */
+  /** @throws ServiceError `forbidden` if the rights for an operation are missing, `name-reserved` for names of hidden files */
   require(path: VirtualPath, operation: Operation): void {
     checkNotReserved(path);
     if (!this.may(path, operation)) throw denied();
@@ -87,7 +87,7 @@ export class AccountPaths {
     return this.account.permissions.allowsAny(path, neededRights[operation]);
   }
 
-  /** Whether the account may know what exists at a path: by a right for it or to list its folder; `traverse` alone shows only folders. */
+  /** Whether the account may know if a path exists: it may inspect the path or list its folder. `traverse` alone shows only folders. */
   isVisible(path: VirtualPath): boolean {
     const { permissions } = this.account;
     if (permissions.allowsAny(path, neededRights.inspectFile) || permissions.allowsAny(parentPath(path), neededRights.listWholeFolder))
@@ -95,12 +95,12 @@ export class AccountPaths {
     return permissions.allowsAny(path, neededRights.inspect) && this.entryAt(path)?.isFolder === true;
   }
 
-  /** Refuses a request whose outcome would reveal what exists at a path that is not visible. @throws ServiceError `forbidden` */
+  /** Refuses a request whose outcome would reveal whether a path exists that is not visible. @throws ServiceError `forbidden` */
   requireVisible(path: VirtualPath): void {
     if (!this.isVisible(path)) throw new ServiceError('forbidden', 'A conditional request needs the right to read or list its target.');
   }
 
-  /** The entry at a path, without a check of permissions. */
+  /** The entry at a path. Does not check permissions. */
   entryAt(path: VirtualPath): Entry | undefined {
     const location = this.mounts.locate(path);
     if (location.kind === 'nowhere') return undefined;
@@ -117,14 +117,14 @@ export class AccountPaths {
     return found.isLink ? { ...entry, isLink: true } : entry;
   }
 
-  /** @throws ServiceError `not-found` below purely virtual folders, `fixed-folder` for such a folder */
+  /** @throws ServiceError `fixed-folder` for a purely virtual folder, `not-found` for a path that cannot exist below one */
   real(location: Location): string {
     if (location.kind === 'real') return location.realPath;
     if (location.kind === 'virtual') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     throw new ServiceError('not-found', 'Path not found.');
   }
 
-  /** @throws ServiceError `fixed-folder` where nothing can be created, `name-invalid` for a name that is forbidden or too long */
+  /** @throws ServiceError `fixed-folder` if nothing can be created there, `name-invalid` for a name that is forbidden or too long */
   writable(location: Location): string {
     if (location.kind !== 'real') throw new ServiceError('fixed-folder', 'This folder only holds virtual folders.');
     checkNewName(basename(location.realPath));
@@ -140,7 +140,7 @@ export class AccountPaths {
     return this.real(location);
   }
 
-  /** The rules for the name of a file that is made at a path. @see openUploadTarget */
+  /** The rules for the name of a file that is created at a path. @see openUploadTarget */
   nameRules(path: VirtualPath): NameRules {
     const { permissions, onNameTaken, retainDays } = this.account;
     const mayCreate = (name: string) => {
@@ -151,8 +151,8 @@ export class AccountPaths {
   }
 
   /**
-   * Opens the folder that an upload goes to. If a file of its name must not be replaced, because the right is missing or the file is
-   * retained, the upload is refused or gets another name at its end.
+   * Opens the folder of an upload. If an existing file must not be replaced, because the right is missing or the file is retained, the
+   * upload is refused now, or gets a numbered name when it ends.
    *
    * @param verify refuses by throwing
    * @throws ServiceError `name-taken`, `retained`, as `openWriteTarget`
@@ -168,7 +168,7 @@ export class AccountPaths {
       const untilMs = environment.retention.untilMs(parent.member(name));
       if (mayReplace && untilMs === undefined) return target;
       if (ifTaken === 'refuse') throw untilMs === undefined ? nameTaken() : retained(untilMs);
-      // A numbered name belongs into this folder, even if the path is a link.
+      // The file with a numbered name belongs in the folder of the path, even if the path is a link to another folder.
       const own = { parent: openParent(mounts.roots, realPath), name: basename(realPath), existing: undefined };
       parent.close();
       return own;
@@ -178,7 +178,7 @@ export class AccountPaths {
     }
   }
 
-  /** Refuses a change of what is retained. @throws ServiceError `retained` */
+  /** Refuses to change a retained file. @throws ServiceError `retained` */
   requireNotRetained(path: VirtualPath): void {
     const location = this.mounts.locate(path);
     if (location.kind === 'real') this.environment.retention.requireFree(location.realPath);
@@ -197,22 +197,23 @@ export class AccountPaths {
     return new LockedPath(this.locks, resolved, { account: account.name, address: context.account.peer.address });
   }
 
-  /** Releases the locks of a path that was deleted or moved away (RFC 4918 §9.6, §9.9); locks that cannot be reached expire. */
+  /** Releases the locks of a path that was deleted or moved (RFC 4918 §9.6, §9.9). If the lock store is unreachable, they expire. */
   async forgetLocks(path: VirtualPath): Promise<void> {
     const location = this.mounts.locate(path);
     if (location.kind !== 'real') return;
     try {
       await this.locks.forget(this.mounts.roots, location.realPath);
     } catch (error) {
-      // The change is already made, so its success does not depend on the locks.
+      // The error is not thrown, because the path has already been deleted or moved.
       if (!isServiceError(error, 'unavailable')) this.environment.log.warn('locks could not be forgotten', { reason: error });
     }
   }
 
   /**
-   * The sub-folders of a folder that may be deleted whole, itself included, parents first; none for a link, which is deleted itself.
+   * Checks that a folder may be deleted with all its members. If the path is a link, only the link is deleted, so no member is checked.
    *
-   * @throws ServiceError `forbidden` when the folder or one member may not be deleted
+   * @returns the folder and its sub-folders, parents first; empty for a link
+   * @throws ServiceError `forbidden` if the folder or a member must not be deleted, `retained`
    */
   async deletableFolders(path: VirtualPath, realPath: string, { isLink }: Entry): Promise<string[]> {
     this.require(path, 'deleteFolder');
@@ -220,7 +221,7 @@ export class AccountPaths {
     if (isLink) return folders;
     for await (const member of walkTree(this.mounts.roots, realPath)) {
       if (member.isFolder) folders.push(member.relativePath);
-      // Hidden files, such as the content of unfinished uploads, need no right.
+      // No right is needed to delete hidden files, such as the content of unfinished uploads.
       if (member.relativePath === '' || (!member.isFolder && isHiddenName(baseName(member.relativePath as VirtualPath)))) continue;
       const needed = neededRights[member.isFolder ? 'deleteFolder' : 'deleteFile'];
       if (!this.account.permissions.allowsAny(`${path}/${member.relativePath}` as VirtualPath, needed)) throw denied();
@@ -234,17 +235,17 @@ export class AccountPaths {
     if (this.#eventId(id) !== undefined) this.environment.events.emit(this.draft(id, path, data));
   }
 
-  /** Emits the one event of a change that took effect. @see emitDone */
+  /** Emits the event of a change that took effect. @see emitDone */
   async emitDurable(id: number, path: VirtualPath, data?: Record<string, unknown>, durability = new Durability()): Promise<void> {
     await this.emitDone(durability, [this.draft(id, path, data)]);
   }
 
   /**
-   * Emits the events of a change that took effect; they are on disk when the promise resolves. If the disk failed after the change, they
-   * have `durable: false`, and event `internalError` describes the fault (docs/spec/events.md#durability).
+   * Emits the events of a change that took effect; they are on disk when the promise resolves. If the disk failed after the change, the
+   * events have `durable: false`, and event `internalError` describes the fault (docs/spec/events.md#durability).
    *
-   * @param emit journals one of the events
-   * @throws ServiceError `not-durable` for such a fault, or when an event is not safe in the journal; the change is made anyway
+   * @param emit journals one event
+   * @throws ServiceError `not-durable` after such a fault, or if an event could not be written to the journal. The change is made anyway
    */
   async emitDone(
     durability: Durability,
@@ -279,24 +280,24 @@ export class AccountPaths {
     return { id: this.#eventId(id) ?? id, context: this.context, data: Object.assign(this.#pathData(path), this.#requestData, data) };
   }
 
-  /** As `draft`, for one of several events about a path. @param shared of `pathMembers` */
+  /** Like `draft`, for one of several events about a path. @param shared result of `pathMembers` */
   sharedDraft(id: number, shared: SharedMembers, data: Readonly<Record<string, unknown>> = {}): EventDraft {
     return { id: this.#eventId(id) ?? id, context: this.context, shared, data: Object.assign({}, this.#requestData, data) };
   }
 
-  /** The path members of file events, for several events about one path. */
+  /** The path members that several events about one path share. */
   pathMembers(path: VirtualPath): SharedMembers {
     return new SharedMembers(this.#pathData(path));
   }
 
-  /** Emits an event about a read. @param shared of `pathMembers` @see EventDispatcher.emitGrouped */
+  /** Emits an event about a read. @param shared result of `pathMembers` @see EventDispatcher.emitGrouped */
   emitGrouped(httpId: number, shared: SharedMembers, data?: Readonly<Record<string, unknown>>): void {
     const id = this.#eventId(httpId);
     if (id === undefined) return;
     this.environment.events.emitGrouped({ id, context: this.context, shared, data: Object.assign({}, this.#requestData, data) });
   }
 
-  /** @throws ServiceError `too-large` for a file larger than the account may write */
+  /** @throws ServiceError `too-large` for a file that is larger than the account may write */
   checkFileSize(bytes: number): void {
     const limitBytes = this.account.fileWriteSizeBytes;
     if (limitBytes > 0 && bytes > limitBytes)
@@ -310,7 +311,7 @@ export class AccountPaths {
     return meaning;
   }
 
-  /** Runs `action`; its fault is reported as event `id`. */
+  /** Runs `action`. If it fails, emits event `id`. @throws ServiceError */
   orReport<T>(id: number, path: VirtualPath, action: () => T): T {
     try {
       return action();
@@ -319,7 +320,7 @@ export class AccountPaths {
     }
   }
 
-  /** As `orReport`, for an action that takes time. */
+  /** Like `orReport`, for an asynchronous action. */
   async orReportAsync<T>(id: number, path: VirtualPath, action: () => Promise<T>, data?: Record<string, unknown>): Promise<T> {
     try {
       return await action();
@@ -340,7 +341,7 @@ export class AccountPaths {
   }
 }
 
-/** The path members of file events. @param realPath empty for what is not on disk */
+/** The path members of file events. @param realPath empty if the path is not on disk */
 export function pathData(path: VirtualPath, realPath: string): Record<string, unknown> {
   return {
     path,
@@ -352,12 +353,12 @@ export function pathData(path: VirtualPath, realPath: string): Record<string, un
   };
 }
 
-/** The error for a missing right; it does not reveal what exists. */
+/** The error for a missing right. It does not reveal whether the path exists. */
 export function denied(): ServiceError {
   return new ServiceError('forbidden', 'Permission denied.');
 }
 
-// Temporary files of uploads, and files that NFS still holds, must not be read, replaced or removed by their names.
+// Hidden files, such as temporary files of uploads and removed files that NFS keeps, must not be read, replaced or removed by name.
 function checkNotReserved(path: VirtualPath): void {
   if ((/\.svc-/i.test(path) || path.includes('.nfs')) && path.split('/').some(isHiddenName))
     throw new ServiceError('name-reserved', 'This name is reserved.');

@@ -15,7 +15,7 @@ import { Mounts } from './mounts.ts';
 
 const readBytes = promisify(read);
 
-/** An opened file of an event, which others may change or replace meanwhile. */
+/** The opened file of an event. Clients may change or replace the file meanwhile. */
 export class OpenedForwardedFile {
   readonly #fd: number;
   readonly #stats: Stats;
@@ -53,7 +53,7 @@ const noGroups = new Map([[defaultGroupUuid, { enabled: true }]]);
 
 type AccountFolders = Pick<Account, 'homeFolderPath' | 'virtualFolders'>;
 
-/** The paths of the file of an event. @throws ServiceError `not-found` for an event that is about no file */
+/** The paths of the file that an event is about. @throws ServiceError `not-found` if the event is not about a file */
 function pathsOf({ data }: ServiceEvent): { path: VirtualPath; realPath: string } {
   const { path, real_path: realPath } = data;
   if (typeof path !== 'string' || typeof realPath !== 'string' || realPath === '')
@@ -61,7 +61,7 @@ function pathsOf({ data }: ServiceEvent): { path: VirtualPath; realPath: string 
   return { path: parseVirtualPath(path), realPath };
 }
 
-/** The folders of an account, as far as an event shows them: virtual and real path of the file end alike below the folder. */
+/** Derives the account's folder from the paths in an event: below that folder, the virtual and the real path of the file are the same. */
 function foldersOf(event: ServiceEvent): AccountFolders {
   const { path, realPath } = pathsOf(event);
   const [names, realNames] = [pathSegments(path), realPath.split('/')];
@@ -71,7 +71,7 @@ function foldersOf(event: ServiceEvent): AccountFolders {
   return { homeFolderPath: realMount, virtualFolders: mount === '/' ? [] : [{ path: mount, realPath: realMount }] };
 }
 
-/** Opens the file of an event, without a service. @throws ServiceError `not-found` when it is gone or was moved */
+/** Opens the file of an event without a running service. @throws ServiceError `not-found` if the file was removed or moved */
 export function openForwarded(event: ServiceEvent, excludedPaths: readonly string[]): OpenedForwardedFile {
   const { roots } = new Mounts(foldersOf(event), excludedPaths);
   return new OpenedForwardedFile(openFile(roots, pathsOf(event).realPath));
@@ -79,13 +79,13 @@ export function openForwarded(event: ServiceEvent, excludedPaths: readonly strin
 
 interface ForwardedFilesDependencies {
   environment: FilesEnvironment;
-  /** The account of this name in the configuration, if any. */
+  /** Finds the account of a name in the configuration. */
   findAccount: (name: string) => Account | undefined;
 }
 
 /**
- * The files of events, for handlers that forward them. The operator decides which files are forwarded, so the rights of the accounts do not
- * apply; locks, retention and the trash do.
+ * The files of events, for handlers that forward them. The operator decides which files are forwarded, so the rights of the accounts are
+ * ignored. Locks, retention and the trash still apply.
  */
 export class ForwardedFiles {
   readonly #dependencies: ForwardedFilesDependencies;
@@ -97,8 +97,8 @@ export class ForwardedFiles {
   /**
    * Opens the file of an event.
    *
-   * @param movedTo segments of its current path, if it was moved
-   * @throws ServiceError `not-found` when it is gone
+   * @param movedTo segments of the current path, if the file was moved
+   * @throws ServiceError `not-found` if the file was removed
    */
   open(event: ServiceEvent, movedTo?: readonly string[]): OpenedForwardedFile {
     const { roots, realPath } = this.#places(event, movedTo && pathFromSegments(movedTo));
@@ -113,16 +113,16 @@ export class ForwardedFiles {
     return { roots: mounts.roots, realPath: location.realPath };
   }
 
-  /** Deletes the file of an event, unless another file has its name now. */
+  /** Deletes the file of an event. @throws ServiceError `exists` if it was changed or replaced meanwhile */
   async remove(event: ServiceEvent, file: OpenedForwardedFile, component: EventComponent): Promise<void> {
     await this.#files(event, 'allow-delete-file', component).deleteFile(pathsOf(event).path, (entry) => requireSame(file, entry));
   }
 
   /**
-   * Moves the file of an event, unless another file has its name now. Missing folders are created; a taken name gets a number.
+   * Moves the file of an event, unless it was changed or replaced meanwhile. Creates missing folders. If the name is taken, adds a number.
    *
-   * @param segments of the new path
-   * @throws ServiceError after event `renameFailed`; `fixed-folder` if the folder's place in the account is unknown
+   * @param segments segments of the new path
+   * @throws ServiceError after event `renameFailed`; `fixed-folder` if it is unknown where the account has the folder on disk
    */
   async move(event: ServiceEvent, file: OpenedForwardedFile, segments: readonly string[], component: EventComponent): Promise<void> {
     const { path } = pathsOf(event);
@@ -147,7 +147,7 @@ export class ForwardedFiles {
     return new AccountFiles(account, environment, context, new LockGuard(environment.locks, account.uuid));
   }
 
-  /** The account, with the rights for one operation. Its method is empty if only the event describes its folders. */
+  /** The account, with only the rights for one operation. Its method is empty if its folders are known only from the event. */
   #account(event: ServiceEvent, right: string): Account {
     const { name, uuid } = event.account;
     const { path, realPath } = pathsOf(event);

@@ -5,7 +5,7 @@ import type { Log } from '../lib/log.ts';
 import { isWithin, pathSegments, type VirtualPath } from '../lib/virtual-path.ts';
 import { RealRoots, resolvesTo } from './disk/real-roots.ts';
 
-/** Logs virtual folders whose real folder is missing: once, and again after it existed. */
+/** Logs a missing real folder of a virtual folder once; again only if the folder has existed in between. */
 export class MissingFolders {
   readonly #log: Log;
   readonly #logged = new Set<string>();
@@ -27,26 +27,26 @@ export class MissingFolders {
 
 /** The target of a virtual path. */
 export type Location =
-  /** A path on disk, absolute, links not resolved. */
+  /** An absolute path on disk; links are not resolved. */
   | { kind: 'real'; realPath: string; isFixed: boolean }
   /** A folder that exists only as the parent of a virtual folder. */
   | { kind: 'virtual'; isFixed: true }
-  /** A path below such a folder that cannot exist. */
+  /** A path that cannot exist, because it lies below such a folder. */
   | { kind: 'nowhere'; isFixed: false };
 
-/** The account's home folder and virtual folders joined into one tree (docs/spec/authentication.md#virtual-folders). */
+/** The tree of an account's home folder and virtual folders (docs/spec/authentication.md#virtual-folders). */
 export class Mounts {
   /** The real folders that may be reached. */
   readonly roots: RealRoots;
   readonly #excluded: readonly string[];
-  /** Undefined where a token or link reaches only parts of it. */
+  /** Undefined if a token or link reaches only parts of the account's files. */
   readonly #homeFolderPath: string | undefined;
-  /** The mounts of the whole account, if these are only a part of it. */
+  /** The mounts of the whole account, if this object covers only a part of it. */
   readonly #whole: Mounts | undefined;
-  /** Longest virtual prefix first. */
+  /** Ordered by the length of the virtual path, longest first. */
   readonly #virtualFolders: Account['virtualFolders'];
 
-  /** @param excluded real folders that stay out of reach even inside the account's roots */
+  /** @param excluded real folders that the account cannot reach, even if they are inside its roots */
   constructor(
     account: { homeFolderPath: string | undefined; virtualFolders: Account['virtualFolders'] },
     excluded: readonly string[],
@@ -61,19 +61,19 @@ export class Mounts {
     this.roots = new RealRoots(homeFolderPath === undefined ? folders : [homeFolderPath, ...folders], excluded);
   }
 
-  /** Whether all of its folders exist. */
+  /** Whether the real folders of all mounts exist. */
   get isComplete(): boolean {
     return this.roots.paths.length === this.#virtualFolders.length + (this.#homeFolderPath === undefined ? 0 : 1);
   }
 
-  /** The roots of the account, for its quota and its trash, even if a token or link reaches only parts of them. */
+  /** The roots of the whole account, even if a token or link reaches only parts of it. The quota and the trash use them. */
   get accountRoots(): RealRoots {
     return (this.#whole ?? this).roots;
   }
 
   /**
-   * A part of the account's files, each path at its usual place, like virtual folders. Nothing else of the account is reachable, and no
-   * link leads out of the part.
+   * The mounts for a part of the account's files. Each path keeps its place in the tree, like a virtual folder. No other file of the account
+   * is reachable, not even through a symbolic link.
    */
   part(paths: readonly VirtualPath[]): Mounts {
     const folders = new Map<VirtualPath, string>();
@@ -86,13 +86,13 @@ export class Mounts {
     return new Mounts({ homeFolderPath: undefined, virtualFolders }, this.#excluded, this);
   }
 
-  /** Whether a path is inside the roots, or nothing is there yet. */
+  /** Whether a path is inside the roots, or does not exist yet. */
   #reaches(path: string): boolean {
     const resolved = resolvedFolder(path);
     return resolved === undefined || this.roots.contains(resolved);
   }
 
-  /** Resolves a path; `isFixed` marks the home folder, roots of virtual folders and their parents, which cannot be changed. */
+  /** Locates a path. `isFixed` marks the home folder, virtual folders and their parents, which cannot be moved or removed. */
   locate(path: VirtualPath): Location {
     const isFixed = path === '/' || this.#virtualFolders.some((folder) => isWithin(folder.path, path));
     const mount = this.#virtualFolders.find((folder) => isWithin(path, folder.path));
@@ -104,12 +104,12 @@ export class Mounts {
     return { kind: 'real', realPath: home + path, isFixed };
   }
 
-  /** Whether the configuration names a folder at a path, which is shown even where it is missing; the path of a token or link is not. */
+  /** Whether the configuration names a folder at a path. Such a folder is shown even if missing; the path of a token or link is not. */
   isConfigured(path: VirtualPath): boolean {
     return (this.#whole ?? this).locate(path).isFixed;
   }
 
-  /** The virtual path of a root. @param root a path of `accountRoots` */
+  /** The virtual path of a root. @param root one of the paths of `accountRoots` */
   virtualRoot(root: string): VirtualPath {
     if (this.#whole) return this.#whole.virtualRoot(root);
     return this.#virtualFolders.find(({ realPath }) => resolvesTo(realPath, root))?.path ?? ('/' as VirtualPath);
@@ -121,7 +121,7 @@ export class Mounts {
     return this.#virtualFolders.some((folder) => isWithin(folder.path, firstFolder));
   }
 
-  /** The virtual paths of the account that lead to a real one. @param realPath links resolved */
+  /** The virtual paths of the account that lead to a real path. @param realPath real path with links resolved */
   virtualPathsOf(realPath: string): VirtualPath[] {
     if (this.#whole) return this.#whole.virtualPathsOf(realPath);
     const folders = [{ path: '/' as VirtualPath, realPath: this.#homeFolderPath ?? '' }, ...this.#virtualFolders];
@@ -137,7 +137,7 @@ export class Mounts {
     return this.#virtualFolders.filter((folder) => isWithin(folder.path, path));
   }
 
-  /** Names of virtual folders, or of their parents, directly in folder `path`; they hide real entries. */
+  /** The names of virtual folders, or of their parents, directly in folder `path`. They hide real entries with the same names. */
   virtualMembers(path: VirtualPath): string[] {
     const depth = pathSegments(path).length;
     const names = this.virtualFoldersBelow(path)
@@ -158,9 +158,9 @@ function resolvedFolder(path: string): string | undefined {
 const kept = new WeakMap<object, Mounts>();
 
 /**
- * The mounts of an account, resolved once for the life of its session; while one of its folders is missing, each time.
+ * The mounts of an account. They are cached for the life of its session, but only if all of its folders exist.
  *
- * @param excluded real folders that stay out of reach; equal for all accounts of a service
+ * @param excluded real folders that no account can reach; the same for all accounts of a service
  */
 export function resolveMounts(account: Account, excluded: readonly string[]): Mounts {
   const known = kept.get(account);

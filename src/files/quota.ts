@@ -6,33 +6,34 @@ import type { RealRoots } from './disk/real-roots.ts';
 import { isKeptName, isTemporaryName, isTrashRecord } from './disk/temporaries.ts';
 import { walkTree } from './disk/walk-tree.ts';
 
-/** An upload is refused only after a count that is at most this old: files may have been removed outside the service. */
+/** An upload is refused only if the last count is younger than this, because files may have been removed outside the service. */
 const countFreshForMs = 10_000;
 
-/** A count older than this is repeated before the next upload in any case. */
+/** A count that is older than this is always repeated before the next upload. */
 const countValidForMs = 300_000;
 
-/** An upload of unknown length claims this much at a time, so that it need not ask for each piece. */
+/** An upload of unknown length claims room in steps of this size, so that it need not claim room for each piece. */
 const stepBytes = 1024 * 1024;
 
-/** While the folders keep changing, an upload that does not fit is refused after this many counts. */
+/** If the folders keep changing, an upload that does not fit is refused after this number of counts. */
 const maxCounts = 2;
 
-/** Room for one upload under a quota. Ends with `commit`, `keep` or `release`. */
+/** The room that one upload claims under a quota. The caller ends it with `commit`, `keep` or `release`. */
 export interface QuotaReservation {
-  /** @throws ServiceError `storage-full` when the account's quota does not have `bytes` more */
+  /** Claims room for `bytes` more. @throws ServiceError `storage-full` if the quota has no such room */
   take(bytes: number): Promise<void> | void;
   /**
-   * Gives the upload its name, under the mutex of its path: room is claimed anew, by what the upload replaces at that moment.
+   * Claims the final room, then runs `put`, which gives the upload its name. The caller has the mutex of the path, so `replacedBytes` is
+   * correct at that moment.
    *
-   * @param sizeBytes of the whole upload
+   * @param sizeBytes size of the whole upload
    * @param replacedBytes size of the file that `put` replaces, 0 for none
-   * @throws ServiceError `storage-full`, and what `put` throws
+   * @throws ServiceError `storage-full`, and the errors of `put`
    */
   commit<T>(sizeBytes: number, replacedBytes: number, put: () => T): Promise<T>;
-  /** Ends a request whose upload another one continues: its content stays on disk. */
+  /** Ends a request whose upload a later request continues. The content stays on disk. */
   keep(sizeBytes: number): Promise<void>;
-  /** Ends an upload without a file; does nothing after `commit`. */
+  /** Ends an upload that left no file. Does nothing after `commit`. */
   release(): void;
 }
 
@@ -43,35 +44,35 @@ export const unlimited: QuotaReservation = {
   release() {},
 };
 
-/** Content of an unfinished upload, by the name of its hidden file. */
+/** The content of an unfinished upload. `name` is the name of its hidden file. */
 export interface KeptContent {
   name: string;
   sizeBytes: number;
 }
 
-/** Frees at least that number of bytes, if it can. @returns whether anything was freed */
+/** Tries to free at least `missingBytes`. @returns whether any space was freed */
 export type MakeRoom = (missingBytes: number) => Promise<boolean>;
 
-/** Room that an upload claims. */
+/** The room that an upload claims. */
 interface Claim {
   /** Size of the file that the upload replaces. */
   replacedBytes: number;
   /** Size of the whole upload, as far as it is known or written. */
   bytes: number;
-  /** Content of earlier requests: a count uses this size, even if the upload grows meanwhile. */
+  /** The content of earlier requests. A count uses this size, even if the upload grows meanwhile. */
   kept?: KeptContent | undefined;
   isMove?: boolean;
-  /** `FolderUsage.#counts` when the claim was made. */
+  /** Value of `FolderUsage.#counts` when the claim was made. */
   counts: number;
 }
 
 interface Limit {
   limitBytes: number;
-  /** Called once for a claim that does not fit. */
+  /** Called once if a claim does not fit. */
   makeRoom?: MakeRoom | undefined;
 }
 
-/** Keeps accounts within `quota_size`: all files in the account's real folders count together. */
+/** Keeps accounts within `quota_size`. The sizes of all files in an account's real folders are added up. */
 export class Quotas {
   readonly #clock: Clock;
   readonly #usages = new Map<string, FolderUsage>();
@@ -92,7 +93,7 @@ export class Quotas {
     return limitBytes === 0 ? unlimited : this.usage(roots).reserve({ limitBytes, makeRoom }, replacedBytes, neededBytes, kept);
   }
 
-  /** The use of an account's real folders, which count together. */
+  /** The usage of all real folders of an account together. */
   usage(roots: RealRoots): FolderUsage {
     const key = roots.paths.toSorted().join('\0');
     const usage = this.#usages.get(key) ?? new FolderUsage(roots, this.#clock);
@@ -102,26 +103,26 @@ export class Quotas {
 }
 
 /**
- * How much folders under a quota hold: counted on disk, then kept up to date by the changes of the service itself. It is never too low.
- * An upload claims room before it writes, and once more when it gets its name.
+ * The size of all files in folders under a quota. It is counted on disk, then updated with each change by the service, and is never too
+ * low. An upload claims room before it writes, and again when it gets its name.
  */
 class FolderUsage {
   readonly #roots: RealRoots;
   readonly #clock: Clock;
   #usedBytes = 0;
-  /** Whether `#usedBytes` is the use on disk; otherwise it may be too high. */
+  /** Whether `#usedBytes` is the size on disk; otherwise it may be too high. */
   #isExact = false;
   #countedAtMs = Number.NEGATIVE_INFINITY;
-  /** Sum of all growth so far; growth during a count is added to it, seen or not. */
+  /** Sum of all growth so far. Growth during a count is added to its result, because the count may not have seen it. */
   #grownBytes = 0;
-  /** Uploads, removals and moves so far. */
+  /** Number of uploads, removals and moves so far. */
   #changes = 0;
-  /** Moves begun so far: a count under way may miss what moves. */
+  /** Number of moves begun so far. A running count may miss files that move. */
   #moves = 0;
-  /** Counts begun and ended so far. */
+  /** Number of counts begun plus number of counts ended so far. */
   #counts = 0;
   #counting: Promise<void> | undefined;
-  /** By a number of the upload. */
+  /** Claims by the number of the upload. */
   readonly #claims = new Map<number, Claim>();
   #lastId = 0;
 
@@ -134,9 +135,9 @@ class FolderUsage {
    * Begins an upload.
    *
    * @param replacedBytes current size of the file that the upload will replace
-   * @param neededBytes announced size of the upload, 0 when it is not known
-   * @param kept content of earlier requests, which is on disk already
-   * @throws ServiceError `storage-full` when the announced size does not fit
+   * @param neededBytes announced size of the upload, 0 if it is unknown
+   * @param kept content of earlier requests, which is already on disk
+   * @throws ServiceError `storage-full` if the announced size does not fit
    */
   async reserve(limit: Limit, replacedBytes: number, neededBytes: number, kept?: KeptContent): Promise<QuotaReservation> {
     const id = ++this.#lastId;
@@ -151,7 +152,7 @@ class FolderUsage {
       try {
         await claim(Math.max(takenBytes, claimedBytes + stepBytes));
       } catch (error) {
-        // There may be room for the present bytes, if not for a whole step.
+        // If there is no room for a whole step, there may still be room for the bytes received so far.
         if (!isServiceError(error, 'storage-full') || takenBytes >= claimedBytes + stepBytes) throw error;
         await claim(takenBytes);
       }
@@ -169,7 +170,7 @@ class FolderUsage {
         return result;
       },
       keep: async (sizeBytes) => {
-        // The content is on disk already; a refusal is for the next request.
+        // A refusal is ignored, because the content is already on disk. The next request is refused instead.
         await claim(sizeBytes, 0).catch(() => {});
         this.#release(id, true);
       },
@@ -177,13 +178,13 @@ class FolderUsage {
     };
   }
 
-  /** Reports a removal: the folders hold less than was last counted. */
+  /** Reports a removal, after which the folders contain less than the last count says. */
   removed(): void {
     this.#changes++;
     this.#isExact = false;
   }
 
-  /** Reports that something is about to move within the folders. @returns to be called when it has moved */
+  /** Reports that a file or folder is about to move within the folders. @returns a function to call after the move */
   beginMove(): () => void {
     const id = ++this.#lastId;
     this.#changes++;
@@ -192,7 +193,7 @@ class FolderUsage {
     return () => this.#release(id, true);
   }
 
-  /** Bytes that the folders hold and uploads under way will add, at most five minutes old. */
+  /** Bytes in the folders, plus the bytes that running uploads will add. The count is at most five minutes old. */
   async usedBytes(): Promise<number> {
     if (!this.#isExact || this.#ageMs > countValidForMs) await this.#count();
     return this.#usedBytes + this.#claimedBytes(undefined);
@@ -202,13 +203,13 @@ class FolderUsage {
     return this.#clock.monotonicMs() - this.#countedAtMs;
   }
 
-  /** Claims room for an upload, instead of its earlier claim. @throws ServiceError `storage-full` */
+  /** Replaces the claim of an upload. @throws ServiceError `storage-full` */
   async #claim(id: number, { limitBytes, makeRoom }: Limit, claim: Omit<Claim, 'counts'>): Promise<void> {
     let isRoomMade = makeRoom === undefined;
     for (let counts = 0; ; counts++) {
       const ageMs = this.#ageMs;
       if (ageMs <= countValidForMs) {
-        // A count under way may see the kept content grow from now on.
+        // From now on the kept content may grow, so a running count is not exact.
         if (claim.kept && !this.#claims.has(id)) this.#changes++;
         if (this.#missingBytes(id, limitBytes, claim) <= 0) {
           this.#claims.set(id, { ...claim, counts: this.#counts });
@@ -232,7 +233,7 @@ class FolderUsage {
     return this.#usedBytes + this.#claimedBytes(this.#claims.get(id)) + bytes - replacedBytes - limitBytes;
   }
 
-  /** Ends a claim. @param isDone whether the upload has its name, with the size that it claimed last */
+  /** Ends a claim. @param isDone whether the upload is on disk, with the size that it claimed last */
   #release(id: number, isDone: boolean): void {
     const claim = this.#claims.get(id);
     if (!claim) return;
@@ -241,25 +242,25 @@ class FolderUsage {
     const grownBytes = claim.bytes - claim.replacedBytes;
     const isCounted = claim.counts !== this.#counts;
     this.#changes++;
-    // A count since the claim may have seen the new file or the old one; the higher figure is the safe one.
+    // A count that ran after the claim may have seen the old or the new file. The larger size is used, so that the usage is never too low.
     if (isCounted) this.#isExact = false;
     if (grownBytes > 0) this.#grownBytes += grownBytes;
     if (grownBytes > 0 || !isCounted) this.#usedBytes += grownBytes;
-    // The upload replaced a file from outside the service.
+    // The usage is negative if the replaced file was created outside the service after the last count, so the next claim counts again.
     if (this.#usedBytes < 0) {
       this.#usedBytes = 0;
       this.#countedAtMs = Number.NEGATIVE_INFINITY;
     }
   }
 
-  /** Bytes that the uploads under way, except one, will add to the folders. */
+  /** Bytes that the running uploads, without one of them, will add to the folders. */
   #claimedBytes(except: Claim | undefined): number {
     let bytes = 0;
     for (const claim of this.#claims.values()) if (claim !== except) bytes += Math.max(0, claim.bytes - claim.replacedBytes);
     return bytes;
   }
 
-  /** Counts on disk; joins a count that is under way. */
+  /** Counts on disk, or waits for a count that is already running. */
   #count(): Promise<void> {
     this.#counting ??= this.#countNow().finally(() => {
       this.#counting = undefined;
@@ -277,7 +278,7 @@ class FolderUsage {
     this.#counts++;
     this.#usedBytes = hasMoved ? Math.max(countedBytes, this.#usedBytes) : countedBytes;
     this.#isExact = this.#changes === changes;
-    // The count may have missed what moved, so it is soon too old to refuse an upload.
+    // The count may have missed files that moved, so it is made older: a new one is needed soon.
     this.#countedAtMs = this.#clock.monotonicMs() - (hasMoved ? countValidForMs - countFreshForMs : 0);
   }
 }
@@ -287,7 +288,7 @@ export async function treeBytes(roots: RealRoots, top: string, kept?: ReadonlyMa
   let bytes = 0;
   for await (const member of walkTree(roots, top, { passesTooDeep: true })) {
     const name = member.relativePath.slice(member.relativePath.lastIndexOf('/') + 1);
-    // Uploads under way have claims; the kept content of unfinished ones counts without one.
+    // Temporary files of running uploads are left out, because claims count them. Kept content of unfinished uploads is counted here.
     if (member.isFolder || (isTemporaryName(name) && !isKeptName(name)) || isTrashRecord(member.relativePath)) continue;
     const stats = lstatSync(member.boundPath, { throwIfNoEntry: false });
     if (stats?.isFile()) bytes += kept?.get(name) ?? stats.size;
@@ -295,7 +296,7 @@ export async function treeBytes(roots: RealRoots, top: string, kept?: ReadonlyMa
   return bytes;
 }
 
-/** Counts on disk the bytes of all files in an account's folders. @param kept sizes that unfinished uploads count with, by hidden name */
+/** Counts on disk the bytes of all files in an account's folders. @param kept sizes to use for unfinished uploads, by hidden name */
 async function countBytes(roots: RealRoots, kept: ReadonlyMap<string, number>): Promise<number> {
   let bytes = 0;
   const tops = roots.paths.filter((path) => !roots.paths.some((other) => other !== path && isWithin(path, other)));

@@ -3,19 +3,19 @@ import type { EventContext, RequestTrace } from '../events/event.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { VirtualPath } from '../lib/virtual-path.ts';
 
-/** A file, or an archive, on its way to or from a client. Its members are read only by `Transfers.list`. */
+/** A running transfer of a file or an archive. Only `Transfers.list` reads its properties. */
 export interface Transfer {
   readonly direction: 'download' | 'upload';
-  /** Account and service. */
+  /** The account and the service of the transfer. */
   readonly files: { readonly account: Account; readonly context: EventContext };
   readonly path: VirtualPath;
-  /** Begin; monotonic. */
+  /** Monotonic time of the begin. */
   readonly startedMs: number;
   /** Bytes transferred so far. */
   readonly bytes: number;
-  /** Undefined if it is not announced. */
+  /** Undefined if the client has not announced the size. */
   readonly totalBytes: number | undefined;
-  /** Bytes of earlier requests, for a continued upload. */
+  /** Bytes that earlier requests transferred, for a continued upload. */
   readonly formerBytes?: number;
 }
 
@@ -29,7 +29,7 @@ export interface ShownTransfer {
   direction: Transfer['direction'];
   bytes: number;
   totalBytes: number | undefined;
-  /** Of the last seconds. */
+  /** Rate in the last seconds. */
   bytesPerSecond: number;
   /** Unix time in milliseconds. */
   startedMs: number;
@@ -40,19 +40,19 @@ export interface ShownTransfers {
   leftOut: number;
 }
 
-/** If there are more transfers, the first ones are shown. */
+/** Maximum number of transfers in a list. If there are more, the oldest ones are listed. */
 export const maxShown = 100;
 
-/** Shortest period of a rate. */
+/** Minimum period over which a rate is measured. */
 const minRateMs = 1000;
 
 interface Sample {
-  /** Monotonic. */
+  /** Monotonic time. */
   atMs: number;
   bytes: number;
 }
 
-/** A transfer that was listed before. */
+/** The state of a transfer that was listed before. */
 interface Listed {
   id: string;
   startedMs: number;
@@ -60,7 +60,7 @@ interface Listed {
   later: Sample;
 }
 
-/** The transfers under way in one process. Only `list` costs more than an entry in a map. */
+/** The running transfers of one process. Except for `count` and `list`, each call only changes a map. */
 export class Transfers {
   readonly #clock: Clock;
   readonly #underWay = new Map<Transfer, Listed | undefined>();
@@ -78,12 +78,12 @@ export class Transfers {
     this.#underWay.delete(transfer);
   }
 
-  /** The number of transfers of some HTTP requests or SSH connections. */
+  /** The number of transfers that belong to the given HTTP requests or SSH connections. */
   count(requests: ReadonlySet<RequestTrace | undefined>): number {
     return [...this.#underWay.keys()].filter(({ files }) => requests.has(files.context.request)).length;
   }
 
-  /** The transfers under way. The rate is that since an earlier call, at least a second ago, or since the transfer began. */
+  /** The running transfers. A rate is measured since an earlier call, at least a second ago, or since the transfer began. */
   list(): ShownTransfers {
     const nowMs = this.#clock.monotonicMs();
     const shown: ShownTransfer[] = [];
@@ -109,7 +109,7 @@ function showTransfer({ files, path, direction, bytes, totalBytes }: Transfer, l
     listed.later = { atMs: nowMs, bytes };
   }
   const { earlier, id, startedMs } = listed;
-  // `bytes` may decrease: a file may be overwritten or cut.
+  // `bytes` may decrease, because a file may be overwritten or truncated.
   const bytesPerSecond = Math.max(0, ((bytes - earlier.bytes) * 1000) / Math.max(nowMs - earlier.atMs, 1));
   const { account, context } = files;
   return { id, service: context.component.uuid, account: account.name, path, direction, bytes, totalBytes, bytesPerSecond, startedMs };

@@ -9,13 +9,13 @@ interface Write {
   reject: (error: unknown) => void;
 }
 
-/** Writes chunks at a position. */
+/** Writes chunks at a file offset. @param bytes length of all chunks together */
 type WriteAt = (chunks: readonly Buffer[], offset: number, bytes: number) => Promise<void>;
 
-/** Runs actions one after the other, in their order; adjacent writes are joined. */
+/** Runs writes and other actions one after the other, in the order of the calls. Joins adjacent writes into one. */
 export class WriteQueue {
   readonly #writeAt: WriteAt;
-  /** Writes that further ones may join. */
+  /** The queued writes that later writes may join. */
   #writes: Write[] | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -23,7 +23,7 @@ export class WriteQueue {
     this.#writeAt = writeAt;
   }
 
-  /** Resolves once the chunks, of `bytes` bytes together, are written. */
+  /** Resolves when the chunks are written. @param bytes length of all chunks together */
   write(chunks: readonly Buffer[], offset: number, bytes: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#openWrites().push({ offset, chunks, bytes, resolve, reject });
@@ -40,7 +40,7 @@ export class WriteQueue {
     if (this.#writes) return this.#writes;
     const writes: Write[] = [];
     this.#writes = writes;
-    // Never rejects: each write gets its own failure.
+    // `#writeAll` never rejects: it rejects the promise of each failed write instead.
     void this.#inOrder(() => this.#writeAll(writes));
     return writes;
   }
@@ -69,7 +69,7 @@ export class WriteQueue {
   }
 }
 
-/** How many of the first writes are adjacent, and not too much for one system call. */
+/** The number of writes from the start of the list that are adjacent and fit into one system call. */
 function batchLength(writes: readonly Write[]): number {
   const [first] = writes as [Write];
   if (writes.length === 1) return 1;

@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { fdatasyncAsync } from '../../lib/disk/descriptors.ts';
 
-/** A large file is synced whenever this much more has arrived. */
+/** A large file is synced each time this number of bytes has been written. */
 const syncEveryBytes = 32 * 1024 * 1024;
 
-/** Content that may arrive in several requests is synced after these bytes or this time: only synced content survives a crash. */
+/** Content that may arrive in several requests is synced after these bytes or this time, because only synced content survives a crash. */
 const keepEveryBytes = 4 * 1024 * 1024;
 const keepEveryMs = 1000;
 
@@ -19,17 +19,17 @@ export class EarlySync {
   #syncing: Promise<void> | undefined;
   #restsUntilMs = 0;
   #timer: Timer | undefined;
-  /** The first fault; Linux reports a failed sync only once. */
+  /** The first error. It is kept, because Linux reports a failed sync only once. */
   failure: unknown;
 
-  /** @param onSynced called with the bytes on disk, often: for content that may come in many pieces */
+  /** @param onSynced for content that may arrive in several requests; called after each sync with the number of bytes on disk */
   constructor(fd: number, clock: Clock, onSynced: ((sizeBytes: number) => Promise<void>) | undefined) {
     this.#fd = fd;
     this.#clock = clock;
     this.#onSynced = onSynced;
   }
 
-  /** The sync that is under way. */
+  /** The running sync, if any. */
   get current(): Promise<void> | undefined {
     return this.#syncing;
   }
@@ -41,7 +41,7 @@ export class EarlySync {
     this.#consider();
   }
 
-  /** Begins no further sync. @returns resolves when none is under way */
+  /** Prevents further syncs. @returns a promise that resolves when the running sync has ended; undefined if none is running */
   end(): Promise<void> | undefined {
     this.#isEnded = true;
     this.#timer?.cancel();
@@ -67,7 +67,7 @@ export class EarlySync {
       })
       .finally(() => {
         this.#syncing = undefined;
-        // Writes block while a file system commits. On a slow disk, the next sync waits as long as the last one took.
+        // Writes block while a file system commits. The next sync begins only after a pause as long as this sync, so a slow disk gets rest.
         const endedMs = this.#clock.monotonicMs();
         if (this.#onSynced) this.#restsUntilMs = 2 * endedMs - beganMs;
         this.#consider();

@@ -12,34 +12,35 @@ import { asServiceError } from './system-errors.ts';
 export interface KeptFile {
   readonly content: Buffer;
   readonly entry: Entry;
-  /** Path members of its events, for the mounts and the path of the last download. */
+  /** Path members for events, with the mounts and the path that they were made for. Later downloads of the same path reuse them. */
   told?: { readonly mounts: object; readonly path: string; readonly members: SharedMembers };
 }
 
 export const largestKeptBytes = 128 * 1024;
 
-/** Memory of an entry beside its content, at most: buffer, attributes, reply headers, map entry. */
+/** Maximum memory of an entry without its content: buffer, attributes, reply headers, map entry. */
 const entryOverheadBytes = 3072;
 
-/** How often the path, or a part of it, is in memory: key, headers, paths of the events. */
+/** Number of copies of the path, or of parts of it, in memory: key, headers, paths for events. */
 const pathFactor = 12;
 
 /**
- * A file that changed within this time may change again with the same change time: clocks and file systems have coarse ticks. Version
- * control systems wait likewise ("racy git").
+ * A file that changed within this time may change again and keep the same change time, because clocks and file systems have coarse ticks.
+ * Version control systems wait for the same reason ("racy git").
  */
 const restMs = 2000;
 
 /**
- * File systems (statfs(2)) whose attributes show every change at once: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs. Network file
- * systems cache attributes, FUSE and overlays take them from elsewhere, and tmpfs shows only the first change through mmap(2).
+ * File systems (statfs(2)) whose attributes show every change at once: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs. Others are not
+ * trusted: network file systems cache attributes, FUSE and overlays get them from elsewhere, and tmpfs shows only the first change through
+ * mmap(2).
  */
 const trustedTypes: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0xf2f52010, 0xca451a4e]);
 
 interface Kept extends KeptFile {
   readonly path: string;
   readonly folderPath: string;
-  /** Number of the file system. */
+  /** Device number of the file system. */
   readonly dev: number;
   /** Change time, Unix time in milliseconds. */
   readonly changedMs: number;
@@ -48,19 +49,19 @@ interface Kept extends KeptFile {
 }
 
 /**
- * Content of small files, kept in memory up to a limit, by real path. One lstat(2) per download checks that the path still leads to the
- * same unchanged file. How it stays within the accounts' folders: docs/design/decisions.md#files-files.
+ * Keeps the content of small files in memory up to a limit, by real path. For each download, one lstat(2) checks that the path still leads
+ * to the same unchanged file. docs/design/decisions.md#files-files explains why this cannot lead outside the accounts' folders.
  */
 export class FileCache {
   readonly #clock: Clock;
   #limitBytes: number;
   #takenBytes = 0;
-  /** By real path, in the order of eviction. */
+  /** Files by real path, in the order of eviction. */
   readonly #kept = new Map<string, Kept>();
   /** Folders whose real path was verified in this turn of the event loop. */
   readonly #inPlace = new Set<string>();
 
-  /** @param limitBytes of memory in all, keys and bookkeeping included; 0 keeps nothing */
+  /** @param limitBytes maximum memory, including keys and bookkeeping; 0 disables the cache */
   constructor(clock: Clock, limitBytes: number) {
     this.#clock = clock;
     this.#limitBytes = limitBytes;
@@ -76,7 +77,8 @@ export class FileCache {
   }
 
   /**
-   * A file as it is now: its content if that is kept or can be kept; otherwise open and verified, to be closed by the caller.
+   * Gets a file in its current state: from memory if its content is kept or can be kept; otherwise opened and verified, to be closed by the
+   * caller.
    *
    * @param path absolute path
    * @throws ServiceError `not-found`, `forbidden`, or `is-folder`
@@ -106,14 +108,14 @@ export class FileCache {
     return undefined;
   }
 
-  /** @returns undefined for files that are large, have a link in their path, or might change without notice */
+  /** @returns undefined for files that are large, have a link in their path, or could change without a visible change of attributes */
   #take(path: string, opened: OpenedFile): KeptFile | undefined {
     const { fd, realPath, stats } = opened;
     const takesBytes = stats.size + entryOverheadBytes + path.length * pathFactor;
     if (realPath !== path || stats.size > largestKeptBytes || takesBytes > this.#limitBytes) return undefined;
     const hasRested = this.#clock.nowMs() - stats.ctimeMs > restMs;
     if (!hasRested || !Number.isSafeInteger(stats.ino) || !hasTrustedTimes(opened)) return undefined;
-    // A slice of the shared pool would keep the whole pool in memory.
+    // The buffer is not taken from Node's shared pool, because it would keep the whole pool in memory.
     const content = Buffer.allocUnsafeSlow(stats.size);
     if (readFully(fd, content) < stats.size) return undefined;
     this.#makeRoom(takesBytes);
@@ -125,14 +127,14 @@ export class FileCache {
     return kept;
   }
 
-  // The folder first: if it is replaced by a link after that, lstat(2) finds another file, or the same one.
+  // The folder is checked before the file. If a link replaces the folder after that, lstat(2) still shows whether the file is the same.
   #isSame(roots: RealRoots, { path, folderPath, entry, dev, changedMs }: Kept): boolean {
     try {
       if (!this.#isInPlace(roots, folderPath)) return false;
       const { ctimeMs, mtimeMs, size, ino, dev: nowDev } = lstatSync(path);
       return ctimeMs === changedMs && mtimeMs === entry.modifiedMs && size === entry.sizeBytes && ino === entry.inode && nowDev === dev;
     } catch {
-      // Opening the file reports the error.
+      // The caller then opens the file, which reports the error.
       return false;
     }
   }
@@ -147,7 +149,7 @@ export class FileCache {
     return true;
   }
 
-  // A file that was used since the last eviction gets another round ("second chance").
+  // A file that was used since the last eviction is kept for another round (the "second chance" algorithm).
   #makeRoom(wantedBytes: number): void {
     for (const kept of this.#kept.values()) {
       if (this.#takenBytes + wantedBytes <= this.#limitBytes) return;
@@ -166,6 +168,6 @@ export class FileCache {
 }
 
 function hasTrustedTimes({ fd, realPath }: OpenedFile): boolean {
-  // The type numbers are those of Linux; no other system uses them.
+  // The numbers of Linux do not occur on other systems, so no file system is trusted there.
   return trustedTypes.has(statfsSync(descriptorsNameFiles ? descriptorPath(fd) : realPath).type);
 }

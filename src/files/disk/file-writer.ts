@@ -36,12 +36,12 @@ import { type Finished, type FinishOptions, type KeptContent, keepOwnerAndMode, 
 import type { Retention } from './retention.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Files up to this size are written synchronously, into the page cache: the thread pool would cost far more. */
+/** Files up to this size are written synchronously, because a write into the page cache costs far less than the thread pool. */
 const atOnceBytes = 128 * 1024;
 
 /**
- * Writes a file so that its name means either the old content or the whole new one: into a hidden temporary file beside the target,
- * synced, then renamed, then the folder synced. Ends with `finish`, `discard`, `suspend` or `leave`.
+ * Writes a file so that its name always has either the old or the complete new content. It writes a hidden temporary file beside the
+ * target, syncs it, renames it and syncs the folder. The caller ends the writer with `finish`, `discard`, `suspend` or `leave`.
  */
 export class FileWriter implements RandomWriter {
   readonly isInPlace = false;
@@ -60,7 +60,7 @@ export class FileWriter implements RandomWriter {
 
   /**
    * @param newMode permission bits of a new file, before the umask
-   * @param kept content of earlier requests, to be continued
+   * @param kept content of earlier requests that this writer continues
    */
   constructor(
     target: WriteTarget,
@@ -74,7 +74,7 @@ export class FileWriter implements RandomWriter {
     this.#retention = retention;
     this.#temporaryName = kept?.name ?? temporaries.take(target.parent.realPath);
     this.#onSynced = kept?.onSynced;
-    // An upload that received nothing may have no file.
+    // If an upload has received nothing yet, its hidden file may not exist.
     const isNew = kept === undefined || kept.sizeBytes === 0;
     this.#isNameSynced = !isNew;
     try {
@@ -93,7 +93,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  // Bytes beyond the size were never confirmed; a shorter file has lost confirmed bytes.
+  // Bytes beyond the size were never confirmed, so they are cut off. A shorter file has lost confirmed bytes, which is an error.
   #cutTo(sizeBytes: number): void {
     const stats = fstatSync(this.fd);
     if (!stats.isFile() || stats.size < sizeBytes) {
@@ -118,7 +118,7 @@ export class FileWriter implements RandomWriter {
     await this.writeAt(chunks, this.sizeBytes);
   }
 
-  /** Fills a new file with a copy-on-write clone of an opened one, where the file system can. @returns whether it did */
+  /** Fills the new file with a copy-on-write clone of an opened file, if the file system can. @returns whether it did */
   async clone(
     source: { fd: number; stats: Stats },
     temporaries: Pick<FilesEnvironment['temporaries'], 'take' | 'giveBack'>,
@@ -141,7 +141,7 @@ export class FileWriter implements RandomWriter {
     return true;
   }
 
-  /** Writes chunks at a position with one gathered write, repeated when the kernel took less. */
+  /** Writes chunks at a position with one gathered write. Repeats it for the rest if the kernel wrote less. */
   async writeAt(chunks: readonly Buffer[], position: number): Promise<void> {
     let rest = [...chunks];
     let at = position;
@@ -165,7 +165,7 @@ export class FileWriter implements RandomWriter {
     this.#onSynced?.(syncedBytes);
   }
 
-  // Content without a name would be lost.
+  // Synced content is lost in a power cut unless the name of its file is on disk, too.
   async #syncName(): Promise<void> {
     if (this.#isNameSynced) return;
     await syncOpenedFolder(this.#target.parent.fd);
@@ -182,7 +182,7 @@ export class FileWriter implements RandomWriter {
   }
 
   async sync(): Promise<void> {
-    // A sync under way covers a part; the rest need not wait for it.
+    // A running sync covers only a part. The sync of the rest need not wait for it.
     const rest = fdatasyncAsync(this.fd).catch((error) => {
       this.#early.failure ??= error;
     });
@@ -190,7 +190,7 @@ export class FileWriter implements RandomWriter {
     if (this.#early.failure !== undefined) throw asServiceError(this.#early.failure);
   }
 
-  /** Changes the name that the file gets in the end. @param target is owned by the writer from now on, also on failure */
+  /** Changes the final name of the file. @param target the writer owns it from now on, even if this method throws */
   retarget(target: WriteTarget): void {
     const old = this.#target;
     try {
@@ -210,11 +210,11 @@ export class FileWriter implements RandomWriter {
   }
 
   /**
-   * Gives the written content its name, on disk when the promise resolves.
+   * Gives the written content its name. Content and name are on disk when the promise resolves.
    *
-   * @param durability gets the fault of a disk that failed after the file had its name
+   * @param durability receives the fault if the disk failed after the rename
    * @returns the new file's entry, and whether it replaced a file
-   * @throws ServiceError also what `options.gate` throws; with `held` the content stays under another hidden name, and the writer has ended
+   * @throws ServiceError also the errors of `options.gate`. After `held`, the writer has ended, and the content has another hidden name
    */
   async finish(durability: Durability, options: FinishOptions): Promise<Finished> {
     const { parent, name: wanted } = this.#target;
@@ -259,7 +259,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** The content as a gate sees it. */
+  /** The written content, in the form that a gate needs. */
   #hidden(reservation: QuotaReservation | undefined): HiddenContent {
     const { parent, name } = this.#target;
     const { size: sizeBytes, mtimeMs: modifiedMs } = fstatSync(this.fd);
@@ -280,7 +280,7 @@ export class FileWriter implements RandomWriter {
     };
   }
 
-  /** @returns undefined when the name is taken by a file that must not be replaced */
+  /** @returns undefined if a file that must not be replaced has the name */
   async #putInPlace(
     entry: Entry,
     { verify, reservation = unlimited, rules, keep }: FinishOptions,
@@ -292,7 +292,7 @@ export class FileWriter implements RandomWriter {
     const before = lstatOrUndefined(member);
     const isReplacement = before?.isFile() === true;
     const mayReplace = () => rules.mayReplace && this.#retention.untilMs(member) === undefined;
-    // Kept content and quotas are waited for.
+    // `before` may be outdated when `put` runs, because a quota or the trash may take time.
     let mayHaveChanged = reservation !== unlimited;
     const put = (kept: Kept | undefined) => () => {
       if (parent.isGone) throw new ServiceError('parent-missing', 'The parent folder was removed meanwhile.');
@@ -328,7 +328,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** A free name in place of the one that is taken. @throws ServiceError `name-taken`, `retained` */
+  /** A numbered name that is free, for a name that is taken. @throws ServiceError `name-taken`, `retained` */
   #otherName({ ifTaken, mayCreate, mayReplace }: NameRules): string {
     const { parent, name } = this.#target;
     const free = ifTaken === 'number' ? freeName(parent, name) : undefined;
@@ -342,7 +342,7 @@ export class FileWriter implements RandomWriter {
     return current && !current.isSymbolicLink() ? toEntry(this.#target.name, current) : undefined;
   }
 
-  /** Ends the writer; the temporary file stays, all of it on disk, to be continued by another one. */
+  /** Syncs the temporary file and ends the writer. Another writer can continue the file later. */
   async suspend(): Promise<void> {
     try {
       await this.#early.end();
@@ -356,7 +356,7 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** Closes the file and leaves it as it is. Does nothing once the writer has ended. */
+  /** Closes the temporary file without syncing or removing it. Does nothing if the writer has ended. */
   async leave(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -364,7 +364,7 @@ export class FileWriter implements RandomWriter {
     await this.#close();
   }
 
-  /** Removes the temporary file; the old file stays as it was. Does nothing once the writer has ended. */
+  /** Removes the temporary file. An existing target file is unchanged. Does nothing if the writer has ended. */
   async discard(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -379,14 +379,14 @@ export class FileWriter implements RandomWriter {
     }
   }
 
-  /** @returns resolves once the space of a file without a name is free */
+  /** @returns a promise that resolves when the space of a removed file is free */
   #close(): Promise<void> | undefined {
     this.#target.parent.close();
     return closeFile(this.fd, this.sizeBytes);
   }
 }
 
-/** The outcome of the rename. */
+/** The outcome of a rename. */
 interface Put {
   entry: Entry;
   freed: Promise<void> | undefined;
@@ -394,5 +394,5 @@ interface Put {
   kept: Kept | undefined;
 }
 
-/** Ends the commit of a reservation without the file. */
+/** Thrown inside the commit of a reservation, so that it ends without the file. */
 class NameIsTaken extends Error {}

@@ -6,11 +6,11 @@ import { fsyncAsync } from '../../lib/disk/descriptors.ts';
 const syncs = new Map<string, SharedRuns<number>>();
 
 /**
- * Resolves when all current names of the folder are on disk. Calls during a sync of the same folder share the next one: many small
- * uploads into one folder cost few syncs.
+ * Resolves when all current names in the folder are on disk. Calls during a sync of the same folder share the next sync, so many small
+ * uploads into one folder need few syncs.
  *
- * @param fd of the folder, open until the promise settles
- * @throws the error of fsync(2), to all calls that share the sync
+ * @param fd descriptor of the folder, which must stay open until the promise settles
+ * @throws the error of fsync(2); all calls that share the sync get it
  */
 export async function syncOpenedFolder(fd: number): Promise<void> {
   const { dev, ino } = fstatSync(fd);
@@ -24,23 +24,23 @@ export async function syncOpenedFolder(fd: number): Promise<void> {
   }
 }
 
-/** Keeps the first fault of the disk after a change took effect: such a fault does not undo the change, but its event and reply report it. */
+/** Keeps the first disk fault after a change took effect. The fault does not undo the change, but its event and reply report the fault. */
 export class Durability {
   #fault: unknown;
 
-  /** Why the change may not survive a power cut; undefined if it will. */
+  /** The error because of which the change may not survive a power cut; undefined if there is none. */
   get fault(): unknown {
     return this.#fault;
   }
 
-  /** Syncs a folder. Never rejects. @param fd of the folder */
+  /** Syncs a folder. Never rejects. @param fd descriptor of the folder */
   syncFolder(fd: number): Promise<void> {
     return syncOpenedFolder(fd).catch((error) => {
       this.#fault ??= error;
     });
   }
 
-  /** Runs a further step. Never rejects. */
+  /** Runs another step that makes the change durable. Never rejects. */
   async attempt(step: () => Promise<unknown>): Promise<void> {
     try {
       await step();

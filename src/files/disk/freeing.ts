@@ -1,21 +1,21 @@
 import { close, closeSync, constants, lstatSync, openSync, type Stats, statfsSync } from 'node:fs';
 import { descriptorsNameFiles, openToLook } from './real-roots.ts';
 
-/** The kernel frees a GiB in a fifth of a second; from this size on another thread waits for it. */
+/** Files of at least this size are freed in the thread pool. The kernel needs a fifth of a second to free a GiB. */
 const largeBytes = 4 * 1024 * 1024;
 
 /** File systems (statfs(2)) that rename an open file to a hidden name instead of removing it: NFS, SMB (three versions), FUSE, AFS (two). */
 const hidingTypes: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546, 0x5346414f, 0x6b414653]);
 
 /**
- * Removes a name of a file, by unlink(2) or a rename(2) over it, without blocking the event loop for seconds while the kernel frees many
- * GiB: the file is kept open, so that its close in the thread pool frees it.
+ * Removes a name of a file, by unlink(2) or a rename(2) over it. The file is kept open meanwhile, so that its space is freed only when the
+ * thread pool closes it. Otherwise the event loop would block for seconds while the kernel frees many GiB.
  *
  * @param member the path that is removed
- * @param stats of the path by lstat(2), if known
- * @param action removes the name, synchronously
- * @returns the result of the action, and a promise that resolves once the space is free and never rejects; undefined if it is free already
- * @throws what the action throws
+ * @param stats result of lstat(2) for the path, if known
+ * @param action removes the name synchronously
+ * @returns the result of the action; `freed` resolves when the space is free and never rejects, and is undefined if it is already free
+ * @throws the errors of the action
  */
 export function freeInBackground<T>(
   member: string,
@@ -34,10 +34,10 @@ export function freeInBackground<T>(
 }
 
 /**
- * Closes a file that may have lost its last name since it was opened: a large one in the thread pool.
+ * Closes a file whose last name may have been removed since it was opened. A large file is closed in the thread pool.
  *
  * @param sizeBytes approximate size
- * @returns resolves once a large file is closed and its space free; never rejects. Undefined for a small one
+ * @returns a promise that resolves when a large file is closed, and never rejects; undefined for a small file
  */
 export function closeFile(fd: number, sizeBytes: number): Promise<void> | undefined {
   if (sizeBytes >= largeBytes) return new Promise((resolve) => close(fd, () => resolve()));
@@ -53,7 +53,7 @@ function openLarge(member: string, known: Stats | undefined): number | undefined
     if (!stats.isFile() || stats.size < largeBytes || hidingTypes.has(statfsSync(member).type)) return undefined;
     return openSync(member, openToLook | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
-    // The action frees it synchronously.
+    // Without the descriptor, the action itself frees the space.
     return undefined;
   }
 }

@@ -16,7 +16,7 @@ import type { WriteTarget } from './opened.ts';
 import type { Finished, FinishOptions, RandomWriter } from './random-writer.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Writes into the file itself, for files too large to be copied; readers see what is written so far. */
+/** Writes into an existing file that is too large to be copied first. Readers see a partly written file. */
 export class InPlaceWriter implements RandomWriter {
   readonly isInPlace = true;
   readonly fd: number;
@@ -25,7 +25,7 @@ export class InPlaceWriter implements RandomWriter {
   #failure: unknown;
   #isOpen = true;
 
-  /** @param target its parent is closed by the constructor */
+  /** @param target the constructor closes its parent */
   constructor(target: WriteTarget & { existing: Stats }) {
     this.#name = target.name;
     try {
@@ -63,7 +63,7 @@ export class InPlaceWriter implements RandomWriter {
     return this.#kept(() => fdatasyncAsync(this.fd));
   }
 
-  // Linux reports a failed write or sync only once.
+  // The first error is kept for all later calls, because Linux reports a failed write or sync only once.
   async #kept(action: () => Promise<void>): Promise<void> {
     try {
       if (this.#failure === undefined) await action();
@@ -87,7 +87,7 @@ export class InPlaceWriter implements RandomWriter {
     return { entry, isReplacement: true };
   }
 
-  /** Closes the file; what was written stays, and counts. */
+  /** Closes the file. The bytes written so far stay in the file, and count towards the quota. */
   async discard(reservation = unlimited): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;

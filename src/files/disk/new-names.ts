@@ -6,25 +6,25 @@ import type { OpenedFolder } from './opened.ts';
 export interface NameRules {
   /** Whether an existing file may be replaced. */
   mayReplace: boolean;
-  /** Whether the content is refused or numbered if the file must not be replaced (`on_name_taken`). */
+  /** Whether the content is refused or gets a numbered name if the existing file must not be replaced (`on_name_taken`). */
   ifTaken: 'refuse' | 'number';
-  /** Whether the account may create a file of another name in the same folder. */
+  /** Whether the account may create a file with another name in the same folder. */
   mayCreate: (name: string) => boolean;
-  /** For how long the new file is retained; 0 for not at all. */
+  /** Number of days for which the new file is retained; 0 for none. */
   retainDays: number;
 }
 
-/** Errors of link(2) that do not mean that the name is taken: no hard links, or their limit is reached. */
+/** Errors of link(2) on a file system that has no hard links, or for a file that has too many. */
 const withoutLinks = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'];
 
 /**
- * Renames a file unless the new name is taken, even if other nodes want it at the same moment: link(2) fails for a name that exists, and
- * rename(2) does not. Without hard links the check protects only against this process, not against other nodes.
+ * Renames a file unless the new name is taken. Uses link(2), which fails if the name exists, so this holds even if another node creates the
+ * name at the same moment. Without hard links, the check protects only against this process.
  *
- * @param isShared whether others know the old name too. If one of them moved the file away first, this rename is undone: otherwise the file
- *   would have two names.
- * @returns whether it got the name
- * @throws Error ENOENT when the old name was taken away meanwhile
+ * @param isShared whether other processes may rename the file, too. If one of them did so first, this rename is undone; otherwise the file
+ *   would have two names
+ * @returns whether the file got the name
+ * @throws Error ENOENT if the old name no longer exists
  */
 export function renameToFree(from: string, to: string, isShared = false): boolean {
   try {
@@ -40,7 +40,7 @@ export function renameToFree(from: string, to: string, isShared = false): boolea
   try {
     unlinkSync(from);
   } catch (error) {
-    // Another node may have renamed the temporary file: the file has its final name anyway.
+    // If the old name is already gone, the file still has its new name.
     if (!isShared && systemErrorCode(error) === 'ENOENT') return true;
     unlinkSync(to);
     throw error;
@@ -50,7 +50,7 @@ export function renameToFree(from: string, to: string, isShared = false): boolea
 
 const longestNameBytes = 255;
 
-/** `a (2).csv` for `a.csv`: the first name of this kind that is free. */
+/** The first free numbered name, such as `a (2).csv` for `a.csv`. */
 export function freeName(folder: OpenedFolder, name: string): string {
   const isTaken = (number: number) => lstatSync(folder.member(numbered(name, number)), { throwIfNoEntry: false }) !== undefined;
   let high = 2;

@@ -16,8 +16,8 @@ export interface WriteTarget {
 }
 
 /**
- * Opens the folder that a file will be written to. A link to a file inside the roots is followed, so that its target is replaced; any other
- * link counts as absent and is itself replaced.
+ * Opens the folder of a file that will be written. If the path is a link to a file inside the roots, the target of the link will be
+ * replaced. Any other link counts as absent and will be replaced itself.
  *
  * @throws ServiceError `parent-missing`, `is-folder`, `forbidden`
  */
@@ -47,19 +47,19 @@ function checkReplaceable(stats: Stats): void {
   if (!stats.isFile()) throw new ServiceError('never-allowed', 'The path is not a regular file.');
 }
 
-/** lstat(2) of a path; undefined when nothing is there. */
+/** The result of lstat(2) for a path; undefined if the path does not exist. */
 export function lstatOrUndefined(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** A verified, open file; its owner closes it exactly once. */
+/** A verified, open file. The owner must close it exactly once. */
 export interface OpenedFile {
   fd: number;
   realPath: string;
   stats: Stats;
 }
 
-/** A verified, open folder. Its members are addressed through it, even if its path changes meanwhile. */
+/** A verified, open folder. Members are addressed through its descriptor, so a change of its path has no effect on them. */
 export class OpenedFolder {
   readonly fd: number;
   readonly realPath: string;
@@ -70,21 +70,21 @@ export class OpenedFolder {
     this.realPath = realPath;
   }
 
-  /** A path to member `name` that stays bound to this folder, even if it is renamed or replaced by a link (as with openat(2)). */
+  /** A path to member `name` that stays bound to this folder, even if the folder is renamed or replaced by a link (as with openat(2)). */
   member(name: string): string {
     return `${descriptorsNameFiles ? descriptorPath(this.fd) : this.realPath}/${name}`;
   }
 
-  /** Its real path at this moment: it may have been moved since it was opened. */
+  /** The current real path of the folder. It differs from `realPath` if the folder was moved after it was opened. */
   currentPath(): string {
     return descriptorsNameFiles ? readlinkSync(descriptorPath(this.fd)) : this.realPath;
   }
 
   /**
-   * Runs synchronous work with this folder as the working directory: access to a member by its bare name costs less than half of `member`.
-   * Nothing else in the service uses relative paths.
+   * Runs a synchronous action with this folder as the working directory. Access to a member by its bare name costs less than half of access
+   * through `member`. Nothing else in the service uses relative paths.
    *
-   * @param action gets a function that turns a member's name into a path
+   * @param action receives a function that turns a member's name into a path
    */
   inside<T>(action: (pathOf: (name: string) => string) => T): T {
     if (!enter(this.fd)) return action((name) => this.member(name));
@@ -96,11 +96,11 @@ export class OpenedFolder {
   }
 
   /**
-   * Reads small files of this folder synchronously. Only if `descriptorsNameFiles`: otherwise members are not bound to this folder, and
+   * Reads small files of this folder synchronously. Requires `descriptorsNameFiles`: otherwise members are not bound to this folder, and
    * each file would have to be verified.
    *
-   * @param action gets a function that reads the start of member `name`, which must not be a link, into a buffer. It returns the number of
-   *   bytes read, which is lower than the buffer's length if the file is shorter, and throws ServiceError `not-found` or `forbidden`
+   * @param action receives a function that reads the start of member `name` into a buffer; the member must not be a link. It returns the
+   *   number of bytes read (less than the buffer's length for a shorter file), and throws ServiceError `not-found` or `forbidden`
    */
   readMembers<T>(action: (readInto: (name: string, target: Buffer) => number) => T): T {
     if (!descriptorsNameFiles) throw new Error('Members are not bound to their folder here.');
@@ -124,7 +124,7 @@ export class OpenedFolder {
   }
 }
 
-// The folder is verified and the file is not a link, so its real path needs no check.
+// The real path of the file needs no check, because the folder is verified and the file is not a link.
 function readMember(path: string, target: Buffer): number {
   try {
     const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
@@ -140,7 +140,7 @@ function readMember(path: string, target: Buffer): number {
   }
 }
 
-/** A descriptor of the initial working directory, whose path may be gone. */
+/** A descriptor of the initial working directory. Its path may no longer exist. */
 let startFd: number | undefined;
 
 /** @returns whether the working directory could be changed; worker threads cannot */
@@ -174,7 +174,7 @@ export function openFile(roots: RealRoots, path: string): OpenedFile {
   }
 }
 
-/** Opens a folder. @throws ServiceError `not-found`, also for a file, or `forbidden` */
+/** Opens a folder. @throws ServiceError `forbidden`, or `not-found`, also if the path is a file */
 export function openFolder(roots: RealRoots, path: string): OpenedFolder {
   const { fd, realPath } = roots.openVerified(path, constants.O_RDONLY | constants.O_DIRECTORY);
   return new OpenedFolder(fd, realPath);
@@ -187,10 +187,10 @@ export function openFolderToPass(roots: RealRoots, path: string): OpenedFolder {
 }
 
 /**
- * Inspects a path, links resolved; needs no permission on the file itself.
+ * Inspects a path and follows links. The process needs no permission on the file itself.
  *
- * @returns undefined when nothing (reachable) exists there
- * @throws ServiceError `forbidden` when a folder of the path may not be searched
+ * @returns undefined if nothing that the account can reach exists at the path
+ * @throws ServiceError `forbidden` if the process may not search a folder of the path
  */
 export function inspect(roots: RealRoots, path: string): { stats: Stats; realPath: string; isLink: boolean } | undefined {
   try {
@@ -209,7 +209,7 @@ export function inspect(roots: RealRoots, path: string): { stats: Stats; realPat
   }
 }
 
-/** Opens the folder that holds `path`. @throws ServiceError `parent-missing` */
+/** Opens the parent folder of `path`. @throws ServiceError `parent-missing` */
 export function openParent(roots: RealRoots, path: string): OpenedFolder {
   try {
     return openFolder(roots, dirname(path));
@@ -223,8 +223,8 @@ export function openParent(roots: RealRoots, path: string): OpenedFolder {
 /**
  * Changes a name in its verified parent folder. The change is on disk when the promise resolves, unless `durability` reports a fault.
  *
- * @param action gets a path bound to the opened parent
- * @throws ServiceError `parent-missing`, and what `action` throws
+ * @param action receives a path that is bound to the opened parent
+ * @throws ServiceError `parent-missing`, and the errors of `action`
  */
 export async function changeInParent<T>(roots: RealRoots, path: string, durability: Durability, action: (member: string) => T): Promise<T> {
   const parent = openParent(roots, path);

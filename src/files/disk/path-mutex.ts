@@ -1,15 +1,15 @@
-/** Lets one action at a time change what a real path means; within one process. */
+/** Allows only one action of this process at a time to change what is at a real path. */
 export class PathMutex {
-  /** For each path the running action and the waiting ones, in their order. */
+  /** For each path, the running action and then the waiting actions in their order. */
   readonly #queues = new Map<string, (() => void)[]>();
 
-  /** Runs an action while no other one has any of the real paths; actions run in the order in which they were asked for. */
+  /** Runs an action while no other action has any of the real paths. Actions run in the order of the calls. */
   runExclusive<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
     const [only = ''] = paths;
     return paths.length === 1 && !this.#queues.has(only) ? this.#runAlone(only, action) : this.#runQueued(paths, action);
   }
 
-  // Nobody else wants the path, so there is nothing to wait for.
+  // No other action has the path or waits for it, so this action runs at once.
   async #runAlone<T>(path: string, action: () => T | Promise<T>): Promise<T> {
     this.#queues.set(path, [() => {}]);
     try {
@@ -20,7 +20,7 @@ export class PathMutex {
   }
 
   async #runQueued<T>(paths: readonly string[], action: () => T | Promise<T>): Promise<T> {
-    // One order everywhere prevents deadlocks.
+    // All actions lock paths in the same order, which prevents deadlocks.
     const ordered = paths.length === 1 ? paths : [...new Set(paths)].sort();
     const locked: string[] = [];
     try {

@@ -7,24 +7,24 @@ import type { Keep } from '../trash/trash.ts';
 import type { Durability } from './folder-sync.ts';
 import type { NameRules } from './new-names.ts';
 
-/** How a written file gets its name. */
+/** Options for giving a written file its name. */
 export interface FinishOptions {
-  /** Throws when a lock forbids the change; locks that were taken while the file was written count, too. */
+  /** Throws if a lock forbids the change, even if it was taken while the file was written. */
   requireUnlocked: () => Promise<void> | undefined;
   /** Modification time to set, Unix time in milliseconds. */
   modifiedMs?: number | undefined;
-  /** Access time to set with it; by default the same. */
+  /** Access time to set together with `modifiedMs`, which is the default. */
   accessedMs?: number | undefined;
-  /** Runs under the mutex of the rename, with the current file of that name; throwing keeps that file. */
+  /** Called under the mutex of the rename, with the current file of that name. If it throws, that file is kept. */
   verify?: ((current: Entry | undefined) => void) | undefined;
-  /** Ended by `finish` when that succeeds. */
+  /** `finish` ends the reservation if it succeeds. */
   reservation?: QuotaReservation;
   rules: NameRules;
-  /** Keeps the file that is replaced. */
+  /** Moves the replaced file to the trash. */
   keep?: Keep | undefined;
-  /** Judges the content before anybody sees it. */
+  /** Inspects the content before it becomes visible. */
   gate?: Gate | undefined;
-  /** Called with another name before the content gets that. */
+  /** Called with the numbered name before the content gets it. */
   onNumbered?: ((name: string) => Promise<void>) | undefined;
 }
 
@@ -34,37 +34,37 @@ export interface Finished {
   isReplacement: boolean;
   /** Whether the file that it replaced is in the trash. */
   trashed?: true | undefined;
-  /** The name, if it is not the wanted one, which was taken. */
+  /** The numbered name that the file got because the wanted name was taken. */
   numberedName?: string | undefined;
 }
 
-/** Writes pieces of a file in any order. Ends with `finish` or `discard`. */
+/** Writes pieces of a file in any order. The caller ends it with `finish` or `discard`. */
 export interface RandomWriter {
-  /** Whether it writes into the file itself, and not into one that replaces it. */
+  /** Whether it writes into the existing file itself, not into a new file that replaces it. */
   readonly isInPlace: boolean;
   readonly fd: number;
   writeAt(chunks: readonly Buffer[], position: number): Promise<void>;
-  /** Cuts the file, or lengthens it with zeros. */
+  /** Truncates the file, or extends it with zeros. */
   truncate(sizeBytes: number): Promise<void>;
   /** Syncs all written content to disk. Also fails if an earlier write has failed. */
   sync(): Promise<void>;
-  /** @param durability gets the fault of a disk that failed after the file had its name */
+  /** @param durability receives the fault if the disk failed after the rename */
   finish(durability: Durability, options: FinishOptions): Promise<Finished>;
-  /** @param reservation counts what stays */
+  /** @param reservation counts the bytes that stay on disk */
   discard(reservation?: QuotaReservation): Promise<void>;
 }
 
-/** Content that several writers write one after the other. */
+/** The content of an upload that several writers continue, one after the other. */
 export interface KeptContent {
   /** Name of the hidden file, beside the target. */
   name: string;
-  /** The confirmed part of it. */
+  /** Size of the confirmed part of the file. */
   sizeBytes: number;
-  /** Called with the bytes that are on disk while more still come. */
+  /** Called during the upload with the number of bytes that are on disk. */
   onSynced: (sizeBytes: number) => void;
 }
 
-/** Content that outlives the process is recorded by the upload store. */
+/** Used instead of `Temporaries` for content that outlives the process, because the upload store records it. */
 export const unrecorded = { add() {}, delete() {}, giveBack() {} };
 
 /** Gives a new file the owner and mode of the one that it replaces. */
@@ -75,7 +75,7 @@ export function keepOwnerAndMode(fd: number, existing: Stats): void {
   try {
     fchownSync(fd, existing.uid, existing.gid);
   } catch (error) {
-    // Only a privileged service may give files away; without the privilege the file belongs to the service.
+    // Only a privileged process may change the owner. Without the privilege, the file keeps the service's user as its owner.
     if (systemErrorCode(error) !== 'EPERM') throw error;
   }
 }

@@ -22,18 +22,19 @@ function canReadDescriptors(): boolean {
 }
 
 /**
- * The real folders that an account may reach. A file is first opened, then the kernel says what was opened, and only then is it used. So
- * no link, renamed parent or race between two requests leads outside (docs/spec/files.md#symbolic-links).
+ * The real folders that an account may reach. A file is opened first; then the kernel reports the path of the opened file, and the file is
+ * used only if that path is allowed. So no link, renamed parent or race between two requests can lead outside
+ * (docs/spec/files.md#symbolic-links).
  */
 export class RealRoots {
   readonly #roots: readonly string[];
   readonly #excluded: readonly string[];
-  /** Roots on a disk that failed, so that it is not known whether they exist. */
+  /** Roots of which a disk failure hides whether they exist. */
   readonly #failed: readonly string[];
 
   /**
-   * @param roots real folders; those that do not exist are left out
-   * @param excluded real folders inside them that stay out of reach (the data folder)
+   * @param roots real folders; missing ones are left out
+   * @param excluded real folders inside the roots that the account cannot reach (the data folder)
    */
   constructor(roots: readonly string[], excluded: readonly string[]) {
     const failed: string[] = [];
@@ -42,12 +43,12 @@ export class RealRoots {
     this.#failed = failed;
   }
 
-  /** Real paths, links resolved, of the folders that exist. */
+  /** Real paths of the roots that exist, with links resolved. */
   get paths(): readonly string[] {
     return this.#roots;
   }
 
-  /** Whether a resolved real path may be reached. */
+  /** Whether the account may reach a real path. @param realPath real path with links resolved */
   contains(realPath: string): boolean {
     return this.#roots.some((root) => isWithin(realPath, root)) && !this.#excluded.some((folder) => isWithin(realPath, folder));
   }
@@ -58,12 +59,12 @@ export class RealRoots {
   }
 
   /**
-   * Opens a path, links followed, and verifies what was opened.
+   * Opens a path, follows links, and verifies that the opened file is inside the roots.
    *
    * @param path absolute path
-   * @param flags as of open(2); `O_NONBLOCK` and `O_NOCTTY` are added, so that a FIFO or a terminal cannot stall the service
+   * @param flags flags of open(2). `O_NONBLOCK` and `O_NOCTTY` are added, so that a FIFO or a terminal cannot block the service
    * @returns the descriptor, to be closed by the caller, and its real path
-   * @throws ServiceError `not-found` outside the roots, exactly as for what does not exist
+   * @throws ServiceError `not-found` for a path outside the roots, exactly as for a missing path
    */
   openVerified(path: string, flags: number): { fd: number; realPath: string } {
     let fd: number;
@@ -86,10 +87,10 @@ export class RealRoots {
   }
 }
 
-/** @param onFailure called if the disk cannot tell whether the path exists */
+/** @param onFailure called if a disk failure hides whether the path exists */
 function existingRealPath(path: string, onFailure?: () => void): string[] {
   try {
-    // The other form calls lstat(2) for every folder of the path.
+    // `realpathSync` without `native` would call lstat(2) for every folder of the path.
     return [realpathSync.native(path)];
   } catch (error) {
     if (isServiceError(asServiceError(error), 'internal', 'unavailable')) onFailure?.();
@@ -97,7 +98,7 @@ function existingRealPath(path: string, onFailure?: () => void): string[] {
   }
 }
 
-/** Whether a path, links followed, leads to a real path. */
+/** Whether a path leads to a real path when links are followed. */
 export function resolvesTo(path: string, realPath: string): boolean {
   return existingRealPath(path)[0] === realPath;
 }
@@ -106,7 +107,7 @@ function notFound(): ServiceError {
   return new ServiceError('not-found', 'Path not found.');
 }
 
-/** A path with the links of its folder resolved, and the last name as it is; unchanged if that folder is missing. */
+/** Resolves the links in the folder of a path, but not the last name. Returns the path unchanged if the folder is missing. */
 export function resolveParent(path: string): string {
   try {
     return `${realpathSync.native(dirname(path))}/${basename(path)}`;
@@ -117,7 +118,7 @@ export function resolveParent(path: string): string {
 
 function openedPath(fd: number, path: string): string {
   if (descriptorsNameFiles) return readlinkSync(descriptorPath(fd));
-  // Without /proc the target of the path must be the opened file.
+  // Without /proc, the path is resolved again, and must still lead to the opened file.
   const realPath = realpathSync(path);
   const opened = fstatSync(fd, { bigint: true });
   const found = lstatSync(realPath, { bigint: true });
@@ -130,5 +131,5 @@ export function descriptorPath(fd: number): string {
   return `${descriptorsFolder}/${fd}`;
 }
 
-/** Flag that opens a path without read permission, and without effect on devices (open(2), O_PATH). */
+/** The flag O_PATH of open(2): it opens a path without read permission and without an effect on devices. */
 export const openToLook = descriptorsNameFiles ? 0o10000000 : constants.O_RDONLY;

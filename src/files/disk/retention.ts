@@ -9,30 +9,31 @@ const dayMs = 86_400_000;
 
 const recordPattern = /^\.svc-[0-9a-f]{24}\.retain$/;
 
-/** File of the data folder that says until when files of this server may be retained. */
+/** The mark: a file in the data folder that contains the time until which files of this server may be retained. */
 const markName = 'retention';
 
 /**
- * The mark is written this far ahead of the latest retention, so that it is written seldom, and early enough by nodes that take no uploads.
+ * The mark is written for a time this far after the latest retention. So it is rewritten rarely, and a node that takes no uploads itself
+ * still writes it early enough.
  */
 const markMarginDays = 366;
 
-/** Whether a member name is that of the record of a retained file: never listed, never addressed. */
+/** Whether a name is the name of a retention record. Such files are never listed, and cannot be addressed. */
 export function isRetentionName(name: string): boolean {
   return name.length === 36 && recordPattern.test(name);
 }
 
-/** Until when a file is retained, and when it was born: another file may get its inode. */
+/** The record of a retained file. It contains the birth time, because another file may later get the same inode. */
 interface RetentionRecord {
   /** Unix time in milliseconds. */
   until: number;
-  /** Unix time in nanoseconds; 0 where the file system does not know. */
+  /** Birth time of the file, Unix time in nanoseconds; 0 if the file system does not record it. */
   born: string;
 }
 
 /**
- * Files that nobody may change, move or delete through the service for a time (docs/spec/files.md#retained-files). A hidden file beside
- * each says until when: Node.js has no call for extended attributes, and all nodes see it.
+ * Files that cannot be changed, moved or deleted through the service for a time (docs/spec/files.md#retained-files). A hidden record beside
+ * each file contains the end of that time. All nodes see the record. Node.js has no call for extended attributes, so these are not used.
  */
 export class Retention {
   readonly #markPath: string;
@@ -40,7 +41,7 @@ export class Retention {
   #markedUntilMs: number;
   #isConfigured = false;
 
-  /** @throws what `readFileSync` throws, except for a missing file */
+  /** @throws the errors of `readFileSync`, except for a missing file */
   constructor(dataFolderPath: string, clock: Clock) {
     this.#markPath = join(dataFolderPath, markName);
     this.#clock = clock;
@@ -48,8 +49,8 @@ export class Retention {
   }
 
   /**
-   * Takes the longest retention of the configuration. If there is none, and no file of an earlier configuration is retained, nothing is
-   * looked up.
+   * Sets the longest retention of the configuration. If there is none, and no file of an earlier configuration can still be retained, no
+   * records are looked up.
    */
   configure(days: number): void {
     this.#isConfigured = days > 0;
@@ -70,7 +71,7 @@ export class Retention {
     return this.#isConfigured || this.#clock.nowMs() < this.#markedUntilMs;
   }
 
-  /** Until when a file is retained. @param member its path, bound to its folder @returns Unix time in milliseconds; undefined when it is not */
+  /** The end of a file's retention, Unix time in milliseconds; undefined if it is not retained. @param member path bound to its folder */
   untilMs(member: string): number | undefined {
     if (!this.isUsed) return undefined;
     const stats = lstatSync(member, { bigint: true, throwIfNoEntry: false });
@@ -92,11 +93,12 @@ export class Retention {
   }
 
   /**
-   * Retains a file that is about to get its name; the record is on disk when the promise resolves, its own name once the folder is synced.
+   * Retains a file that is about to get its name. The content of the record is on disk when the promise resolves; its name is on disk after
+   * the next sync of the folder.
    *
    * @param member path of the file under its temporary name, bound to its folder
-   * @param folder path of the folder in which it gets its name, bound to that
-   * @returns takes the record back, for a file that got no name
+   * @param folder path of the folder in which the file gets its name, bound to that folder
+   * @returns a function that removes the record, for a file that did not get its name
    */
   async retain(member: string, days: number, folder = dirname(member)): Promise<() => void> {
     this.#mark(days);
@@ -124,7 +126,7 @@ export function retained(untilMs: number): ServiceError {
   return new ServiceError('retained', `The file is retained until ${until}; until then it cannot be changed, moved or deleted.`);
 }
 
-// A record is complete before its file gets a name, so one that does not parse belongs to no file.
+// A record is written completely before its file gets its name. So a record that cannot be parsed does not belong to a file.
 function parseRecord(text: string | undefined): RetentionRecord | undefined {
   try {
     const { until, born } = JSON.parse(text ?? '') as Partial<RetentionRecord>;
@@ -147,6 +149,6 @@ function removeIfThere(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Another node removed it first, or the folder is read-only; an outdated record does no harm.
+    // Another node removed the record first, or the folder is read-only. An outdated record does no harm.
   }
 }

@@ -29,7 +29,7 @@ const meanings: Record<string, [ErrorCode, string]> = {
 /** PATH_MAX of Linux, without the final NUL. */
 const longestPathBytes = 4095;
 
-/** @throws ServiceError `name-invalid` for a real path that is too long to be opened; through its parent folder it could be created */
+/** @throws ServiceError `name-invalid` for a real path that could be created through its parent folder, but is too long to be opened */
 export function checkPathLength(realPath: string): void {
   if (Buffer.byteLength(realPath) > longestPathBytes) throw new ServiceError('name-invalid', 'The path is too long.');
 }

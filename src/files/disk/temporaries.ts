@@ -19,7 +19,7 @@ import type { Log } from '../../lib/log.ts';
 import { freeInBackground } from './freeing.ts';
 import { isRetentionName } from './retention.ts';
 
-/** Names that are kept for reuse, in all folders together. */
+/** Maximum number of names that are kept for reuse, in all folders together. */
 const maxFreeNames = 256;
 
 const namePattern = /^\.svc-[0-9a-f]{24}\.(?:part|kept)$/;
@@ -31,20 +31,20 @@ const recordName = 'uploads-under-way';
 /** The record is compacted above this size. */
 const compactAboveBytes = 64 * 1024;
 
-/** Whether a member name is that of a temporary file of an upload: never listed, never addressed. */
+/** Whether a name is the name of an upload's temporary file. Such files are never listed, and cannot be addressed. */
 export function isTemporaryName(name: string): boolean {
   return name.length === 34 && namePattern.test(name);
 }
 
 /**
- * Whether a member name is one that the NFS client of Linux gave to a file that was removed while it is open here; it goes with the close.
+ * Whether a name is one that the NFS client of Linux gives to a file that is removed while it is open. The file disappears when closed.
  * https://linux-nfs.org/wiki/index.php/Server-side_silly_rename
  */
 export function isRemovedName(name: string): boolean {
   return name.length === 28 && removedPattern.test(name);
 }
 
-/** The folder in a root of accounts that holds their trash. */
+/** The name of the trash folder in a root of an account. */
 export const trashName = '.svc-trash';
 
 // Some file systems ignore case.
@@ -52,31 +52,31 @@ function isTrashName(name: string): boolean {
   return name.length === trashName.length && name.toLowerCase() === trashName;
 }
 
-/** Whether a path is that of a record in a trash, which no account has to pay for. */
+/** Whether a path is the path of a record in a trash. Records do not count towards a quota. */
 export function isTrashRecord(path: string): boolean {
   return path.endsWith('.json') && /(?:^|\/)\.svc-trash\/[0-9a-f]{32}\/[0-9a-f]{32}\.json$/.test(path);
 }
 
-/** Whether a member name is never listed and never addressed. */
+/** Whether files with a name are never listed, and cannot be addressed. */
 export function isHiddenName(name: string): boolean {
   return isTemporaryName(name) || isRemovedName(name) || isRetentionName(name) || isTrashName(name);
 }
 
-/** An unchanged temporary file of this age belongs to a node that is gone: stalled uploads end within a day. */
+/** A temporary file that is unchanged for this time was left by a node that no longer runs, because stalled uploads end within a day. */
 const abandonedAfterMs = 86_400_000;
 
-/** Unchanged content of an unfinished upload of this age has lost its record: no upload may wait longer (`server.uploads`). */
+/** Kept content that is unchanged for this time has lost its record, because no upload may wait longer (`server.uploads`). */
 const keptAbandonedAfterMs = 31 * 86_400_000;
 
-/** When each temporary file may count as abandoned, Unix time in milliseconds; too early for a file that reuses a name. */
+/** The earliest time at which each temporary file may count as abandoned, Unix time in milliseconds. Too early if a name is reused. */
 const notAbandonedBeforeMs = new Map<string, number>();
 const maxRemembered = 10_000;
 
 /**
- * Removes the temporary file of a node that is gone. Each file is checked once a day, so that listings stay cheap while many uploads run,
- * and by its change time, which no client can set. Never throws: another node may be faster.
+ * Removes a temporary file that a stopped node has left. Each file is checked once a day, so that listings stay fast while many uploads
+ * run. The check uses the change time, which no client can set. Never throws, because another node may remove the file first.
  *
- * @param path of a file with the name of a temporary one
+ * @param path path of a file with the name of a temporary file
  */
 export function removeAbandoned(path: string, nowMs: number): void {
   const name = basename(path);
@@ -88,60 +88,63 @@ export function removeAbandoned(path: string, nowMs: number): void {
     notAbandonedBeforeMs.set(name, stats.ctimeMs + aloneMs);
     if (stats.isFile() && nowMs - stats.ctimeMs > aloneMs) freeInBackground(path, stats, () => unlinkSync(path));
   } catch {
-    // Gone, or not permitted.
+    // The file is gone, or the service may not remove it.
   }
 }
 
-/** A new name for an upload's temporary file, hidden and beside its target. */
+/** A new hidden name for an upload's temporary file beside its target. */
 export function temporaryName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.part`;
 }
 
-/** A new name for the content of an upload that may continue after a restart, which does not sweep it. */
+/** A new name for the content of an upload that may continue after a restart. The sweep at the start does not remove it. */
 export function keptName(): string {
   return `.svc-${randomBytes(12).toString('hex')}.kept`;
 }
 
-/** Whether a member name is that of such content. */
+/** Whether a name is the name of such content. */
 export function isKeptName(name: string): boolean {
   return isTemporaryName(name) && name.endsWith('.kept');
 }
 
-/** A file or folder that is identified by its inode, and the path that it is to get. */
+/** The copy of a file or folder elsewhere: its final path, and its inode, by which it is recognised. */
 export interface Successor {
   path: string;
-  /** By `inodeAt`. */
+  /** Result of `inodeAt`. */
   inode: string;
 }
 
-/** A line of the record: a path to remove, or with `original` to put back if that is free and `successor` is not in place. */
+/**
+ * A line of the record: a path that the next start removes. If `original` is given, that path is free and `successor` is not in place, the
+ * next start renames the file back to `original` instead.
+ */
 interface Remains {
   path: string;
   original?: string | undefined;
   successor?: Successor | undefined;
 }
 
-/** Identifies a file or folder after a rename; undefined when nothing is there. */
+/** An identifier of a file or folder that stays the same after a rename; undefined if the path does not exist. */
 export function inodeAt(path: string): string | undefined {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}-${stats.ino}`;
 }
 
 /**
- * Records on disk which temporary files and folders exist, so that a killed service leaves none behind: the next start removes exactly
- * these, or puts back what was only set aside, without a search through the accounts' folders.
+ * Records on disk which temporary files and folders exist, so that the next start after a crash finds them without a search through the
+ * accounts' folders. It removes them, or renames back those that were only set aside.
  */
 export class Temporaries {
   readonly #fd: number;
   readonly #log: Log;
-  /** Their lines in the record, where those are not formed by the path alone. */
+  /** The existing temporary files and folders by path, with their lines in the record; undefined if the line is only the path. */
   readonly #running = new Map<string, string | undefined>();
-  /** Recorded names that are free again, by folder: to reuse one saves a write to the record. */
+  /** Recorded names that are free again, by folder. Reuse of a name saves a write to the record. */
   readonly #free = new Map<string, string[]>();
   #freeCount = 0;
   #sizeBytes = 0;
 
-  /** Opens the record and removes the remains of an earlier run. @param dataFolderPath locked against other processes */
+  /** Opens the record and removes the remains of an earlier run. @param dataFolderPath must be locked against other processes */
   constructor(dataFolderPath: string, log: Log) {
     this.#log = log;
     const path = join(dataFolderPath, recordName);
@@ -153,9 +156,9 @@ export class Temporaries {
   /**
    * Records a temporary file or folder **before** it is created.
    *
-   * @param original its former path if it is only set aside: the next start puts it back if that path is free. Recorded again without
-   *   it, the file is to be removed
-   * @param successor its copy elsewhere: if that is in place, the next start removes the file as well
+   * @param original former path of a file that is only set aside. If that path is free, the next start renames the file back. If the file
+   *   is recorded again without `original`, the next start removes it
+   * @param successor the file's copy elsewhere. If the copy is in place, the next start removes the file as well
    */
   add(realPath: string, original?: string, successor?: Successor): void {
     const line = formatLine(original === undefined ? realPath : { path: realPath, original, successor });
@@ -164,9 +167,10 @@ export class Temporaries {
   }
 
   /**
-   * Takes a name for a temporary file that is about to be created, and records it if necessary. Ends with `giveBack` or `delete`.
+   * Takes a name for a temporary file that is about to be created, and records it if necessary. The caller ends it with `giveBack` or
+   * `delete`.
    *
-   * @param folder real path
+   * @param folder real path of the folder
    */
   take(folder: string): string {
     const names = this.#free.get(folder) ?? [];
@@ -193,12 +197,12 @@ export class Temporaries {
     this.delete(`${folder}/${name}`);
   }
 
-  /** Syncs the record to disk, where a power cut could otherwise lose or mix up entries. */
+  /** Syncs the record to disk. Without the sync, a power cut could lose entries or change their order. */
   sync(): void {
     fsyncSync(this.#fd);
   }
 
-  /** Forgets a temporary file that was renamed or removed. */
+  /** Removes from the list a temporary file that was renamed or deleted. */
   delete(realPath: string): void {
     this.#running.delete(realPath);
     if (this.#sizeBytes > compactAboveBytes && this.#sizeBytes > this.#running.size * 1024) this.#compact();
@@ -218,10 +222,10 @@ export class Temporaries {
   }
 
   #sweep(record: string): void {
-    // The last line of each path counts.
+    // If a path has several lines, the last one counts.
     const remains = new Map(record.split('\n').flatMap((line) => parseLine(line).map((item) => [item.path, item] as const)));
     for (const { path, original, successor } of remains.values()) {
-      // The record alone must not lead to the removal of other files.
+      // The name is checked, so that a damaged record cannot lead to the removal of other files.
       if (!isTemporaryName(basename(path))) continue;
       try {
         if (!lstatSync(path, { throwIfNoEntry: false })) continue;

@@ -3,7 +3,7 @@ import { type OpenedFolder, openFolder } from './opened.ts';
 import type { RealRoots } from './real-roots.ts';
 import { asServiceError } from './system-errors.ts';
 
-/** Members visited before other requests run. */
+/** Number of members visited before other requests get a turn. */
 const maxAtOnce = 256;
 
 interface TreeMember {
@@ -19,7 +19,7 @@ interface WalkOptions {
   passesTooDeep?: boolean;
 }
 
-/** Walks a folder without following links, itself first, parents before their members, with one open descriptor at a time. */
+/** Yields a folder and all its members, parents before members. Does not follow links; only one descriptor is open at a time. */
 export async function* walkTree(roots: RealRoots, path: string, options: WalkOptions = {}): AsyncGenerator<TreeMember> {
   const waiting = [''];
   let seen = 0;
@@ -46,7 +46,7 @@ function openIfThere(roots: RealRoots, path: string, relative: string, { passesT
   try {
     return openFolder(roots, relative === '' ? path : `${path}/${relative}`);
   } catch (error) {
-    // Only the top folder must exist; others may be gone meanwhile, or out of reach.
+    // Only the top folder must exist. Others may have been removed meanwhile, or are not reachable.
     const { code } = asServiceError(error);
     if (relative !== '' && (code === 'not-found' || (passesTooDeep && code === 'name-invalid'))) return undefined;
     throw error;

@@ -37,7 +37,7 @@ for index = 1, #ARGV - 1, 3 do
   if text then
     local grant = cjson.decode(text)
     if ARGV[index + 1] ~= '' and not grant['end'] then
-      -- The text is extended, because the JSON encoder of Lua would turn an empty list into an object.
+      -- The encoder of Lua makes an object of an empty list: the text is extended instead.
       put(ARGV[index], string.sub(text, 1, -2) .. ',"end":' .. ARGV[index + 1] .. '}')
       table.insert(ended, ARGV[index])
     elseif ARGV[index + 2] ~= '' and tonumber(ARGV[index + 2]) < grant['expiresMs'] then
